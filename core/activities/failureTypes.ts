@@ -1,4 +1,4 @@
-/** Types of the failures that activities end with; workflows and operators match on them, so they are stable. */
+/** Types of activity failures. They are stable, because workflows and operators match on them. */
 export const FAILURE_TYPES = {
   busy: 'RunnerBusy',
   rate_limited: 'RateLimited',

@@ -1,4 +1,6 @@
-/** The line between workflows and activities: what is asked, with what, and what is answered. */
+/**
+ * Interface between workflows and activities: activity types, inputs, results and failure types.
+ */
 import type { JobActivities } from './job.ts';
 import type { RunnerActivities } from './runner.ts';
 import type { SetActivities } from './runnerSet.ts';
@@ -12,6 +14,9 @@ export * from './runnerSet.ts';
 export * from './sweep.ts';
 export * from './tracing.ts';
 
-/** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
+/**
+ * All activities of Holdfast. All are idempotent: killing a worker between a side effect and its
+ * completion does not change the final result.
+ */
 export interface HoldfastActivities
   extends RunnerActivities, JobActivities, SetActivities, SweepActivities {}

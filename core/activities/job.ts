@@ -1,14 +1,21 @@
-/** What the workflow `job` may ask of the world. */
+/** Activities of the `job` workflow. */
 import type { JobSpec } from '../input/job.ts';
 
+/** Activities of the `job` workflow. */
 export interface JobActivities {
-  /** Checks and completes the input of a job, each of its steps as their own lives will be. */
+  /**
+   * Validates the input of a job and fills in the defaults. Each step is validated as the input of
+   * its runner.
+   * @throws ApplicationFailure `InvalidInput`, with every invalid field
+   */
   admitJob(input: AdmitJobInput): Promise<JobSpec>;
 }
 
+/** Input of {@link JobActivities.admitJob}. */
 export interface AdmitJobInput {
+  /** Input of the workflow, not validated yet. */
   readonly input: unknown;
   readonly workflowId: string;
-  /** Of the job's first run. */
+  /** Run id of the job's first run. */
   readonly runId: string;
 }

@@ -1,4 +1,4 @@
-/** What the workflows `runner` and `deregistration` may ask of the world. */
+/** Activities of the workflows `runner` and `deregistration`. */
 import type { RegisterRequest, RemovalResult, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
 import type {
@@ -15,172 +15,263 @@ import type { SetNotification } from './runnerSet.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
-/** A runner's spec, and where its life is lived: on whichever worker, for as long as it lasts. */
+/**
+ * Validated runner, and the location of its pods. The location does not change for the whole
+ * workflow, whichever worker runs it.
+ */
 export interface AdmittedRunner extends RunnerSpec {
   readonly location: Location;
-  /** Nothing keeps the CI server from removing a busy runner, which ends its job. @default it is refused, or prevented */
+  /**
+   * Whether the CI server would remove a busy runner and end its job.
+   * @default busy runners are protected
+   */
   readonly removalEndsJob?: true;
-  /** Why the input of a run that continues another is not accepted any more. Then the rest is what a runner needs to drain, and no more. */
+  /**
+   * Reason why the input of a continued run is not valid anymore. The other fields are then only
+   * those needed to drain the runner.
+   */
   readonly rejection?: string;
 }
 
-/** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */
+/**
+ * Input of an activity that accesses a cluster, with the location of the runner. Workers of another
+ * location reject it.
+ */
 export type WithLocation<T> = T & { readonly location: Location };
 
-/** All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
+/**
+ * Activities of the workflows `runner` and `deregistration`. All are idempotent: killing a worker
+ * between a side effect and its completion does not change the final result.
+ */
 export interface RunnerActivities {
-  /** Checks and completes the input of a runner; asks nobody but, once, which cluster this is. A local activity. */
+  /**
+   * Validates the input of a runner and fills in the defaults. A local activity. Its only request,
+   * sent once, asks for the identity of the cluster.
+   * @throws ApplicationFailure `InvalidInput`, with every invalid field
+   */
   admitRunner(input: AdmitRunnerInput): Promise<AdmittedRunner>;
-  /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
+  /**
+   * Validates the input of a deregistration and fills in the defaults, without any request. A local
+   * activity.
+   * @throws ApplicationFailure `InvalidInput`, with every invalid field
+   */
   admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
-  /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
+  /** Registers the runner, stores the registration in its Secret and creates its pod. */
   provision(input: WithLocation<ProvisionInput>): Promise<ProvisionResult>;
-  /** What an interrupted {@link provision} has left. */
+  /** Returns what an interrupted {@link provision} has created. */
   findProvisioned(input: WithLocation<FindProvisionedInput>): Promise<FoundProvision>;
-  /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
+  /**
+   * Waits until the pod is online, has ended or is deleted. It occupies no activity slot meanwhile.
+   */
   awaitPod(input: WithLocation<AwaitPodInput>): Promise<PodSnapshot>;
-  /** The pod as it is now. */
+  /** Reads the current state of the pod. */
   getPod(input: WithLocation<PodInput>): Promise<PodSnapshot>;
-  /** Looks at the CI server until the runner is online there. */
+  /** Polls the CI server until the runner is online there. */
   awaitRunnerOnline(input: AwaitRunnerOnlineInput): Promise<OnlineRunner>;
   /** Removes the registration of a runner, and nothing else. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /**
-   * Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. Of a pod that was to go only
-   * unless it had started, and has, the answer is how it looks: then nothing was deleted.
+   * Deletes pod, registration Secret and claims, as far as they are named. All deletions of a
+   * runner's objects go through it. If the pod was to be deleted only under a condition
+   * (`unlessStarted`, `unlessBusy`) that does not hold, nothing is deleted.
+   * @returns the state of the pod if nothing was deleted
    */
   tearDown(input: WithLocation<TearDownInput>): Promise<PodDeletion | PodSnapshot>;
-  /** Notes on claims that a pod may still write to them. */
+  /** Marks claims that a pod may still write to. */
   fenceClaims(input: WithLocation<FenceClaimsInput>): Promise<void>;
-  /** Waits until nothing can write to the claims any more from a node that was lost, by {@link fenceClaims}. */
+  /**
+   * Waits until nothing on a lost node can write to the claims marked by {@link fenceClaims}
+   * anymore.
+   */
   awaitClaims(input: WithLocation<ClaimsInput>): Promise<void>;
 }
 
+/** Input of {@link RunnerActivities.admitRunner}. */
 export interface AdmitRunnerInput {
+  /** Input of the workflow, not validated yet. */
   readonly input: unknown;
   readonly workflowId: string;
+  /** Run id of the workflow's first run. */
   readonly firstRunId: string;
-  /** The run continues another, whose pods are there: a worker of another place leaves it alone, and what is not accepted any more is drained. */
+  /**
+   * Present if the run continues another one, whose pods exist. Workers of another location reject
+   * it, and an input that is not valid anymore leads to a drain instead of a failure.
+   */
   readonly continued?: { readonly location: Location };
 }
 
+/** Input of {@link RunnerActivities.provision}. */
 export interface ProvisionInput {
-  /** At the CI server. */
+  /** Name of the runner at the CI server. */
   readonly runnerName: string;
-  /** Absent: no CI server has to know it. */
+  /** Registration to request. Absent for a plain command. */
   readonly ciServer?: {
     readonly credential: string;
     readonly registration: Omit<RegisterRequest, 'name'>;
   };
   readonly pod: PodRequest;
+  /** Interval between two attempts with a rejected credential (ms). */
   readonly credentialsRetryMs: number;
-  /** The answer may wait for the runner to be online, but no longer than this: then a deadline of the pod's is due. */
+  /**
+   * Maximum time to wait for the runner to be online before returning (ms). After that a deadline
+   * of the pod is due.
+   */
   readonly completeWithinMs: number;
 }
 
-/** Free of secrets: those stay in the runner's Secret. */
+/**
+ * Result of {@link RunnerActivities.provision}. It contains no secrets; those stay in the runner's
+ * Secret.
+ */
 export interface ProvisionResult {
+  /** ID of the registration at the CI server, if it is known. */
   readonly runnerId?: string;
   readonly pod: PodSnapshot;
 }
 
-/** What there is of a {@link ProvisionResult}; an id without a pod: it is registered, and no pod was made for it. */
+/**
+ * Existing parts of a {@link ProvisionResult}. An ID without a pod: the runner is registered, and
+ * its pod was never created.
+ */
 export type FoundProvision = Partial<ProvisionResult>;
 
+/** Input of {@link RunnerActivities.findProvisioned}. */
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
+  /** Kubernetes namespace of the pod. @default the worker's namespace */
   readonly namespace?: string;
-  /** It has a registration at a CI server. */
+  /** Whether the runner is registered at a CI server. */
   readonly hasRegistration: boolean;
 }
 
+/** Input of {@link RunnerActivities.getPod}. */
 export interface PodInput {
   readonly pod: PodRef;
 }
 
+/** Input of {@link RunnerActivities.awaitPod}. */
 export interface AwaitPodInput extends PodInput {
+  /** Condition to wait for. */
   readonly until: PodCondition;
-  /** Told as the wait begins. */
+  /** Event to send to the runner's set when the wait begins. */
   readonly notify?: SetNotification;
 }
 
+/** Input of {@link RunnerActivities.awaitRunnerOnline}. */
 export interface AwaitRunnerOnlineInput {
   readonly scope: Scope;
   readonly credential: string;
   readonly runner: { readonly id?: string; readonly name: string };
-  /** First delay between two looks; doubles up to 30 s. */
+  /** First interval between two checks (ms). It doubles up to 30 s. */
   readonly intervalMs: number;
+  /** Interval between two attempts with a rejected credential (ms). */
   readonly credentialsRetryMs: number;
 }
 
-/** A runner seen online at the CI server. */
+/** Runner that is online at the CI server. */
 export interface OnlineRunner {
+  /** ID of the registration at the CI server. */
   readonly runnerId: string;
   readonly busy: boolean;
 }
 
+/** Input of {@link RunnerActivities.removeRegistration}. */
 export interface RemoveRegistrationInput {
   readonly scope: Scope;
   readonly credential: string;
-  /** Found by its name where its id is not known. Removed only if it is one of Holdfast's, and of the worker's place. */
+  /**
+   * Runner to remove, found by its name if its ID is not known. It is removed only if it was
+   * registered by Holdfast from the worker's location.
+   */
   readonly runner: { readonly id?: string; readonly name: string };
-  /** `retry`: fail and be retried for as long as the runner is busy; `return`: answer `busy` at once. */
+  /**
+   * Reaction to a busy runner. `retry`: the activity fails and is retried while the runner is busy.
+   * `return`: it returns `busy` at once.
+   */
   readonly onBusy: 'retry' | 'return';
-  /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
+  /**
+   * Time to wait before the next attempt for a busy runner (ms).
+   * @default the backoff of the retry policy
+   */
   readonly busyRetryMs?: number;
-  /** Up to which that delay doubles. @default busyRetryMs: it does not */
+  /** Limit up to which that time doubles (ms). @default busyRetryMs: it stays constant */
   readonly maxBusyRetryMs?: number;
+  /** Interval between two attempts with a rejected credential (ms). */
   readonly credentialsRetryMs: number;
 }
 
+/** Result of {@link RunnerActivities.removeRegistration}. */
 export interface RegistrationRemoval {
   readonly result: RemovalResult;
-  /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
+  /**
+   * Whether this is not the first attempt. An absent runner may then have been removed by an
+   * earlier attempt whose response was lost.
+   */
   readonly afterRetry?: true;
-  /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
+  /**
+   * Number of attempts for this runner, including this one. A lower bound: the count is lost with a
+   * worker that dies.
+   */
   readonly attempts: number;
   readonly runnerId?: string;
 }
 
+/** Input of {@link RunnerActivities.tearDown}. */
 export interface TearDownInput {
   readonly identity: RunnerIdentity;
+  /** Kubernetes namespace of the objects. @default the worker's namespace */
   readonly namespace?: string;
-  /** Absent: the pod stays, or is gone. */
+  /** Pod to delete. If absent, the pod is kept or does not exist. */
   readonly pod?: {
-    /** Absent when provisioning never answered: the pod is then looked for by its deterministic name. */
+    /**
+     * Name and UID of the pod. If provisioning never returned them, the pod is found by its
+     * deterministic name.
+     */
     readonly ref?: PodRef;
-    /** @default the pod's own; 0: at once */
+    /** Grace period (s); 0 kills the pod at once. @default the pod's own */
     readonly gracePeriodSeconds?: number;
-    /** For the log. */
+    /** Reason for the log. */
     readonly reason?: string;
-    /** Told to the supervisor before the pod is stopped. */
+    /** Stop reason that the supervisor receives before the pod is stopped. */
     readonly stopReason?: StopReason;
-    /** The log's tail is kept first. */
+    /** Whether the end of the log is saved first. */
     readonly saveLog?: boolean;
-    /** Whoever asks has nothing to do before it is gone: the answer may wait for that a moment. */
+    /**
+     * Whether the activity may wait a moment until the pod is gone, because the caller has nothing
+     * else to do.
+     */
     readonly waitForDeletion?: boolean;
-    /** Left alone if its container has started by the time the deletion is carried out. */
+    /** Whether to keep the pod if its container has started by the time of the deletion. */
     readonly unlessStarted?: boolean;
-    /** Left alone if a job runs in it, or its runner has ended, by the time the deletion is carried out. */
+    /**
+     * Whether to keep the pod if a job runs in it, or its runner has ended, by the time of the
+     * deletion.
+     */
     readonly unlessBusy?: boolean;
   };
-  /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
+  /**
+   * Event to send to the runner's set once the pod is deleted, or at once with `early`. Only for a
+   * local activity, which does not complete before.
+   */
   readonly notify?: SetNotification & { readonly early: boolean };
-  /** The Secret with the registration. */
+  /** Whether to delete the Secret with the registration. */
   readonly secret?: boolean;
-  /** Of these claims, those that are the life's own. */
+  /** Claims of the runner. Only those that belong to its workflow are deleted. */
   readonly claims?: readonly VolumeClaim[];
 }
 
+/** Input of {@link RunnerActivities.awaitClaims}. */
 export interface ClaimsInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
   readonly claims: readonly VolumeClaim[];
 }
 
+/** Input of {@link RunnerActivities.fenceClaims}. */
 export interface FenceClaimsInput extends ClaimsInput {
+  /** Pod that may still write to the claims, and its node. */
   readonly writer: ClaimWriter;
 }
 
-/** What the deletion of a pod has come to. */
+/** Result of the deletion of a pod. */
 export type PodDeletion = 'deleted' | 'terminating';

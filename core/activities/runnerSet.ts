@@ -1,4 +1,4 @@
-/** What the workflows `runnerSet` and `setCommand` may ask of the world. */
+/** Activities of the workflows `runnerSet` and `setCommand`. */
 import type {
   JobEvent,
   RunnerPhase,
@@ -11,79 +11,112 @@ import type {
 import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
+/** Activities of the workflows `runnerSet` and `setCommand`. */
 export interface SetActivities {
-  /** Checks the input of a command to a set; asks nobody. */
+  /**
+   * Validates a command to a set, without any request.
+   * @throws ApplicationFailure `InvalidInput`, with every invalid field
+   */
   admitSetCommand(input: { input: unknown }): Promise<SetCommandInput>;
-  /** Checks and completes the declaration of a set; asks nobody. `continued`: of a set that runs, which is not to fail by it. */
+  /**
+   * Validates the declaration of a set and fills in the defaults, without any request. With
+   * `continued`, for a running set, an invalid declaration is reported in `rejection`.
+   * @throws ApplicationFailure `InvalidInput`, with every invalid field
+   */
   admitSet(input: { input: unknown; continued?: true }): Promise<AdmittedSet>;
-  /** What time it is. */
+  /** Returns the current time. */
   getTime(): Promise<Timestamped>;
-  /** Which schedule holds now. */
+  /** Returns the schedule that applies now. */
   evaluateSchedules(input: {
     schedules: readonly SetScheduleSpec[];
   }): Promise<Timestamped & { schedule: ActiveSchedule }>;
-  /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
+  /**
+   * Starts runner workflows. All failures other than a rejection by Temporal are retried.
+   * @returns in `rejected` the workflow ids that Temporal rejected
+   */
   startRunners(
     input: StartRunnersInput,
   ): Promise<Timestamped & { rejected: string[]; message?: string }>;
-  /** Asks runners to drain. @returns those that have ended already */
+  /** Sends drain requests to runners. @returns in `ended` the runners that had ended already */
   drainRunners(input: {
     runners: readonly { workflowId: string; reason: string }[];
   }): Promise<Timestamped & { ended: string[] }>;
   /**
-   * A page of the running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. All at once may be more than the
-   * 2 MiB that Temporal takes. `next`: `page` of the next one. Absent: it is the last.
+   * Lists one page of the set's running runners from Temporal's visibility. Visibility may lag, so
+   * it does not prove that a runner is absent. There are pages because a full list may exceed
+   * Temporal's limit of 2 MiB.
+   * @returns in `next` the next `page`; absent on the last one
    */
   listRunners(input: {
     set: string;
     page?: string;
   }): Promise<Timestamped & { runners: ListedRunner[]; next?: string }>;
-  /** Which of these runners have ended, or were never there. */
+  /** Returns which of these runners have ended or never existed. */
   findEndedRunners(input: {
     workflowIds: readonly string[];
   }): Promise<Timestamped & { ended: string[] }>;
-  /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
+  /**
+   * Sends a runner event to its set, batched with those of other runners. It completes when
+   * Temporal has accepted the signal, and ignores a set that no longer exists. A local activity.
+   */
   notifySet(input: SetNotification): Promise<void>;
-  /** Tells the set which jobs it has to serve, by the CI server's own list ({@link QueueCheckResult}). `supported`: the CI server has such a list. */
+  /**
+   * Checks the CI server's job list and sends the jobs that the set must serve as a signal ({@link
+   * QueueCheckResult}).
+   * @returns in `supported` whether the CI server has such a list
+   */
   checkQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;
-  /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
+  /**
+   * Reroutes jobs to other sets that have room for them, and forwards later events of rerouted
+   * jobs.
+   */
   rerouteJobs(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;
 }
 
-/** What a runner tells its set. */
+/** Event from a runner to its set. */
 export interface SetNotification {
+  /** Name of the set. */
   readonly set: string;
   readonly event: RunnerEvent;
 }
 
-/** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
+/**
+ * Result with a time. A set uses the times of its activities as its clock: see
+ * workflows/runnerSet/reconcile.ts.
+ */
 export interface Timestamped {
-  /** When it was done (ms since the epoch). */
+  /** Time of completion (ms since the epoch). */
   readonly at: number;
 }
 
+/** Validated set. */
 export interface AdmittedSet {
   readonly spec: SetSpec;
-  /** What was handed in. */
+  /** Declaration as it was submitted. */
   readonly declaration: RunnerSetInput;
+  /** Schedule that applies at the time of the validation. */
   readonly schedule: ActiveSchedule;
-  /** When this was (ms since the epoch). */
+  /** Time of the validation (ms since the epoch). */
   readonly at: number;
-  /** Why the declaration of a set that runs is not accepted any more. Then the rest is what the set needs to see its runners out, and no more. */
+  /**
+   * Reason why the declaration of a running set is not valid anymore. The other fields are then
+   * only those needed to drain its runners.
+   */
   readonly rejection?: string;
 }
 
+/** Input of {@link SetActivities.startRunners}. */
 export interface StartRunnersInput {
   readonly set: string;
   readonly templateHash: string;
   readonly ephemeral: boolean;
   readonly template: RunnerSetInput['template'];
-  /** They tell the set when their jobs start. */
+  /** Whether the runners notify the set when their jobs start. */
   readonly notifyBusy: boolean;
-  /** They tell of their end before their pod is gone. */
+  /** Whether the runners notify the set of their end before their pods are deleted. */
   readonly notifyEndEarly: boolean;
   readonly priority: SetPriority;
-  /** `trace`: `traceparent` of the job that it is started for. */
+  /** Runners to start. `traceparent`: that of the job that the runner is started for. */
   readonly runners: readonly {
     readonly workflowId: string;
     readonly slot?: number;
@@ -91,34 +124,43 @@ export interface StartRunnersInput {
   }[];
 }
 
+/** Input of {@link SetActivities.checkQueuedJobs}. */
 export interface CheckQueuedJobsInput {
   readonly set: string;
-  /** Where the sets are that the jobs may be for; the look itself is taken on the queue of the credential. */
+  /**
+   * Task queue of the sets that the jobs may be for. The check itself runs on the task queue of the
+   * credential.
+   */
   readonly taskQueue: string;
   readonly scope: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
-  /** When the set asked, by its own clock (ms since the epoch). */
+  /** Time of the request, by the set's clock (ms since the epoch). */
   readonly requestedAt: number;
-  /** What others have found out before may be so old, in ms. */
+  /** Maximum age of an earlier result that may be reused (ms). */
   readonly maxAgeMs: number;
-  /** Jobs of which nothing was heard for long: asked for one by one where the list leaves something out. */
+  /**
+   * Jobs without an event for a long time. They are checked individually if the list is not
+   * complete.
+   */
   readonly overdue: readonly { readonly key: string; readonly repository: string }[];
-  /** Keys of the jobs that others have passed on to it. */
+  /** Keys of the jobs that other sets have rerouted to this one. */
   readonly reroutedHere: readonly string[];
-  /** Sets that it has passed jobs on to. */
+  /** Sets that this one has rerouted jobs to. */
   readonly reroutedTo: readonly string[];
 }
 
-/** News of a job, for the set that it was passed on to. */
+/** Job event to forward to the set that the job was rerouted to. */
 export interface ForwardedJobEvent {
-  /** Workflow id. */
+  /** Workflow id of that set. */
   readonly to: string;
   readonly event: JobEvent;
 }
 
+/** Input of {@link SetActivities.rerouteJobs}. */
 export interface RerouteJobsInput {
   readonly set: string;
+  /** Jobs that the set serves. Only sets that serve the same jobs are considered. */
   readonly routing: SetRoutingInfo;
   /** Jobs that the set cannot serve. */
   readonly jobs: readonly {
@@ -126,22 +168,25 @@ export interface RerouteJobsInput {
     readonly repository: string;
     readonly since: number;
   }[];
-  /** The set ends: better a set without room than none. */
+  /** Whether the set is being deleted. A set without room is then better than none. */
   readonly draining: boolean;
+  /** Later events of jobs that were rerouted before. */
   readonly forwardedEvents: readonly ForwardedJobEvent[];
 }
 
+/** Result of {@link SetActivities.rerouteJobs}. */
 export interface RerouteJobsResult {
-  /** Keys of the jobs, by the set that has them now. */
+  /** Keys of the rerouted jobs, by the workflow id of the set that has them now. */
   readonly rerouted: readonly { readonly to: string; readonly keys: readonly string[] }[];
-  /** Sets that could serve the jobs, with room or without. */
+  /** Number of sets that could serve the jobs, with or without room. */
   readonly substitutes: number;
 }
 
-/** A runner as visibility lists it. */
+/** Runner as Temporal's visibility lists it. */
 export interface ListedRunner {
   readonly workflowId: string;
   readonly phase: RunnerPhase;
+  /** Start of the workflow (ms since the epoch). */
   readonly startedAt: number;
   readonly runnerName?: string;
   readonly templateHash?: string;
@@ -149,7 +194,10 @@ export interface ListedRunner {
   readonly slot?: number;
 }
 
-/** The schedule that holds now, by its index, and when that has to be asked again (ms since the epoch). */
+/**
+ * Schedule that applies now. `index`: its position in the list; absent if none applies. `until`:
+ * time of the next evaluation (ms since the epoch).
+ */
 export interface ActiveSchedule {
   readonly index?: number;
   readonly until?: number;

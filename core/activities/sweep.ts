@@ -1,17 +1,21 @@
-/** What the workflow `sweep` may ask of the world. */
+/** Activities of the `sweep` workflow. */
 import type { SweepReport } from '../contract/index.ts';
 
+/** Activities of the `sweep` workflow. */
 export interface SweepActivities {
   /**
-   * One sweep of the place that this worker serves, with the marks of the last sweep of that task queue. Fails with `SweepIncomplete`, the report as its detail, where a list could not be had:
-   * nothing was touched then.
+   * Runs one sweep of the location that this worker serves, with the marks of the previous sweep of
+   * that task queue.
+   * @throws ApplicationFailure `SweepIncomplete`, with the report as its detail, if a list could
+   * not be read; nothing was changed then
    */
   sweepPlace(input: SweepLocationInput): Promise<SweepReport>;
 }
 
+/** Input of {@link SweepActivities.sweepPlace}. */
 export interface SweepLocationInput {
-  /** What people wrote. */
+  /** Input of the workflow, not validated yet. */
   readonly input: unknown;
-  /** Where the workflow runs. */
+  /** Task queue of the workflow. */
   readonly taskQueue: string;
 }

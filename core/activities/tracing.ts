@@ -1,10 +1,13 @@
-/** How spans get out of workflows: what the Temporal SDK's own OpenTelemetry interceptors have in headers, and a sink. */
+/**
+ * Interface for spans of workflows: the header of the Temporal SDK's OpenTelemetry interceptors,
+ * and a sink.
+ */
 import type { Sinks } from '@temporalio/workflow';
 
 /** Header of starts, signals, updates and activities that carries the trace context, as JSON `{"traceparent": "…"}`. */
 export const TRACE_HEADER = '_tracer-data';
 
-/** A span of a workflow that is over. Times in ms since the epoch, by the workflow's clock. */
+/** Completed span of a workflow. Times are in ms since the epoch, by the workflow's clock. */
 export interface CompletedSpan {
   readonly name: string;
   readonly traceId: string;
@@ -12,11 +15,14 @@ export interface CompletedSpan {
   readonly parentSpanId: string;
   readonly startMs: number;
   readonly endMs: number;
-  /** Why it failed; absent: it did not. */
+  /** Error message of a failed span. Absent: it succeeded. */
   readonly failure?: string;
 }
 
-/** Each worker has it, whether it exports spans or not: a life that is traced may come to any. */
+/**
+ * Sinks for spans. Every worker provides them, whether or not it exports spans, because any worker
+ * may run a traced workflow.
+ */
 export interface TraceSinks extends Sinks {
   holdfastSpans: { ended(span: CompletedSpan): void };
 }

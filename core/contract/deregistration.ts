@@ -1,33 +1,47 @@
-/** Public names of the workflow that goes on removing the registration of a runner that is gone. */
+/**
+ * Public names of the `deregistration` workflow, which keeps trying to remove a registration after
+ * its runner is gone.
+ */
 import type { Durations } from '../domain/duration.ts';
 
+/** Workflow type that removes the registration of a runner that no longer exists. */
 export const DEREGISTRATION_WORKFLOW = 'deregistration';
 
-/** How long, and how often at first, a removal is tried, with the defaults. */
+/** Total time and retry pace of a removal, with the defaults. */
 export const DEREGISTRATION_TIMEOUTS = {
-  /** How long to keep trying. @default "24h" */
+  /** Time to keep trying. @default "24h" */
   timeout: '24h',
-  /** First retry delay, doubles up to 15 times itself. @default "1m" */
+  /** Time to wait before the first retry. It doubles up to 15 times this value. @default "1m" */
   initialRetryInterval: '1m',
 } as const;
 
 /** Input of the `deregistration` workflow. */
 export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_TIMEOUTS> {
-  /** Exactly one of these three. */
+  /**
+   * Scope of the registration. Exactly one of `organization`, `repository` and `enterprise` must be
+   * set.
+   */
   organization?: string;
+  /** `owner/repo`. */
   repository?: string;
   enterprise?: string;
-  /** @default "default" */
+  /** Credential from the worker's settings. @default "default" */
   credential?: string;
-  /** Its name, and its id where that is known. */
+  /** Name of the runner at the CI server, and the ID of its registration if it is known. */
   runner: { name: string; id?: string };
-  /** Shown to people. */
+  /** Reason to show in the Temporal UI; at most 500 characters. @default "asked for by hand" */
   reason?: string;
 }
 
+/** Result of the `deregistration` workflow. */
 export interface DeregistrationResult {
+  /**
+   * `removed`: this workflow removed the registration. `absent`: it did not exist anymore.
+   * `dangling`: it could not be removed within `timeout`.
+   */
   outcome: 'removed' | 'absent' | 'dangling';
-  /** Tries, when one succeeded. */
+  /** Number of attempts. Absent if `dangling`. */
   attempts?: number;
+  /** Result in one sentence. */
   message: string;
 }

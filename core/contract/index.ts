@@ -1,6 +1,7 @@
 /**
- * Every public name of Holdfast's workflows in one place: workflow types, signals, queries, updates, search attributes,
- * inputs and results. Plain JSON with these names through `temporal workflow start|signal|query` is enough to use the product.
+ * Public names of Holdfast's workflows: workflow types, signals, queries, updates, search
+ * attributes, inputs and results. Every payload is plain JSON, so `temporal workflow
+ * start|signal|query` with these names is enough to use Holdfast.
  *
  * @module holdfast/contract
  */

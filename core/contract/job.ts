@@ -1,91 +1,120 @@
-/** Public names of jobs of several steps: the workflow type, its query, what its steps tell it, its status and result. Its signal `cancel` is the runner's. */
+/**
+ * Public names of the `job` workflow, which runs the steps of a job: its workflow type, query,
+ * signals, status and result. Its signal `cancel` is that of a runner.
+ */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { CancelMode, RunnerCause, RunnerOutcome } from './runner.ts';
 
+/** Workflow type of a job that consists of steps. */
 export const JOB_WORKFLOW = 'job';
 
-/** In their order. */
+/** Stages of a job, in the order in which they run. */
 export const JOB_STAGES = ['pre', 'test', 'post'] as const;
+/** Stage that a step belongs to. */
 export type JobStage = (typeof JOB_STAGES)[number];
 
 /** Workflow id of a step. @param number - 1 for the first of its stage */
 export const stepWorkflowId = (job: string, stage: JobStage, number: number): string =>
   `${job}-${stage}-${number}`;
 
-/** `skipped`: `skipOnSuccess`. `not_run`: something before it has failed, or there was no time left. */
+/**
+ * States of a step. `skipped`: `skipOnSuccess` applied. `not_run`: an earlier step failed, or the
+ * job had no time left.
+ */
 export const STEP_STATES = ['waiting', 'running', 'ended', 'skipped', 'not_run'] as const;
+/** State of a step. */
 export type StepState = (typeof STEP_STATES)[number];
 
-/** How one step is, or has become. Times in ISO 8601. */
+/** Status of one step. Times are in ISO 8601. */
 export interface StepStatus {
   stage: JobStage;
   name: string;
-  /** Of its `runner`, which has its log, its pod and its verdict. */
+  /** Id of the step's `runner` workflow, which has its log, pod and verdict. */
   workflowId: string;
   state: StepState;
-  /** Its present pod, or its last. */
+  /** Name of the step's current or last pod. */
   pod?: string;
-  /** Where what it left lies in the worker's store, if that has one: of its last attempt, with a slash at the end. */
+  /**
+   * Folder of the step's last attempt in the worker's artifact store, with a trailing slash. Absent
+   * if the worker has no store.
+   */
   artifactPath?: string;
   startedAt?: string;
   endedAt?: string;
   outcome?: RunnerOutcome;
   cause?: RunnerCause;
+  /** Exit code of the step's command, if it is known. */
   exitCode?: number;
-  /** Why it ended so, was skipped or not run. */
+  /** Reason for the outcome, or for not running the step. */
   message?: string;
+  /** Whether the outcome of this step does not count for the job. */
   bestEffort?: true;
 }
 
-/** A line of the job's own log. */
+/** Line of the job's own log. */
 export interface JobLogLine {
-  /** ISO 8601. */
+  /** Time of the entry (ISO 8601). */
   at: string;
   message: string;
 }
 
+/** Status of a job, as the query `status` returns it. */
 export interface JobStatus {
   name: string;
-  /** The stage of the step that runs, or is next; absent at the end. */
+  /** Stage of the running or next step. Absent once the job has ended. */
   stage?: JobStage;
+  /** Steps of all stages, in the order in which they run. */
   steps: StepStatus[];
-  /** Why it is to end early, once somebody or a deadline has asked for that. */
+  /** Strongest request to end the job early, from a user or a deadline. */
   cancel?: { mode: CancelMode; reason: string };
+  /** Condition that the job waits for, if any. */
   waitingFor?: string;
-  /** ISO 8601. */
+  /** Deadline of that wait (ISO 8601), if it has one. */
   waitingUntil?: string;
   log: JobLogLine[];
 }
 
 /**
- * `succeeded`: each step that counts did. Otherwise what the first has become that did not: `failed`: the job's own doing; `errored`:
- * infrastructure, somebody should look; `aborted`: a step's timeout, or the job was interrupted.
+ * Result of the `job` workflow. `succeeded`: every step that counts succeeded. Otherwise the first
+ * step that did not succeed decides the outcome. `failed`: the job's own fault. `errored`:
+ * infrastructure; someone must act. `aborted`: the timeout of a step, or an interrupted job.
  */
 export interface JobResult {
   outcome: RunnerOutcome;
+  /** Cause of the outcome; see {@link RunnerCause}. */
   cause?: RunnerCause;
-  /** One sentence for people. */
+  /** Result in one sentence. */
   message: string;
   name: string;
   steps: StepStatus[];
   log: JobLogLine[];
 }
 
-/** What a step tells its job each time it has a pod. */
+/** Event that a step sends to its job for each pod that it creates. */
 export interface StepPodCreatedEvent {
+  /** Workflow id of the step. */
   workflowId: string;
+  /** Name of the pod. */
   pod: string;
 }
 
-/** What a step tells its job when its command is over and what it leaves is stored: the next begins while the pod of this one goes. */
+/**
+ * Event that a step sends to its job once its command has ended and its files are stored. The next
+ * step starts while the pod of this one is being deleted.
+ */
 export interface StepEndedEvent extends Pick<StepStatus, 'cause' | 'exitCode'> {
+  /** Workflow id of the step. */
   workflowId: string;
   outcome: RunnerOutcome;
+  /** Reason for the outcome in one sentence. */
   message: string;
-  /** How many pods it has had. */
+  /** Number of pods that the step has had. */
   attempt: number;
 }
 
+/** Returns the current status of a job. */
 export const jobStatusQuery = defineQuery<JobStatus>('status');
+/** Signal from a step to its job: the step has a new pod. */
 export const stepPodCreatedSignal = defineSignal<[StepPodCreatedEvent]>('stepPodCreated');
+/** Signal from a step to its job: the step has ended. */
 export const stepEndedSignal = defineSignal<[StepEndedEvent]>('stepEnded');

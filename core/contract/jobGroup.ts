@@ -1,36 +1,47 @@
-/** Public names of the runs of one job for one change set (a pull request, a branch): the workflow type, its signal and its query. */
+/**
+ * Public names of the `jobGroup` workflow, which runs a job for each revision of a change set (a
+ * pull request or a branch): its workflow type, signal and query.
+ */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { JobInput } from './jobInput.ts';
 import type { RunnerOutcome } from './runner.ts';
 
+/** Workflow type that runs one job for the newest revision of a change set. */
 export const JOB_GROUP_WORKFLOW = 'jobGroup';
 
-/** Workflow id of a run. @param generation - 1 for the first */
+/** Workflow id of one run of a job group. @param generation - 1 for the first run */
 export const groupedJobId = (group: string, generation: number): string => `${group}:${generation}`;
 
-/** One version of the change set, and what is run for it. */
+/** Revision of a change set, and the job to run for it. */
 export interface JobRevision {
+  /** Commit to run the job for. */
   commit: string;
-  /** When the change set came to be so, by the CI server's clock (ISO 8601): what comes later and was earlier is no news. */
+  /**
+   * Time of the change according to the CI server (ISO 8601). A revision older than the newest
+   * known one is ignored.
+   */
   at: string;
+  /** Input of the job to start for this revision. */
   job: JobInput;
-  /** Runs it once more, and whatever its age. @default false */
+  /** Whether to run the job again for a known or older revision. @default false */
   rerun?: boolean;
 }
 
+/** Status of a job group, as the query `status` returns it. */
 export interface JobGroupStatus {
-  /** Counts the versions that were taken. */
+  /** Number of revisions accepted so far. */
   runNumber: number;
-  /** The newest. */
+  /** Commit of the newest revision. Absent before the first one. */
   commit?: string;
-  /** The run that is under way. `superseded`: it is being ended for a newer one. */
+  /** Run in progress. `superseded`: it is being ended in favor of a newer revision. */
   running?: { workflowId: string; superseded: boolean };
-  /** What has become of the newest, once its run is over. */
+  /** Outcome of the run of the newest revision. Absent until that run has ended. */
   outcome?: RunnerOutcome;
-  /** The newest waits until the run before it is over. */
+  /** Whether the newest revision waits for the previous run to end. */
   queued: boolean;
 }
 
-/** A version has come: send it with start. */
+/** Signal with a new revision. Send it as a signal-with-start. */
 export const jobRevisionSignal = defineSignal<[JobRevision]>('revision');
+/** Returns the current status of a job group. */
 export const jobGroupStatusQuery = defineQuery<JobGroupStatus>('status');

@@ -1,103 +1,147 @@
-/** Input of the `job` workflow. The tables of durations are where each is written: its name, its default and what it means. */
+/**
+ * Input of the `job` workflow. Each table of durations defines their names, defaults and meaning.
+ */
 import type { Durations } from '../domain/duration.ts';
 import type { OnEviction, SignalTarget } from './runnerInput.ts';
 
 /** Deadlines of a job, with their defaults. */
 export const JOB_TIMEOUTS = {
-  /** From when its first step's pod is made, not while it is queued. @default "4h" */
+  /**
+   * Time limit from the creation of the first step's pod. Time in the queue does not count.
+   * @default "4h"
+   */
   timeout: '4h',
-  /** After an interruption: for the step that is stopped and all of `post` together. @default "30m" */
+  /**
+   * Time limit after an interruption, for the step being stopped and all of `post` together.
+   * @default "30m"
+   */
   gracePeriod: '30m',
-  /** From the job's start, queueing and retries included. @default "7d" */
+  /** Time limit from the job's start, including time in the queue and retries. @default "7d" */
   maxAge: '7d',
 } as const;
 
 /** Deadlines of one step, with their defaults. */
 export const STEP_TIMEOUTS = {
-  /** From its command's start. @default "2h" */
+  /** Time limit from the start of the command. @default "2h" */
   timeout: '2h',
-  /** From a stop's signal to SIGKILL. The pod has a quarter more, and at least 2 s more. @default "15s" */
+  /**
+   * Time from the stop signal to SIGKILL. The pod gets a quarter more, and at least 2 s more.
+   * @default "15s"
+   */
   gracePeriod: '15s',
-  /** From its end: for storing what it left (docs/jobs.md), with a worker that has a store. After a stop it has the pod's grace, as the step itself. @default "10m" */
+  /**
+   * Time limit from the end of the command for storing its files (docs/jobs.md), if the worker has
+   * a store. After a stop the pod's grace period applies to the upload, too.
+   * @default "10m"
+   */
   uploadTimeout: '10m',
 } as const;
 
-/** Input of the `job` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
+/**
+ * Input of the `job` workflow: one JSON object. Durations are strings such as `30s`, `10m`,
+ * `1h30m`.
+ */
 export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
-  /** Steps find it as JOB_NAME. */
+  /** Name of the job. Steps get it as JOB_NAME. */
   name: string;
-  /** For which it runs, `owner/repo`: shown, and what the worker's timeouts go by. */
+  /**
+   * Repository of the job, `owner/repo`. The UI shows it, and the worker's timeouts depend on it.
+   */
   repository?: string;
-  /** Kubernetes namespace of the steps' pods. Default: the worker's. */
+  /** Kubernetes namespace of the steps' pods. @default the worker's namespace */
   namespace?: string;
-  /** What has started it, if something of the repository's has: steps find it in variables. */
+  /** Event in the repository that triggered the job, if any. Steps get it in variables. */
   source?: JobTrigger;
-  /** Before `test`; the first that does not succeed ends this stage, and there is no `test`. */
+  /**
+   * Steps to run before `test`. The first step that does not succeed ends the stage and prevents
+   * `test`.
+   */
   pre?: StepInput[];
-  /** The first that does not succeed ends this stage. */
+  /** Steps that make up the job. The first step that does not succeed ends the stage. */
   test: StepInput[];
-  /** Always run, each of them, whatever became of those before. */
+  /** Steps that always run, regardless of the outcome of earlier steps. */
   post?: PostStepInput[];
 }
 
-/** What a run is for. */
+/** Event that triggered a run. */
 export interface JobTrigger {
-  /** Steps find it as JOB_EVENT. */
+  /** Kind of event. Steps get it as JOB_EVENT. */
   event: 'push' | 'pull_request' | 'schedule';
-  /** Steps find it as JOB_COMMIT. */
+  /** Commit to test. Steps get it as JOB_COMMIT. */
   commit?: string;
-  /** In full, such as `refs/heads/main`; steps find it as JOB_REF. */
+  /** Full Git ref, such as `refs/heads/main`. Steps get it as JOB_REF. */
   ref?: string;
-  /** The branch that a pull request is to be merged into; steps find it as JOB_BASE. */
+  /** Base branch of a pull request. Steps get it as JOB_BASE. */
   base?: string;
-  /** Its number; steps find it as JOB_PULL_REQUEST. */
+  /** Number of the pull request. Steps get it as JOB_PULL_REQUEST. */
   pullRequest?: number;
-  /** An outsider's: it gets no Secret, no token of a service account, and no volume that others use. @default false */
+  /**
+   * Whether the change is from an outside contributor. Its pods get no Secret, no service account
+   * token and no shared volume.
+   * @default false
+   */
   untrusted?: boolean;
 }
 
-/** One step: a pod that runs one command. */
+/** Step of a job: a pod that runs one command. */
 export interface StepInput extends Durations<typeof STEP_TIMEOUTS> {
-  /** Unique in the job. */
+  /** Name of the step, unique in the job. */
   name: string;
-  /** Default: the worker's. */
+  /** Container image. @default the worker's image */
   image?: string;
-  /** A script, run with `/bin/sh -e`. Exactly one of `commands` and `command`. */
+  /** Script to run with `/bin/sh -e`. Exactly one of `commands` and `command` must be set. */
   commands?: string;
-  /** The program to run and its arguments. */
+  /** Program to run and its arguments. */
   command?: string[];
   env?: Record<string, string>;
-  /** As of a Kubernetes container. */
+  /** Resource requests and limits, as in a Kubernetes container. */
   resources?: StepResources;
   volumes?: StepVolume[];
   stop?: StepStop;
-  /** When its pod is lost after its command has started. Before that another pod takes its place. @default "fail" */
+  /**
+   * Reaction to the loss of the pod after the command has started. A pod that is lost earlier is
+   * always replaced.
+   * @default "fail"
+   */
   onEviction?: Exclude<OnEviction, 'resume'>;
 }
 
+/** How a step is stopped. */
 export interface StepStop {
-  /** Who gets a stop's signals: the command alone, whose own trap may pass them on, or its whole process group. @default "process" */
+  /**
+   * Recipient of the stop signals. `process`: the command only, whose own trap may forward them.
+   * `group`: its whole process group.
+   * @default "process"
+   */
   target?: SignalTarget;
 }
 
+/** Step of the stage `post`. */
 export interface PostStepInput extends StepInput {
-  /** What becomes of it does not change the job's outcome. @default false */
+  /** Whether the outcome of this step does not count for the job. @default false */
   bestEffort?: boolean;
-  /** Skipped when all before it succeeded. @default false */
+  /** Whether to skip this step if all earlier steps succeeded. @default false */
   skipOnSuccess?: boolean;
 }
 
+/** Resource quantities of a step's container, as in Kubernetes: `{cpu: 2, memory: "4Gi"}`. */
 export interface StepResources {
   requests?: Record<string, string | number>;
   limits?: Record<string, string | number>;
 }
 
-/** A Kubernetes volume of the step's pod, and where it is mounted: `{name, mountPath, secret: {secretName: …}}`. */
+/**
+ * Kubernetes volume of the step's pod, with its mount path: `{name, mountPath, secret: {secretName:
+ * …}}`.
+ */
 export interface StepVolume {
   name: string;
   /** Absolute path in the container. */
   mountPath: string;
   readOnly?: boolean;
-  /** One volume source, as of a Kubernetes pod: `secret`, `configMap`, `emptyDir`, `persistentVolumeClaim`, … */
+  /**
+   * Exactly one volume source, as in a Kubernetes pod: `secret`, `configMap`, `emptyDir`,
+   * `persistentVolumeClaim`, …
+   */
   [source: string]: unknown;
 }

@@ -1,9 +1,16 @@
-/** Public names of one runner: the workflow type, its signals, query, updates, status and result. */
+/**
+ * Public names of the `runner` workflow: its workflow type, signals, query, updates, status and
+ * result.
+ */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
+/** Workflow type of one runner, from its registration to the deletion of its pod. */
 export const RUNNER_WORKFLOW = 'runner';
 
-/** In the order of a life. */
+/**
+ * Phases of a runner, in their order. A phase without anything to wait for may be skipped. They are
+ * the values of the search attribute `RunnerPhase`.
+ */
 export const RUNNER_PHASES = [
   'Requested',
   'Provisioning',
@@ -15,15 +22,19 @@ export const RUNNER_PHASES = [
   'TearingDown',
   'Gone',
 ] as const;
+/** Phase of a runner. */
 export type RunnerPhase = (typeof RUNNER_PHASES)[number];
 
 /**
- * `succeeded`: its job(s) ran, whatever their conclusion. `failed`: the runner process itself failed.
- * `errored`: infrastructure; page someone. `aborted`: cancelled, superseded, or ended by policy.
+ * Outcomes of a runner. `succeeded`: its jobs ran, whatever their conclusion. `failed`: the runner
+ * process itself failed. `errored`: infrastructure; someone must act. `aborted`: cancelled,
+ * superseded, or ended by policy.
  */
 export const RUNNER_OUTCOMES = ['succeeded', 'failed', 'errored', 'aborted'] as const;
+/** Outcome of a runner or a job. */
 export type RunnerOutcome = (typeof RUNNER_OUTCOMES)[number];
 
+/** Causes of an outcome. docs/lifecycle.md says which outcomes each of them can have. */
 export const RUNNER_CAUSES = [
   'evicted',
   'preempted',
@@ -45,107 +56,178 @@ export const RUNNER_CAUSES = [
   'credentials',
   'ci_server_unreachable',
 ] as const;
+/** Cause of an outcome. */
 export type RunnerCause = (typeof RUNNER_CAUSES)[number];
 
-/** `drain`: let the job finish. `stop`: graceful stop of the job within its grace. `force`: now. */
+/**
+ * How a runner ends. `drain`: its job may finish. `stop`: its job is stopped within its grace
+ * period. `force`: it is killed at once.
+ */
 export type CancelMode = 'drain' | 'stop' | 'force';
+/** Body of the signal `cancel`. */
 export interface CancelRequest {
+  /** Reason to show in the status and the result; at most 500 characters. */
   reason?: string;
   /** @default "stop" */
   mode?: CancelMode;
-  /** With the mode `drain`: the verdict is that of the update `drain`, which a runner may refuse, or has no worker for; a signal it gets in any case. */
+  /**
+   * Whether the result is that of a planned drain (`succeeded`) instead of `aborted`. Only with the
+   * mode `drain`. Unlike the update `drain`, a signal needs no running worker and cannot be
+   * rejected.
+   */
   planned?: boolean;
-  /** What the one who is stopped is told as the reason; anything else: `cancelled`. @default "cancelled" */
+  /**
+   * Stop reason that the command receives. Any other value counts as `cancelled`.
+   * @default "cancelled"
+   */
   stopReason?: 'timeout' | 'superseded' | 'cancelled';
 }
 
-/** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
+/**
+ * Job event about this runner, from the CI server's webhook. It is an early hint, never the only
+ * source.
+ */
 export interface RunnerJobEvent {
   action: 'queued' | 'in_progress' | 'completed';
   /** ID of the job at the CI server. */
   jobId: string;
-  /** Of the workflow run: a re-run is another job. @default 1 */
+  /** Attempt of the workflow run at the CI server. A re-run is a different job. @default 1 */
   runAttempt?: number;
-  /** When the CI server says it happened (ms since the epoch). Absent: events count in the order in which they arrive. */
+  /**
+   * Time of the event according to the CI server (ms since the epoch). If absent, events count in
+   * the order in which they arrive.
+   */
   at?: number;
   /** ID of the registration at the CI server. */
   runnerId?: string;
   runnerName?: string;
-  /** `owner/repo`: an event of a repository that is not in the runner's scope is of another runner of that name. Absent: not compared. */
+  /**
+   * Repository of the job, `owner/repo`. An event from a repository outside the runner's scope is
+   * about another runner with the same name. If absent, it is not compared.
+   */
   repository?: string;
-  /** Shown to people; never used for a decision. */
+  /** Name of the job, for display only. */
   jobName?: string;
-  /** How a completed job ended, in the CI server's words (`success`, `failure`, `cancelled`, …). */
+  /**
+   * Conclusion of a completed job as the CI server states it (`success`, `failure`, `cancelled`,
+   * …).
+   */
   conclusion?: string;
 }
 
+/**
+ * Body of the signal `podState`: whether the runner in a pod is idle or busy, according to the
+ * pod's probes.
+ */
 export interface PodStateEvent {
+  /** UID of the pod. An event for any other pod is ignored. */
   uid: string;
   state: 'idle' | 'busy';
-  /** Busy as before, but it was idle in between: what runs is another job. */
+  /** Whether the runner was idle in between, so that the job now running is a new one. */
   newJob?: true;
-  /** For how long it has been so, where that was not told at once (ms). @default 0 */
+  /** Time for which the state had lasted when the signal was sent (ms). @default 0 */
   durationMs?: number;
 }
 
-/** Somebody who sees what the life does not has found its runner to be of no use. */
+/** Body of the signal `replaceIdle`, for a runner that is idle but does not work. */
 export interface ReplaceIdleRequest {
-  /** At the CI server: another runner of this life is not meant. */
+  /**
+   * Name of the runner at the CI server. A request for an earlier runner of this workflow is
+   * ignored.
+   */
   runnerName: string;
-  /** For people. */
+  /** Reason to show in the status and the result. */
   reason: string;
 }
 
+/** Status of a runner, as the query `status` returns it. */
 export interface RunnerStatus {
   phase: RunnerPhase;
+  /** Name of the runner at the CI server. */
   runnerName: string;
   /** ID of the registration at the CI server. */
   runnerId?: string;
+  /** Name of the current pod. */
   pod?: string;
   podUid?: string;
   node?: string;
   job?: string;
-  /** 1 for the first runner of this life, +1 for each replacement. */
+  /**
+   * Number of the current runner of this workflow: 1 for the first one, +1 for each replacement.
+   */
   attempt: number;
+  /** Condition that the workflow waits for, if any. */
   waitingFor?: string;
-  /** ISO 8601. */
+  /** Deadline of that wait (ISO 8601), if it has one. */
   waitingUntil?: string;
+  /** Strongest request to end the runner early, from a user or a policy. */
   cancel?: { mode: CancelMode; reason: string };
+  /** Number of requests to the CI server to remove the registration. */
   unregisterAttempts: number;
+  /** Phases so far, with the time at which each began (ISO 8601). */
   phases: { phase: RunnerPhase; at: string }[];
-  /** The runners that this life has lost and replaced, oldest first. */
+  /** Runners that this workflow has lost and replaced, oldest first. */
   replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
 }
 
+/** Result of the `runner` workflow. */
 export interface RunnerResult {
   outcome: RunnerOutcome;
   cause?: RunnerCause;
-  /** One sentence for people. */
+  /** Result in one sentence. */
   message: string;
   runnerName: string;
   /** ID of the registration at the CI server. */
   runnerId?: string;
+  /** Exit code of the runner container, if it is known. */
   exitCode?: number;
+  /** Number of runners that the workflow has had. */
   attempt: number;
+  /** Number of requests to the CI server to remove the registration. */
   unregisterAttempts: number;
+  /** Phases with the time at which each began (ISO 8601). */
   phases: { phase: RunnerPhase; at: string }[];
+  /** Runners that this workflow lost and replaced, oldest first. */
   replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
-  /** Id of the workflow that goes on removing the registration. */
+  /**
+   * Id of the `deregistration` workflow that keeps trying to remove the registration. Absent if the
+   * registration is gone.
+   */
   deregistrationWorkflowId?: string;
 }
 
-/** Body: nothing, `"reason"`, or `{reason, mode, retire, by}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
+/**
+ * Signal that ends a runner. Its body is empty, `"reason"`, or a {@link CancelRequest}. Without a
+ * mode it is a `stop`. A stronger mode replaces a weaker one; a weaker one is ignored.
+ */
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
+/** Signal with a job event of the CI server about this runner. */
 export const jobEventSignal = defineSignal<[RunnerJobEvent]>('jobEvent');
+/**
+ * Signal with the state of the runner in its pod. It is a hint: a live read of the pod overrides
+ * it.
+ */
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
-/** Has another runner of the life take the place of an idle one; a busy one is left alone. */
+/**
+ * Signal that replaces an idle runner with a new one of the same workflow. A busy runner is left
+ * alone.
+ */
 export const replaceIdleSignal = defineSignal<[ReplaceIdleRequest]>('replaceIdle');
+/** Returns the current status of a runner. */
 export const statusQuery = defineQuery<RunnerStatus>('status');
+/**
+ * Update that drains a runner: its job may finish, and it takes no other. Rejected once the runner
+ * is TearingDown or Gone.
+ */
 export const drainUpdate = defineUpdate<
   { accepted: true; phase: RunnerPhase },
   [{ reason?: string }?]
 >('drain');
-/** Extends the job's deadline. */
+/**
+ * Update that extends the deadline of the running job by a duration, up to the cap `jobTimeoutCap`.
+ * Rejected if no job is running, and for a plain command under the supervisor, which keeps the
+ * timeout itself.
+ */
 export const extendDeadlineUpdate = defineUpdate<{ jobDeadline: string }, [{ by: string }]>(
   'extendDeadline',
 );

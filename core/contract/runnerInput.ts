@@ -1,217 +1,359 @@
 /**
- * Input of the `runner` workflow. The tables of durations are where each is written: its name, its default and what it means. Their types
- * here, their validation and their milliseconds (core/input/) follow from the tables.
+ * Input of the `runner` workflow. Each table of durations defines their names, defaults and
+ * meaning. The types here, the validation and the values in milliseconds (core/input/) are derived
+ * from the tables.
  */
 import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { Durations } from '../domain/duration.ts';
 
-/** Deadlines of a runner's life, with their defaults. */
+/** Deadlines of a runner, with their defaults. */
 export const RUNNER_TIMEOUTS = {
-  /** For registration, Secret and pod together, retries included. @default "1h" */
+  /** Time limit for registration, Secret and pod together, including retries. @default "1h" */
   provisioning: '1h',
-  /** From the pod's creation. @default "5m" */
+  /** Time limit from the pod's creation until it is scheduled to a node. @default "5m" */
   podUnscheduled: '5m',
-  /** From the pod's creation. @default "10m" */
+  /** Time limit from the pod's creation until the runner container starts. @default "10m" */
   podPending: '10m',
-  /** From the container's start. @default "10m" */
+  /** Time limit from the container's start until the runner is online. @default "10m" */
   registration: '10m',
-  /** From Idle. @default off */
+  /** Time limit in the phase Idle; the runner is then drained. @default off */
   idle: undefined,
-  /** From Busy. The default is also the cap, where the worker's config names no other. @default "24h" */
+  /**
+   * Time limit of a job. The default is also the cap, unless the worker's settings define another
+   * one.
+   * @default "24h"
+   */
   jobTimeout: '24h',
-  /** From the runner's end: until its registration, which the CI server has not removed by then, is handed to a workflow of its own. @default "1h" */
+  /**
+   * Time limit from the runner's end for the removal of its registration. It is then handed off to
+   * a `deregistration` workflow.
+   * @default "1h"
+   */
   unregistration: '1h',
-  /** From the start of a life that resumes (`onEviction: resume`), its waits included: it is stopped then, and not resumed again. @default "7d" */
+  /**
+   * Time limit from the start of a workflow with `onEviction: resume`, including its waits. The
+   * command is then stopped and not resumed again.
+   * @default "7d"
+   */
   maxAge: '7d',
 } as const;
 
-/** The parts of the grace ledger, with their defaults. */
+/** Parts of the pod's termination grace period, with their defaults. */
 export const STOP_TIMEOUTS = {
-  /** With `onTerm: drain`, which needs it: how long the job may go on after SIGTERM. @default none */
+  /**
+   * Time for which the job may continue after SIGTERM. Required with `onTerm: drain`.
+   * @default none
+   */
   drainTimeout: undefined,
-  /** From the stop's signal to SIGKILL. @default "10s" */
+  /** Time from the stop signal to SIGKILL. @default "10s" */
   signalTimeout: '10s',
-  /** On top: for the records and the cleanup command. @default "5s" */
+  /** Additional time for the records and the cleanup command. @default "5s" */
   cleanupTimeout: '5s',
-  /** In place of these two, of a plain command: the grace of a step, from which both follow (docs/supervisor.md). @default none */
+  /**
+   * Grace period of a plain command, instead of `signalTimeout` and `cleanupTimeout`, which are
+   * derived from it (docs/supervisor.md).
+   * @default none
+   */
   gracePeriod: undefined,
 } as const;
 
-/** Pace of a runner's re-checks, with the defaults that are right for production. */
+/** Pace of a runner's re-checks. The defaults are right for production. */
 export const RUNNER_INTERVALS = {
-  /** How often a wait for the pod looks live again. @default "10m" */
+  /** Interval between live re-reads of the pod while waiting for it. @default "10m" */
   resync: '10m',
-  /** Between two DELETEs of a busy static runner. @default "1m" */
+  /** Interval between two requests to remove a busy static runner. @default "1m" */
   busyRetry: '1m',
-  /** Safety re-check of a busy ephemeral runner. @default "10m" */
+  /** Interval between safety re-checks of a busy ephemeral runner. @default "10m" */
   busyCheck: '10m',
-  /** Between two looks for a runner that may be about to register. @default "10s" */
+  /** Interval between two checks for a runner that may be about to register. @default "10s" */
   absentCheck: '10s',
-  /** Between two tries with a refused credential. @default "5m" */
+  /** Interval between two attempts with a rejected credential. @default "5m" */
   credentialsRetry: '5m',
-  /** Between two looks for a runner that is coming online; doubles up to 30 s. @default "2s" */
+  /**
+   * First interval between two checks for a runner that is coming online. It doubles up to 30 s.
+   * @default "2s"
+   */
   onlineCheck: '2s',
-  /** How long a runner that was never seen online may take to end after its registration was removed. @default "2m" */
+  /**
+   * Time for a runner that was never seen online to end after its registration was removed.
+   * @default "2m"
+   */
   removalGrace: '2m',
-  /** How long a runner whose registration is gone has to go on saying that it is idle, before its pod goes. @default "3s" */
+  /**
+   * Time for which a runner whose registration is gone must keep reporting that it is idle before
+   * its pod is deleted.
+   * @default "3s"
+   */
   idleConfirmation: '3s',
-  /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
+  /**
+   * Time that a stop waits for the CI server's first answer before it stops the pod anyway.
+   * @default "30s"
+   */
   stopResponseTimeout: '30s',
-  /** How old the CI server's lists may be: what is missing from one may have come since. @default "1m" */
+  /**
+   * Maximum age of the CI server's lists: an entry that is missing from a list may have been added
+   * since.
+   * @default "1m"
+   */
   listMaxAge: '1m',
-  // A worker that was cut off creates for a minute, its request takes half of one, and an API server carries out for a minute what nobody awaits.
-  /** How long after an interrupted provisioning something of it may still appear. @default "2m30s" */
+  // A disconnected worker may create objects for up to a minute. Its request may take 30 s, and an
+  // API server may execute an abandoned request for another minute.
+  /**
+   * Time after an interrupted provisioning in which its objects may still appear.
+   * @default "2m30s"
+   */
   lateCreationWindow: '2m30s',
 } as const;
 
+/** Deadlines of a runner as duration strings; see {@link RUNNER_TIMEOUTS}. */
 export type RunnerTimeouts = Durations<typeof RUNNER_TIMEOUTS>;
+/** Intervals of a runner as duration strings; see {@link RUNNER_INTERVALS}. */
 export type RunnerIntervals = Durations<typeof RUNNER_INTERVALS>;
 
-/** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
+/**
+ * Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`,
+ * `1h30m`.
+ */
 export interface RunnerInput {
-  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Events of jobs find the runner as long as its workflow's id is `runner-<name>`. Default: the workflow id without `runner-`. */
+  /**
+   * Prefix of the runner's name at the CI server; a hash of this execution is appended. Job events
+   * reach the runner only if its workflow id is `runner-<name>`.
+   * @default the workflow id without `runner-`
+   */
   name?: string;
-  /** Kind of CI server, that of the credential. `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
+  /**
+   * Kind of CI server; must be that of the credential. `none`: a plain command (`command`) that no
+   * CI server knows.
+   * @default "github"
+   */
   ciServer?: CiServerKind | 'none';
-  /** Exactly one of these three; none with `ciServer: none`. */
+  /**
+   * Scope of the runner. Exactly one of `organization`, `repository` and `enterprise` must be set;
+   * none of them with `ciServer: none`.
+   */
   organization?: string;
   /** `owner/repo`. */
   repository?: string;
   enterprise?: string;
-  /** A credential named in the worker's config. @default "default" */
+  /** Credential named in the worker's settings. @default "default" */
   credential?: string;
-  /** Name of the runner group. Repositories have none. Default: the group that the CI server has by default. */
+  /**
+   * Name of the runner group. Repositories have no groups.
+   * @default the default group of the CI server
+   */
   runnerGroup?: string;
-  /** In place of its name: the ID of the runner group. */
+  /** ID of the runner group, instead of its name. */
   runnerGroupId?: string;
-  /** 1 to 100. Default: those of the CI server's runners; `["self-hosted"]` for GitHub. */
+  /**
+   * Labels of the runner, 1 to 100.
+   * @default those of the CI server's runners; `["self-hosted"]` for GitHub
+   */
   labels?: string[];
-  /** One job, then gone; `false`: a static runner, which takes many. @default true */
+  /**
+   * Whether the runner takes one job only. `false`: a static runner, which takes many.
+   * @default true
+   */
   ephemeral?: boolean;
   /**
-   * Of a static runner: it never updates itself (`config.sh --disableupdate`), because its image is fixed; GitHub then takes its version for 30 days after the next one has come out. `false` for a GitHub Enterprise Server that
-   * does not know this. For a JIT config there is no such choice: https://docs.github.com/en/actions/reference/runners/self-hosted-runners#runner-software-updates-on-self-hosted-runners
+   * Whether a static runner never updates itself (`config.sh --disableupdate`), because its image
+   * is fixed. GitHub accepts its version for 30 days after the next release. Set it to `false` for
+   * a GitHub Enterprise Server that does not know the option. It does not apply to JIT configs:
+   * https://docs.github.com/en/actions/reference/runners/self-hosted-runners#runner-software-updates-on-self-hosted-runners
    * @default true
    */
   disableUpdate?: boolean;
   /** Name of the set this runner belongs to. */
   set?: string;
-  /** Id of the `job` workflow whose step this is, which is told of its pods; needs `ciServer: none`. */
+  /**
+   * Id of the `job` workflow that this runner is a step of. The job is notified about the runner's
+   * pods. Requires `ciServer: none`.
+   */
   job?: string;
-  /** With `job`: where what it leaves is kept, if the worker has a store. */
+  /** Storage of the step's files, if the worker has a store. Only with `job`. */
   storage?: StepStorage;
-  /** It runs what an outsider has written: its pod refers to no Secret, service account or claim, and to nothing of the node, whatever the worker's pod policy allows. @default false */
+  /**
+   * Whether the runner executes code of an outside contributor. Its pod gets no Secret, service
+   * account, claim or host resource, whatever the worker's pod policy allows.
+   * @default false
+   */
   untrusted?: boolean;
-  /** Kubernetes namespace of the pod. Default: the worker's. */
+  /** Kubernetes namespace of the pod. @default the worker's namespace */
   namespace?: string;
-  /** Image of the runner container. Default: the worker's. */
+  /** Image of the runner container. @default the worker's image */
   image?: string;
   command?: string[];
   args?: string[];
   env?: Record<string, string>;
-  /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
+  /** PodTemplateSpec fragment. Its container `runner` is merged into the runner container. */
   pod?: {
     metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
     spec?: Record<string, unknown>;
   };
   /**
-   * How the supervisor gets to be the first process of the container: `inject` copies it in (needs the command to be known),
-   * `image`: the image's own entry point starts it, `none`: the command runs bare. Default: the worker's.
+   * How the supervisor becomes the first process of the container. `inject`: it is copied in; the
+   * command must be known. `image`: the image's entry point starts it. `none`: the command runs
+   * without it.
+   * @default the worker's setting
    */
   supervisor?: SupervisorMode;
   /** Persistent volumes of the runner container. */
   volumeClaims?: VolumeClaim[];
-  /** By which what runs in the runner's container reaches the world. @default directly, or as the image is set */
+  /** HTTP proxy for the runner and its jobs. @default the image's own configuration */
   proxy?: RunnerProxy;
-  /** Authorities that the runner and its jobs trust, as for a GitHub Enterprise Server with a certificate of your own. @default those of its image */
+  /**
+   * Certificate authorities that the runner and its jobs trust, for example for a GitHub Enterprise
+   * Server with a private certificate.
+   * @default those of the image
+   */
   ca?: CertificateAuthority;
   timeouts?: RunnerTimeouts;
-  /** The grace ledger, additive; the pod's terminationGracePeriodSeconds is derived from it. */
+  /**
+   * Timeouts and signals of a stop. The pod's `terminationGracePeriodSeconds` is derived from them.
+   */
   stop?: StopInput;
-  /** What SIGTERM means inside the pod. `checkpoint` needs `onEviction: resume`. @default "stop" */
+  /**
+   * Effect of SIGTERM inside the pod. `checkpoint` requires `onEviction: resume`.
+   * @default "stop"
+   */
   onTerm?: OnTerm;
-  /** What becomes of the life when a busy runner loses its pod. `resume` needs `ciServer: none`. @default "fail" */
+  /**
+   * Reaction to the loss of the pod of a busy runner. `resume` requires `ciServer: none`.
+   * @default "fail"
+   */
   onEviction?: OnEviction;
-  /** With `onEviction: resume`: a command that is lost in its last attempt is not resumed again. 1 to 1000. @default 10 */
+  /**
+   * Maximum number of attempts with `onEviction: resume`, 1 to 1000. A command that is lost in its
+   * last attempt is not resumed again.
+   * @default 10
+   */
   maxAttempts?: number;
-  /** Pace of re-checks; the defaults are right for production. */
+  /** Pace of re-checks. The defaults are right for production. */
   intervals?: RunnerIntervals;
 }
 
-/** As gha-runner-scale-set has it. */
+/** Proxy settings, in the format of gha-runner-scale-set. */
 export interface RunnerProxy {
-  /** For addresses with `http://`. */
+  /** Proxy for `http://` URLs. */
   http?: ProxyServer;
-  /** For addresses with `https://`. */
+  /** Proxy for `https://` URLs. */
   https?: ProxyServer;
-  /** Hosts that are reached directly, each with those below it. GitHub's runner takes names alone, no addresses. */
+  /**
+   * Hosts that are reached directly, each with its subdomains. GitHub's runner supports host names
+   * only, no IP addresses.
+   */
   noProxy?: string[];
 }
 
+/** Proxy server, and the Secret with its credentials. */
 export interface ProxyServer {
   /** `http://host:port`, without user and password. */
   url: string;
-  /** Secret in the pod's namespace with `username` and `password`, percent-encoded as in a URL. Jobs can read them, as every program that goes through the proxy has to. */
+  /**
+   * Secret in the pod's namespace with `username` and `password`, percent-encoded as in a URL. Jobs
+   * can read them, as every program that uses the proxy must.
+   */
   credentialSecretRef?: string;
 }
 
-/** Exactly one of the two: where in the pod's namespace the certificates are, PEM. */
+/**
+ * Key of a ConfigMap or Secret in the pod's namespace with PEM certificates. Exactly one of the two
+ * must be set.
+ */
 export interface CertificateAuthority {
   configMapKeyRef?: KeyRef;
   secretKeyRef?: KeyRef;
 }
 
+/** Key of a ConfigMap or Secret. */
 export interface KeyRef {
   name: string;
   key: string;
 }
 
-/** Of a job's step, in the store: the job says it. */
+/** Storage of a step's files. The job workflow sets it. */
 export interface StepStorage {
-  /** Of the step, all its attempts. */
+  /** Path of the step in the store, for all its attempts. */
   path: string;
-  /** Keys of the snapshots that its SHARED_DIR may begin with, the best first; those of its own earlier attempts come before them. */
+  /**
+   * Keys of the snapshots to restore SHARED_DIR from, in order of preference. Snapshots of the
+   * step's own earlier attempts take precedence.
+   */
   sharedDirSources: string[];
-  /** How long storing is tried, from the step's end. */
+  /** Time limit for storing the files, from the end of the step (a duration). */
   timeout: string;
 }
 
+/** How a runner is stopped. */
 export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {
-  /** Runs in the container after the end, with HOLDFAST_STOP_REASON, for at most `cleanupTimeout`. */
+  /**
+   * Command to run in the container after the end, with HOLDFAST_STOP_REASON, for at most
+   * `cleanupTimeout`.
+   */
   cleanupCommand?: string[];
-  /** Instead of the one signal received, a sequence: `SIGINT,SIGTERM@5s`, counted from the stop's start. */
+  /**
+   * Sequence of signals to send instead of the one received, such as `SIGINT,SIGTERM@5s`. Times
+   * count from the start of the stop.
+   */
   signals?: string;
   /**
-   * Who gets a stop's signals: the command's whole process `group`, or the command's `process` alone, whose own trap may pass them on. At the
-   * end of the grace SIGKILL is for all. @default "process" with `gracePeriod`, else "group"
+   * Recipient of the stop signals. `group`: the command's whole process group. `process`: the
+   * command only, whose own trap may forward them. SIGKILL at the end of the grace period is for
+   * all processes.
+   * @default "process" with `gracePeriod`, else "group"
    */
   target?: SignalTarget;
 }
 
+/** Recipient of stop signals: the command only, or its whole process group. */
 export type SignalTarget = 'process' | 'group';
 
+/**
+ * How the supervisor becomes the first process of the container; see {@link
+ * RunnerInput.supervisor}.
+ */
 export type SupervisorMode = 'inject' | 'image' | 'none';
-/** `drain`: the job may finish within `stop.drainTimeout`; `stop`: signal, grace, kill; `checkpoint`: as stop, and the next attempt goes on. */
+/**
+ * Effect of SIGTERM. `drain`: the job may finish within `stop.drainTimeout`. `stop`: stop signal,
+ * grace period, SIGKILL. `checkpoint`: like `stop`, and the next attempt continues from the saved
+ * state.
+ */
 export type OnTerm = 'drain' | 'stop' | 'checkpoint';
-/** `fail`: a job is not idempotent; `replace`: a new runner; `resume`: the same work again, with the state of the attempt before. */
+/**
+ * Reaction to the loss of a busy runner. `fail`: the workflow ends, because a job is not
+ * idempotent. `replace`: a new runner is started. `resume`: the same command runs again with the
+ * state of the previous attempt.
+ */
 export type OnEviction = 'fail' | 'replace' | 'resume';
 
-/** A PersistentVolumeClaim mounted into the runner container. The one called `state` is `HOLDFAST_STATE_DIR`. */
+/**
+ * PersistentVolumeClaim mounted into the runner container. The one named `state` is available as
+ * `HOLDFAST_STATE_DIR`.
+ */
 export interface VolumeClaim {
   name: string;
   /** Absolute path in the container. */
   mountPath: string;
-  /** Name of the claim, which outlives this runner. Absent: one of this life's own, which goes with it. */
+  /**
+   * Name of the claim, which outlives this runner. If absent, the claim belongs to the workflow and
+   * is deleted at its end.
+   */
   claim?: string;
-  /** Size, such as `10Gi`: the claim is made where it does not exist yet. */
+  /** Size, such as `10Gi`. The claim is created if it does not exist. */
   storage?: string;
-  /** Default: the cluster's. */
+  /** Storage class. @default the cluster's default class */
   storageClass?: string;
   /** @default ["ReadWriteOnce"] */
   accessModes?: ('ReadWriteOnce' | 'ReadWriteMany' | 'ReadWriteOncePod')[];
-  /** What a claim that is made begins with: a `VolumeSnapshot` (apiGroup `snapshot.storage.k8s.io`), or another claim, of the pod's namespace. @default nothing */
+  /**
+   * Initial content of a new claim: a `VolumeSnapshot` (apiGroup `snapshot.storage.k8s.io`) or
+   * another claim in the pod's namespace.
+   * @default nothing
+   */
   dataSource?: { apiGroup?: string; kind: string; name: string };
-  /** Which volumes a claim that is made may be bound to, by their labels. @default any of its class */
+  /**
+   * Selector for the volumes that a new claim may be bound to, by their labels.
+   * @default any volume of its class
+   */
   selector?: {
     matchLabels?: Record<string, string>;
     matchExpressions?: {
@@ -220,6 +362,6 @@ export interface VolumeClaim {
       values?: string[];
     }[];
   };
-  /** Of a claim that is made. */
+  /** Annotations of a new claim. */
   annotations?: Record<string, string>;
 }

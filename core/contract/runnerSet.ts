@@ -1,174 +1,256 @@
-/** Public names of runner sets: the workflow type, its signals, queries and status. What a set can be told: setCommand.ts. */
+/**
+ * Public names of the `runnerSet` workflow: its workflow type, signals, queries and status. The
+ * commands to a set are in setCommand.ts.
+ */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { CiJob } from '../domain/ciServer.ts';
 import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
 import type { RunnerSetInput } from './runnerSetInput.ts';
 
+/** Workflow type of a runner set. */
 export const RUNNER_SET_WORKFLOW = 'runnerSet';
 
 /** Workflow id of a set: one per name. */
 export const setWorkflowId = (name: string): string => `set-${name}`;
 
-/** The name of a set, from its workflow id. */
+/** Returns the name of a set from its workflow id. */
 export const parseSetWorkflowId = (workflowId: string): string =>
   workflowId.slice(setWorkflowId('').length);
 
-/** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
+/** Job event as a set receives it. Times are the CI server's own, in ms since the epoch. */
 export interface JobEvent {
   action: 'queued' | 'in_progress' | 'completed';
   /** ID of the job at the CI server. */
   jobId: string;
-  /** Of the workflow run: a re-run is another job. */
+  /** Attempt of the workflow run at the CI server. A re-run is a different job. */
   runAttempt: number;
   /** `owner/repo`. */
   repository: string;
-  /** As the CI server compares them; its adapter normalizes them. */
+  /**
+   * Labels of the job, normalized by the CI server's adapter so that equal labels are equal
+   * strings.
+   */
   labels: string[];
-  /** When the CI server says that it happened (ms since the epoch). */
+  /** Time of the event according to the CI server (ms since the epoch). */
   at: number;
+  /** Runner that the job is assigned to, by its name at the CI server. */
   runnerName?: string;
+  /** Conclusion of a completed job as the CI server states it. */
   conclusion?: string;
-  /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
+  /**
+   * Workflow id of the set that rerouted the job because it cannot serve it now. Absent if the
+   * event comes from the webhook.
+   */
   reroutedBy?: string;
-  /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
+  /**
+   * `traceparent` of the span that sent the event. A runner that is started for the job joins its
+   * trace. Absent without tracing.
+   */
   traceparent?: string;
 }
 
-/** What a runner tells the set it belongs to. */
+/** Runner of a set, as its events to the set identify it. */
 export interface RunnerRef {
   workflowId: string;
+  /** Name of the runner at the CI server. */
   runnerName: string;
 }
+/** Event that a runner sends to its set when it has ended. */
 export interface RunnerEndedEvent extends RunnerRef {
   outcome: RunnerOutcome;
   cause?: RunnerCause;
-  /** It was online at some time. */
+  /** Whether the runner was ever online. */
   wasOnline: boolean;
-  /** It ran a job. */
+  /** Whether the runner ran a job. */
   ranJob: boolean;
 }
+/** Event that a runner sends to its set. */
 export type RunnerEvent =
   ({ kind: 'online' | 'busy' } & RunnerRef) | ({ kind: 'ended' } & RunnerEndedEvent);
-/** With the time at which it was told, by the worker's clock (ms since the epoch). */
+/** Runner event with the time at which it was sent, by the worker's clock (ms since the epoch). */
 export type TimedRunnerEvent = RunnerEvent & { at: number };
 
+/** Status of one runner of a set. */
 export interface SetRunnerStatus {
   workflowId: string;
+  /** Name of the runner at the CI server. Absent until the set knows it. */
   runnerName?: string;
-  /** Hash of the template it was started with. */
+  /** Hash of the template that the runner was started with. */
   templateHash: string;
   state: 'starting' | 'idle' | 'busy' | 'draining';
+  /** Whether the runner is exempt from scale-downs and rollouts. */
   onHold: boolean;
   /** ISO 8601. */
   startedAt: string;
+  /** Number of the runner's volume slot, from 0. Absent if the set has no volume slots. */
   slot?: number;
-  /** The set has asked it to drain, and it does not say that it does: when last (ISO 8601), and how often. */
+  /**
+   * Drain requests that the runner has not confirmed yet: the time of the last one (ISO 8601) and
+   * their number.
+   */
   drainRequested?: { at: string; times: number };
 }
 
+/** Status of a set, as the query `status` returns it. */
 export interface RunnerSetStatus {
   name: string;
-  /** Hash of the template of now. */
+  /** Hash of the current template. */
   templateHash: string;
+  /** Number of runners that the set wants now. */
   desired: number;
-  /** Idle runners kept ready, or the fixed number. */
+  /** Idle runners kept ready, or the fixed number of runners. */
   min: number;
-  /** Runners at the most; of a fixed number with those that are started ahead. */
+  /** Maximum number of runners. For a set of fixed size it includes the runners started ahead. */
   max: number;
-  /** The fixed number; absent: the set follows demand. */
+  /** Fixed number of runners. Absent if the set follows demand. */
   replicas?: number;
-  /** Successors that are started ahead, at the most. Absent: none. */
+  /** Maximum number of successors started ahead. Absent: none. */
   replaceAhead?: number;
   runners: SetRunnerStatus[];
+  /** Jobs queued and running now, and totals since the set was created. */
   jobs: { queued: number; running: number; startedTotal: number; completedTotal: number };
-  /** Why no runner is started now, if so: `paused`, `never_registered ×2`, `runner_deprecated`, a failed create, … */
+  /**
+   * Reason why no runner is started now, such as `paused`, `never_registered ×2` or
+   * `runner_deprecated`. Absent if runners can be started.
+   */
   blockedReason?: string;
-  /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
+  /**
+   * Reason why fewer runners are kept or started than wanted, with the deadline (scale-down delay,
+   * recreation guard, schedule).
+   */
   waitingFor?: string;
-  /** Jobs that wait in other sets, because this one could not serve them. Absent: none. */
+  /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
   rerouted?: number;
-  /** What limits hold back: queued jobs that have no runner started for them, and runners for which the day has no time left. Absent: nothing. */
+  /**
+   * Demand that limits hold back: queued jobs without a runner, and runners that exceed the day's
+   * runner hours. Absent: none.
+   */
   limited?: { jobs: number; runners: number };
-  /** With `limits.maxRunnerHours`: what is used up of the day's. */
+  /** Runner hours used today (UTC). Only with `limits.maxRunnerHours`. */
   runnerHours?: number;
-  /** The set was told to end, and ends when its runners have left; why, or `''`. */
+  /**
+   * Reason for the deletion of the set, possibly `''`. Present once the set is being deleted; it
+   * ends when its runners have ended.
+   */
   deleting?: string;
-  /** Absent: its runners are plain commands. */
+  /** Kind of CI server. Absent if the runners are plain commands. */
   ciServer?: CiServerKind;
+  /** Labels of the set's runners. */
   labels: string[];
+  /** Name of the organization, repository (`owner/repo`) or enterprise; `''` for plain commands. */
   scope: string;
-  /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
+  /**
+   * Kind of the scope; an organization and an enterprise may have the same name. If absent, it is a
+   * repository if `scope` contains a `/`, and otherwise an organization.
+   */
   scopeKind?: ScopeKind;
-  /** Jobs without labels are for it, too. Absent: they are not. */
+  /** Whether the set also serves jobs without labels. Absent: it does not. */
   groupJobs?: true;
+  /** Names or workflow ids of the runners that are exempt from scale-downs and rollouts. */
   holds: string[];
 }
 
+/** Kind of scope that runners are registered in. */
 export type ScopeKind = 'organization' | 'repository' | 'enterprise';
 
 /**
- * Which jobs a set is for, as a memo of its workflow under {@link SET_ROUTING_MEMO}: so the webhook finds it in the one list of all sets,
- * also while no worker can answer a query. Without the memo the `status` query is asked.
+ * Jobs that a set serves, as a memo of its workflow under {@link SET_ROUTING_MEMO}. The webhook
+ * reads it from the list of all sets, so it works while no worker can answer a query. For a set
+ * without the memo it queries `status`.
  */
 export interface SetRoutingInfo {
-  /** Absent: the set is for plain commands, and no job is for it. */
+  /** Kind of CI server. Absent if the set runs plain commands and serves no jobs. */
   ciServer?: CiServerKind;
   labels: string[];
+  /** Name of the organization, repository (`owner/repo`) or enterprise. */
   scope: string;
   scopeKind: ScopeKind;
-  /** Runner group, as the template has it. Absent: the default one, or none. */
+  /** Runner group from the template. Absent: the default group, or none. */
   group?: { id: string } | { name: string };
-  /** Jobs without labels are for it, too. Absent: they are not. */
+  /** Whether the set also serves jobs without labels. Absent: it does not. */
   groupJobs?: true;
-  /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
+  /**
+   * Whether the set has as many jobs as it can serve, is paused or is being deleted. Other sets do
+   * not reroute jobs to it.
+   */
   atCapacity?: true;
-  /** It ends: others of its kind pass it no job, not even when they end, too. */
+  /**
+   * Whether the set is being deleted. Other sets never reroute jobs to it, even if they are being
+   * deleted themselves.
+   */
   draining?: true;
 }
+/** Memo key of {@link SetRoutingInfo}. */
 export const SET_ROUTING_MEMO = 'routing';
 
-/** The RunnerSet resource that a set was started for, as a memo of its workflow under {@link SET_RESOURCE_MEMO}. */
+/**
+ * RunnerSet resource that a set was started for, as a memo of its workflow under {@link
+ * SET_RESOURCE_MEMO}.
+ */
 export interface RunnerSetRef {
   namespace: string;
   name: string;
   uid: string;
 }
+/** Memo key of {@link RunnerSetRef}. */
 export const SET_RESOURCE_MEMO = 'resource';
 
-/** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
+/**
+ * Facts that a set records with each runner that it starts, as a memo of the runner's workflow
+ * under {@link SET_RUNNER_MEMO}.
+ */
 export interface SetRunnerMemo {
-  /** Hash of its template. */
+  /** Hash of the template that the runner was started with. */
   templateHash: string;
   ephemeral: boolean;
+  /** Number of the runner's volume slot, from 0. Absent if the set has no volume slots. */
   slot?: number;
-  /** It tells the set when its job starts. */
+  /** Whether the runner notifies the set when its job starts. */
   notifyBusy?: true;
-  /** Its successor may be there before its pod is gone: it tells of its end as soon as its container has ended. */
+  /**
+   * Whether the runner notifies the set as soon as its container has ended, because its successor
+   * may start before its pod is deleted.
+   */
   notifyEndEarly?: true;
 }
+/** Memo key of {@link SetRunnerMemo}. */
 export const SET_RUNNER_MEMO = 'runnerSet';
 
-/** Events of jobs whose labels this set covers; each may come late, twice and out of order. `at`: when they are sent, by the sender's clock (ms since the epoch). */
+/**
+ * Signal with events of jobs whose labels this set covers. Events may arrive late, twice and out of
+ * order. `at`: time of sending, by the sender's clock (ms since the epoch).
+ */
 export const jobEventsSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('jobEvents');
-/** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
+/**
+ * Result of a check of the CI server's job list. It arrives as a signal, because the run that
+ * requested the check may have continued as new since.
+ */
 export interface QueueCheckResult {
-  /** When the look began, by the set's clock (ms since the epoch). */
+  /** Start of the check, by the set's clock (ms since the epoch). */
   checkedAt: number;
-  /** Those of the jobs that this set has to serve, and those that its runners run. */
+  /** Jobs that this set must serve, and jobs that its runners run. */
   jobs: CiJob[];
-  /** Nothing was left out: a job of the set that is neither among them nor in `listed` neither waits nor runs. */
+  /**
+   * Whether the check covered all jobs. If so, a job of the set that is in neither `jobs` nor
+   * `listed` is neither queued nor running.
+   */
   complete: boolean;
-  /** Keys of the jobs that signals before this one told of the same look. Absent: there were none. */
+  /** Keys of the jobs in earlier signals about the same check. Absent: none. */
   listed?: string[];
-  /** Keys of jobs of the set that were asked for by themselves, and neither wait nor run. */
+  /** Keys of jobs of the set that were checked individually and are neither queued nor running. */
   absent: string[];
-  /** Of the sets that jobs were passed on to, those that have ended. */
+  /** Sets that jobs were rerouted to and that have ended since. */
   endedSets: string[];
 }
+/** Signal with the result of a check of the CI server's job list. */
 export const queueCheckedSignal = defineSignal<[QueueCheckResult]>('queueChecked');
-/** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
+/**
+ * Signal with events of this set's runners, batched by the workers. Each may arrive late and twice.
+ * `busy` comes only from an ephemeral runner whose memo requests it.
+ */
 export const runnerEventsSignal = defineSignal<[{ events: TimedRunnerEvent[] }]>('runnerEvents');
+/** Returns the current status of a set. */
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
-/** What the set was last told to be, with every command since. */
+/** Returns the last declaration of a set, with all later commands applied. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -1,102 +1,167 @@
-/** Input of the `runnerSet` workflow. As in runnerInput.ts, each duration is written once: in its table. */
+/**
+ * Input of the `runnerSet` workflow. As in runnerInput.ts, each table of durations defines their
+ * names, defaults and meaning.
+ */
 import type { Durations } from '../domain/duration.ts';
 import type { RunnerInput } from './runnerInput.ts';
 
-/** What a set waits for before it acts, with the defaults. `0s` is allowed. */
+/** Delays before a set acts, with their defaults. `0s` is allowed. */
 export const SET_DELAYS = {
-  /** Since the last scale-up, before idle runners in excess are drained. @default "10m" */
+  /** Time to wait after the last scale-up before excess idle runners are drained. @default "10m" */
   scaleDownDelay: '10m',
-  /** How long the place of an ephemeral runner that ran a job no event told of stays empty, unless the CI server says sooner. @default "10m" */
+  /**
+   * Time to wait before replacing an ephemeral runner whose job no event has reported, unless the
+   * CI server reports the job sooner.
+   * @default "10m"
+   */
   recreationGuard: '10m',
-  /** How often queued jobs are looked for at the CI server, in case webhooks were lost; `0s` turns it off. @default "5m" */
+  /**
+   * Interval between checks of the CI server's job list, in case webhooks were lost. `0s` turns
+   * them off.
+   * @default "5m"
+   */
   queueCheck: '5m',
 } as const;
 
-/** Pace of a set's re-checks, with the defaults that are right for production. */
+/** Pace of a set's re-checks. The defaults are right for production. */
 export const SET_INTERVALS = {
-  /** How often the runners are read again from Temporal's visibility. @default "5m" */
+  /** Interval between reads of the runners from Temporal's visibility. @default "5m" */
   relist: '5m',
-  /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
+  /**
+   * Time to wait before the next start after runners failed to come online. It doubles with each
+   * failure.
+   * @default "15s"
+   */
   initialRetry: '15s',
-  /** The longest of these waits. @default "10m" */
+  /** Maximum of these waits. @default "10m" */
   maxRetry: '10m',
-  /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
+  /**
+   * Interval between checks of the job list while the recreation guard holds back a runner.
+   * @default "30s"
+   */
   guardCheck: '30s',
-  /** Between two tries to pass on the jobs that the set cannot serve, while no other set has room for them. @default "15s" */
+  /**
+   * Interval between attempts to reroute jobs that the set cannot serve, while no other set has
+   * room for them.
+   * @default "15s"
+   */
   reroute: '15s',
 } as const;
 
+/** Intervals of a set as duration strings; see {@link SET_INTERVALS}. */
 export type SetIntervals = Durations<typeof SET_INTERVALS>;
 
-/** How many runners: a fixed number, or as many as demand asks for between two bounds. Exactly one of the two forms. */
+/**
+ * Size of a set: a fixed number of runners (`replicas`), or a number that follows demand (`minIdle`
+ * and `max`). Exactly one of the two forms must be used.
+ */
 export interface SetScale {
-  /** A fixed number of runners, whatever the demand. */
+  /** Fixed number of runners, regardless of demand. */
   replicas?: number;
-  /** Idle runners kept ready, on top of those that jobs are assigned to or queued for. @default 0 */
+  /** Idle runners kept ready, in addition to those for queued and assigned jobs. @default 0 */
   minIdle?: number;
-  /** Runners at the most. Required with `minIdle`. */
+  /** Maximum number of runners. Required with `minIdle`. */
   max?: number;
 }
 
-/** Another scale for a time; the first entry that holds now wins. */
+/** Different size for a period of time. The first entry that is active applies. */
 export interface SetSchedule extends SetScale {
-  /** When it begins: five cron fields, in which day of month and day of week are alternatives. */
+  /**
+   * Start of the period: five cron fields, in which day of month and day of week are alternatives.
+   */
   cron: string;
   /** IANA time zone. @default "UTC" */
   timeZone?: string;
-  /** For how long, such as `10h`. */
+  /** Length of the period, such as `10h`. */
   duration: string;
 }
 
-/** What a set serves at the most, beyond the number of its runners. Runners that run are left alone: no limit ends a job. */
+/**
+ * Limits of a set beyond its number of runners. They prevent new runners; no limit ends a running
+ * job.
+ */
 export interface SetLimits {
-  /** Jobs of one repository that the set has runners for at a time. @default no limit */
+  /**
+   * Maximum number of jobs of one repository that have runners at the same time.
+   * @default no limit
+   */
   perRepository?: number;
-  /** The same for several repositories together; of a repository that several entries name the first counts. @default none */
+  /**
+   * Limits for groups of repositories. If several entries match a repository, the first one
+   * applies.
+   * @default none
+   */
   repositories?: RepositoryLimit[];
-  /** Hours of all its runners together in a day (UTC), from a runner's start to its end. When they are used up, no runner is started until the next day. @default no limit */
+  /**
+   * Maximum runner hours of all runners together in one day (UTC), from a runner's start to its
+   * end. Once they are used up, no runner is started until the next day.
+   * @default no limit
+   */
   maxRunnerHours?: number;
 }
 
+/** Limit for the jobs of several repositories together. */
 export interface RepositoryLimit {
-  /** `owner/repo`, as GitHub's filter patterns: `acme/*` is all of an organization. Upper and lower case are one. */
+  /**
+   * `owner/repo`, or patterns as in GitHub's filters: `acme/*` matches all repositories of an
+   * organization. Case is ignored.
+   */
   repositories: string[];
-  /** Jobs that the set has runners for at a time. */
+  /** Maximum number of jobs that have runners at the same time. */
   max: number;
 }
 
-/** Whose runners are registered first where a credential's pace is what they wait for. */
+/**
+ * Priorities of sets that share a credential. Runners of a higher priority are registered first
+ * when the credential's rate limit delays registrations.
+ */
 export const SET_PRIORITIES = ['high', 'normal', 'low'] as const;
+/** Priority of a set among those with the same credential. */
 export type SetPriority = (typeof SET_PRIORITIES)[number];
 
 /** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
 export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
+  /** Name of the set. Its workflow id is `set-<name>`. */
   name: string;
-  /** What each runner is started with. `name` and `set` are the set's to give. */
+  /** Input of each runner. The set itself adds `name` and `set`. */
   template: Omit<RunnerInput, 'name' | 'set'>;
   /**
-   * Replace-ahead: a busy runner's successor is started when its job starts, and not when it ends; so many at a time. They come on top of `replicas`; with
-   * `minIdle` and `max` they count as idle ones that are kept, and `max` holds. For ephemeral runners without volumes of slots. @default 0
+   * Maximum number of successors that are started when a busy runner's job starts, instead of when
+   * it ends. They are added to `replicas`; with `minIdle` and `max` they count as idle runners, and
+   * `max` applies. Only for ephemeral runners without volume slots.
+   * @default 0
    */
   replaceAhead?: number;
   /**
-   * Whether jobs without labels (`runs-on: {group: NAME}`) are for this set, too. GitHub does not tell which group a queued job asks for, and jobs for
-   * its own larger runners look the same: set it only where the repositories of the scope use no other group. @default false
+   * Whether the set also serves jobs without labels (`runs-on: {group: NAME}`). GitHub does not
+   * report which group a queued job requests, and jobs for GitHub's larger runners look the same.
+   * Set it only if the repositories of the scope use no other group.
+   * @default false
    */
   groupJobs?: boolean;
+  /** Sizes for periods of time. Outside of them the set's own size applies. */
   schedules?: SetSchedule[];
-  /** @default none */
+  /** Limits on jobs and runner hours. @default none */
   limits?: SetLimits;
-  /** @default "normal" */
+  /** Priority among sets with the same credential. @default "normal" */
   priority?: SetPriority;
   rollout?: {
-    /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
+    /**
+     * Maximum number of runners with a new template beyond the desired number while old ones drain.
+     * @default 1
+     */
     maxSurge?: number;
   };
-  /** Runners, by name or workflow id, that no scale-down and no rollout touches. Absent in an `apply`: as they are. */
+  /**
+   * Names or workflow ids of runners that are exempt from scale-downs and rollouts. If absent in an
+   * `apply`, holds do not change.
+   */
   holds?: string[];
-  /** No runner is started while paused; those that run go on. Absent in an `apply`: as it is. */
+  /**
+   * Whether the set starts no runners. Running ones continue. If absent in an `apply`, the state
+   * does not change.
+   */
   paused?: boolean;
-  /** Pace of re-checks; the defaults are right for production. */
+  /** Pace of re-checks. The defaults are right for production. */
   intervals?: SetIntervals;
 }

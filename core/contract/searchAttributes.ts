@@ -1,10 +1,16 @@
-/** What lists of workflows are filtered by. */
+/** Search attributes of Holdfast's workflows. */
 import { defineSearchAttributeKey } from '@temporalio/common';
 
-/** Spelt out: what the compiler would infer is in a module that @temporalio/common does not export. */
+/**
+ * Type of a Keyword key. It is explicit because the inferred type is in a module that
+ * @temporalio/common does not export.
+ */
 type KeywordKey = ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>;
 
-/** Search attributes (all Keyword). Register them once per namespace; `holdfast doctor` prints the commands. */
+/**
+ * Search attributes, all of type Keyword. Register them once per namespace; `holdfast doctor`
+ * prints the commands.
+ */
 export const SEARCH_ATTRIBUTES: Readonly<
   Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name' | 'place', KeywordKey>
 > = {
@@ -13,8 +19,8 @@ export const SEARCH_ATTRIBUTES: Readonly<
   scope: defineSearchAttributeKey('RunnerScope', 'KEYWORD'),
   outcome: defineSearchAttributeKey('RunnerOutcome', 'KEYWORD'),
   cause: defineSearchAttributeKey('RunnerCause', 'KEYWORD'),
-  /** The name at the CI server: how a webhook finds the workflow. */
+  /** Name of the runner at the CI server. The webhook finds the workflow by it. */
   name: defineSearchAttributeKey('RunnerName', 'KEYWORD'),
-  /** Where its pods are: `compute/cluster/installation/namespace`. */
+  /** Location of the pods: `compute/cluster/installation/namespace`. */
   place: defineSearchAttributeKey('RunnerLocation', 'KEYWORD'),
 };

@@ -1,36 +1,43 @@
-/** Public names of commands to runner sets: the workflow type, what it is started with, and what a set answers. */
+/**
+ * Public names of commands to runner sets: the workflow type, its input and result, and the signals
+ * between a command and its set.
+ */
 import { defineSignal } from '@temporalio/workflow';
 import type { RunnerSetStatus, SetRunnerStatus } from './runnerSet.ts';
 import type { RunnerSetInput, SetScale } from './runnerSetInput.ts';
 
 /**
- * Tells a running set one thing, and ends with its answer. A command is a workflow, and no update of the set, because it is to be kept while
- * no worker runs, and must not put the set's history out of order: https://github.com/temporalio/sdk-python/issues/673.
+ * Workflow type that sends one command to a running set and returns the set's answer. It is a
+ * workflow and not an update of the set, because a command must be kept while no worker runs and
+ * must not reorder the set's history: https://github.com/temporalio/sdk-python/issues/673.
  */
 export const SET_COMMAND_WORKFLOW = 'setCommand';
 
 /**
- * A workflow id for a command; any other will do. It is what the set knows the command by: one that is sent again under the same id is not
- * carried out again. @param request - differs for each command
+ * Workflow id for a command; any other id works, too. The set identifies a command by it and does
+ * not execute a second one with the same id.
+ * @param request - must differ for each command
  */
 export const setCommandId = (set: string, request: string): string =>
   `set-command:${set}:${request}`;
 
-/** What a set can be told. */
+/** Commands to a set. */
 export type SetCommand =
-  /** Another size. Of a set that follows demand, the bound that is not given stays. */
+  /** Changes the size. For a set that follows demand, an omitted bound does not change. */
   | ({ command: 'scale' } & SetScale)
   /** Replaces the whole declaration; a template that differs starts a rollout. */
   | { command: 'apply'; declaration: RunnerSetInput }
-  /** Another template: starts a rollout if it differs. */
+  /** Replaces the template; a different one starts a rollout. */
   | { command: 'setTemplate'; template: RunnerSetInput['template'] }
-  /** Start no runner and drain none. */
+  /** Stops starting and draining runners. */
   | { command: 'pause'; reason?: string }
-  /** Start runners again, also after a breaker stopped the set. */
+  /** Starts runners again, also after the breaker blocked the set. */
   | { command: 'resume' }
-  /** Keep a runner, by name or workflow id, from scale-downs and rollouts; with `release` let it go. */
+  /**
+   * Exempts a runner, by name or workflow id, from scale-downs and rollouts; `release` ends that.
+   */
   | { command: 'hold'; runner: string; release?: boolean }
-  /** Drain every runner and end the set: what `holdfast set delete` does. */
+  /** Drains every runner and ends the set, as `holdfast set delete` does. */
   | { command: 'drain'; reason?: string };
 
 /** Input of the `setCommand` workflow. */
@@ -39,23 +46,29 @@ export type SetCommandInput = SetCommand & {
   set: string;
 };
 
-/** Result of the `setCommand` workflow: what the set says of itself then. Its runners are counted; the query `status` has each. */
+/**
+ * Result of the `setCommand` workflow: the status of the set after the command, with its runners
+ * counted by state. The query `status` lists each runner.
+ */
 export interface SetCommandResult extends Omit<RunnerSetStatus, 'runners'> {
   runners: Record<SetRunnerStatus['state'], number>;
 }
 
-/** What a command's workflow sends to its set. */
+/** Body of the signal from a command to its set. */
 export interface SetCommandRequest {
-  /** Workflow id of the command: the answer goes there. */
+  /** Workflow id of the command, which receives the reply. */
   workflowId: string;
   command: SetCommand;
 }
 
-/** What the set sends back. */
+/** Body of the signal from a set to a command. */
 export type SetCommandReply =
   { result: SetCommandResult } | { error: { type: string; message: string } };
 
-/** To a set. Start a `setCommand` rather than sending it: that checks the command, and has the answer. */
+/**
+ * Signal from a command to its set. Start a `setCommand` workflow instead of sending it: that
+ * validates the command and returns the answer.
+ */
 export const setCommandSignal = defineSignal<[SetCommandRequest]>('command');
-/** To a command. */
+/** Signal with the answer of a set to a command. */
 export const setCommandReplySignal = defineSignal<[SetCommandReply]>('commandReply');

@@ -1,22 +1,26 @@
-/** Public names of the sweep, which finds and repairs what lives, pods and registrations left behind: its input and its report. */
+/**
+ * Public names of the `sweep` workflow, which finds and repairs orphaned or stuck workflows, pods
+ * and registrations: its input and its report.
+ */
 import type { Durations } from '../domain/duration.ts';
 
+/** Workflow type of a sweep. */
 export const SWEEP_WORKFLOW = 'sweep';
 
-/** Why a runner's pod was stopped whose workflow had ended before it. */
+/** Reason for stopping a pod whose runner workflow has ended. */
 export const ORPHANED_POD_MESSAGE =
   'the runner was still alive although its workflow had ended; forced to fail';
-/** Why a runner's workflow was terminated whose pod was gone, and which no worker took up again. */
+/** Reason for terminating a runner workflow whose pod is gone and which no worker has resumed. */
 export const STUCK_RUNNER_MESSAGE = 'worker never came back; forced to fail';
 
-/** Why a job's step was stopped that had outlived its job. */
+/** Reason for stopping a job step whose job has ended. */
 export const ORPHANED_STEP_MESSAGE = 'the step was still alive although its job had ended; stopped';
 
-/** Why a runner was replaced that was idle by its own word. */
+/** Reason for replacing a runner that reports itself idle but is offline at the CI server. */
 export const UNRESPONSIVE_RUNNER_MESSAGE =
   'the CI server has it offline, while its pod says that it is online and idle';
 
-/** What a sweep repairs. */
+/** Kinds of findings that a sweep repairs. */
 export const FINDING_KINDS = [
   'orphaned_pod',
   'orphaned_registration',
@@ -26,121 +30,160 @@ export const FINDING_KINDS = [
   'expired_pod',
   'orphaned_resource',
 ] as const;
+/** Kind of finding that a sweep repairs. */
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** Why something that was looked at was left alone. */
+/** Reasons for leaving a checked object alone. */
 export const SWEEP_SKIPS = [
-  /** Younger than `minAge`, or its workflow ended less than that ago. */
+  /** It is younger than `minAge`, or its workflow ended less than that ago. */
   'too_young',
-  /** A person's annotation `holdfast.dev/hold`. */
+  /** It has the annotation `holdfast.dev/hold`. */
   'on_hold',
-  /** It is coming up, on its way out, or being evicted. */
+  /** It is starting, ending or being evicted. */
   'in_transition',
-  /** Nobody works on its workflow just now, and its pod lives: its job may run. */
+  /** No worker polls for its workflow now, and its pod still runs, possibly with a job. */
   'no_worker',
-  /** Its workflow has lost its pod, and goes on with another one when a worker is back. */
+  /** Its workflow has lost its pod and continues with a new one once a worker is back. */
   'will_resume',
-  /** Finished in good order; it stays until it is `maxPodAge` old. */
+  /** It finished normally and is kept until it is `maxPodAge` old. */
   'retained',
-  /** A claim that is named in a runner's input, as those of a set's slots are: it outlives its runners. */
+  /**
+   * It is a claim named in a runner's input, such as that of a set's volume slot, and outlives its
+   * runners.
+   */
   'shared_claim',
-  /** A Secret or claim that a pod still uses; what a job has made beside a runner that is there. */
+  /**
+   * It is a Secret or claim that a pod still uses, or an object of a job whose runner still exists.
+   */
   'in_use',
-  /** Its workflow is in another Temporal namespace than this sweep's: see `otherTemporal` in the report. */
+  /** Its workflow is in a different Temporal namespace: see `otherTemporal` in the report. */
   'other_temporal',
-  /** A registration, or what a job has made, that nothing proves to be this installation's. */
+  /**
+   * It is a registration or a job's object that cannot be proven to belong to this installation.
+   */
   'foreign',
-  /** A runner that is online, or runs a job. */
+  /** It is a registration whose runner is online or busy. */
   'online_or_busy',
-  /** An idle runner that the CI server has offline, as it has more than half of that scope's: it is the CI server's view that is wrong, or the way to it. */
+  /**
+   * It is an idle runner that the CI server reports offline, like more than half of its scope. The
+   * CI server or the connection to it is at fault.
+   */
   'mass_offline',
-  /** A workflow `deregistration` is at it. */
+  /** A `deregistration` workflow is removing it. */
   'handed_off',
-  /** A scope of lives without pod and Secret, which the credential cannot see (any more). */
+  /**
+   * It is in a scope of runners without pod and Secret, and the credential cannot see that scope.
+   */
   'scope_not_visible',
-  /** A running life that is older than `maxRunnerAge`: its end is its own affair (`timeouts`). */
+  /** It is a running workflow older than `maxRunnerAge`. Its own `timeouts` end it. */
   'long_running',
-  /** The second look, at live sources, did not agree. */
+  /** A second check of live sources did not confirm the finding. */
   'changed',
-  /** There is more than one sweep repairs. */
+  /** The sweep reached its maximum number of repairs. */
   'deferred',
 ] as const;
+/** Reason for leaving a checked object alone. */
 export type SweepSkip = (typeof SWEEP_SKIPS)[number];
 
-/** Durations by which a sweep judges, with the defaults that are right for production. */
+/** Time limits of a sweep. The defaults are right for production. */
 export const SWEEP_LIMITS = {
-  /** What is younger is left alone. @default "30s" */
+  /** Minimum age of an object; younger ones are left alone. @default "30s" */
   minAge: '30s',
-  /** How long the pod of a runner that finished in good order may stay. @default "24h" */
+  /** Maximum age of the pod of a runner that finished normally. @default "24h" */
   maxPodAge: '24h',
-  /** Running lives that are older are counted in the report. @default "7d" */
+  /** Age from which running workflows are counted in the report. @default "7d" */
   maxRunnerAge: '7d',
-  /** How old the CI server's lists may be: a registration is removed so long after it was marked at the earliest. @default "1m" */
+  /**
+   * Maximum age of the CI server's lists. A registration is not removed before this much time has
+   * passed since it was marked.
+   * @default "1m"
+   */
   listMaxAge: '1m',
-  /** An idle runner is replaced so long after it was marked as one that the CI server has offline, at the earliest. @default "4m" */
+  /**
+   * Minimum time between marking an idle runner as offline at the CI server and replacing it.
+   * @default "4m"
+   */
   unresponsiveAfter: '4m',
-  /** A stuck runner's workflow is terminated when its task queues had no worker for so long. @default "6h" */
+  /**
+   * Time without a worker on a stuck runner's task queues after which its workflow is terminated.
+   * @default "6h"
+   */
   terminateAfter: '6h',
 } as const;
 
-/** Input of a sweep. */
+/** Input of the `sweep` workflow. */
 export interface SweepInput extends Durations<typeof SWEEP_LIMITS> {
-  /** Looks and reports; marks and repairs nothing. @default false */
+  /** Whether to report findings without marking or repairing anything. @default false */
   dryRun?: boolean;
-  /** Goes on where it would stop: it condemns more than half of ten or more pods, or Temporal knows no life of this place. @default false */
+  /**
+   * Whether to continue where a sweep would stop: if it found more than half of ten or more pods
+   * orphaned or expired, or if Temporal has no record of a runner in this location.
+   * @default false
+   */
   force?: boolean;
   /**
-   * ID of a Temporal namespace that is no more, or is this one under its earlier ID: what it has
-   * left is swept as this installation's own, pods that live included.
+   * ID of a Temporal namespace that no longer exists, or an earlier ID of this one. Its objects are
+   * swept as those of this installation, including running pods.
    */
   takeOver?: string;
-  /** Scopes at the CI server to look at, besides those of the lives and pods that are known. Each names exactly one of the three. */
+  /** Additional scopes at the CI server to check, beyond those of the known workflows and pods. */
   scopes?: SweepScope[];
 }
 
+/**
+ * Scope at the CI server. Exactly one of `organization`, `repository` and `enterprise` must be set.
+ */
 export interface SweepScope {
   organization?: string;
   /** `owner/repo`. */
   repository?: string;
   enterprise?: string;
-  /** @default "default" */
+  /** Credential from the worker's settings. @default "default" */
   credential?: string;
 }
 
 /**
- * A first look's finding about what cannot carry a mark itself: a registration or a workflow. Pods, Jobs, Secrets and claims carry theirs as the
- * annotation `holdfast.dev/sweep-mark`.
+ * Mark of a finding that cannot carry one itself: a registration or a workflow. Pods, Jobs, Secrets
+ * and claims carry theirs in the annotation `holdfast.dev/sweep-mark`.
  */
 export interface SweepMark {
   kind: 'orphaned_registration' | 'stuck_runner' | 'unresponsive_runner' | 'orphaned_step';
-  /** What it is about: `organization acme#17`, a runner's name, or a workflow id and its run id. */
+  /**
+   * Subject of the finding: `organization acme#17`, a runner's name, or a workflow id and its run
+   * id.
+   */
   key: string;
-  /** When it was found first (ISO 8601). */
+  /** Time at which it was first found (ISO 8601). */
   since: string;
-  /** Of a stuck runner: since when every sweep found its task queues without a worker (ISO 8601). */
+  /** Time since which no sweep has seen a worker on a stuck runner's task queues (ISO 8601). */
   unpolledSince?: string;
 }
 
-/** One finding, and what was done about it. */
+/** Finding, and the action taken. */
 export interface SweepFinding {
   kind: FindingKind;
-  /** Its name. */
+  /** Name of the object, runner or workflow. */
   name: string;
-  /** A namespace, a scope such as `organization acme`, or a task queue. */
+  /** Kubernetes namespace, scope such as `organization acme`, or task queue of the finding. */
   location: string;
-  /** One sentence for people. */
+  /** Reason in one sentence. */
   reason: string;
   /**
-   * `found`: in a dry run, or where the sweep stopped. `marked`: first look. `waits`: marked before, not yet to be repaired (a zombie that was
-   * signalled, a registration whose list may be old, a runner that may yet be heard of).
+   * `found`: in a dry run, or when the sweep stopped. `marked`: found for the first time. `waits`:
+   * marked before but not due for repair yet, such as a stuck runner that was signaled or a
+   * registration in a list that may be old.
    */
   status: 'found' | 'marked' | 'waits' | 'repaired' | 'failed';
-  /** Of a zombie: its workflow. Of a pod: the one that it belonged to. */
+  /** Workflow of a stuck runner, or the workflow that a pod belonged to. */
   workflowId?: string;
-  /** What went wrong. With `repaired`: what goes on (a busy registration that was handed on). */
+  /**
+   * Error of a failed repair. If `repaired`: work that continues, such as a busy registration that
+   * was handed off.
+   */
   note?: string;
 }
 
+/** Numbers of findings of one kind, by status. */
 export interface SweepCounts {
   found: number;
   marked: number;
@@ -148,15 +191,16 @@ export interface SweepCounts {
   failed: number;
 }
 
-/** What a sweep did: the result of the workflow, and what the command prints. */
+/** Result of the `sweep` workflow, and output of `holdfast sweep`. */
 export interface SweepReport {
-  /** Where: `compute/cluster/installation/namespace`. */
+  /** Location that was swept: `compute/cluster/installation/namespace`. */
   location: string;
-  /** When it began (ISO 8601). */
+  /** Start of the sweep (ISO 8601). */
   at: string;
+  /** Duration of the sweep (ms). */
   tookMs: number;
   dryRun: boolean;
-  /** Absent: could not be counted. */
+  /** Numbers of checked objects. An absent number could not be determined. */
   examined: {
     runners?: number;
     pods?: number;
@@ -165,20 +209,27 @@ export interface SweepReport {
     scopes?: number;
     registrations?: number;
   };
-  /** Lists that could not be had, or not to their end. Where there is one, nothing was touched. */
+  /** Lists that could not be read, or not completely. If there is one, nothing was changed. */
   incompleteLists: { list: string; reason: string }[];
-  /** Lists that this process may not have and can do without: Secrets (those of jobs have a list of their own) and claims, for a worker. */
+  /**
+   * Lists that this process is not allowed to read and can do without: Secrets (those of jobs are
+   * listed separately) and claims, for a worker.
+   */
   skippedLists: { list: string; reason: string }[];
-  /** Why nothing was touched, though all lists were there. */
+  /** Reason why nothing was changed although all lists were complete. */
   aborted?: string;
   counts: Record<FindingKind, SweepCounts>;
+  /** Numbers of objects left alone, by reason. */
   skipped: Partial<Record<SweepSkip, number>>;
-  /** Pods, Secrets and claims by the ID of the other Temporal namespace that their workflows are in. */
+  /**
+   * Numbers of pods, Secrets and claims whose workflows are in another Temporal namespace, by its
+   * ID.
+   */
   otherTemporal?: { namespaceId: string; objects: number }[];
-  /** At most 200: failed ones first. */
+  /** Findings, failed ones first; at most 200. */
   findings: SweepFinding[];
-  /** Findings beyond those. */
+  /** Number of findings beyond those. */
   omittedFindings: number;
-  /** To be handed to the next sweep, at most 500. */
+  /** Marks for the next sweep; at most 500. */
   marks: SweepMark[];
 }

@@ -1,15 +1,19 @@
-/** Public names of how sweeps are started and listed. */
+/** Public names for starting and listing sweeps. */
 
-/** Id of the Schedule that the workers of a task queue keep (`HOLDFAST_SWEEP_INTERVAL`). */
+/**
+ * Id of the Temporal Schedule that the workers of a task queue maintain
+ * (`HOLDFAST_SWEEP_INTERVAL`).
+ */
 export const sweepScheduleId = (taskQueue: string): string => `holdfast-sweep-${taskQueue}`;
 
-/** Workflow id of a sweep that somebody asks for: one at a time for each task queue. */
+/** Workflow id of a sweep started on demand. Only one per task queue can run at a time. */
 export const sweepWorkflowId = (taskQueue: string): string => `sweep-${taskQueue}`;
 
 /**
- * What came of a sweep, the value of its search attribute `RunnerOutcome`; the first that holds. `failed`: an item could not be repaired.
- * `aborted`: it would have condemned too much, and touched nothing. `found`: a dry run, and something disagrees. `clean`: nothing did.
- * A sweep without one failed as a workflow: a list could not be had, and nothing was touched.
+ * Outcomes of a sweep, the values of its search attribute `RunnerOutcome`; the first one that
+ * applies. `failed`: an item could not be repaired. `aborted`: it would have removed too much, and
+ * changed nothing. `found`: a dry run with findings. `clean`: no findings. A sweep without an
+ * outcome failed as a workflow: a list could not be read, and nothing was changed.
  */
 export const SWEEP_OUTCOMES = [
   'failed',
@@ -19,4 +23,5 @@ export const SWEEP_OUTCOMES = [
   'marked',
   'clean',
 ] as const;
+/** Outcome of a sweep. */
 export type SweepOutcome = (typeof SWEEP_OUTCOMES)[number];

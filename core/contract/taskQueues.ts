@@ -1,6 +1,9 @@
-/** Task queue of the calls to the CI server with one credential: rate-limited on the server side. */
+/** Task queue for calls to the CI server with one credential. Temporal limits its rate. */
 export const ciTaskQueue = (taskQueue: string, credential: string): string =>
   `${taskQueue}-ci-${credential}`;
 
-/** Task queue of the calls to the cluster: apart, so that the others do not wait while its API server is away. */
+/**
+ * Task queue for calls to the cluster. It is separate so that other calls do not wait while the API
+ * server is unavailable.
+ */
 export const clusterTaskQueue = (taskQueue: string): string => `${taskQueue}-cluster`;
