@@ -160,7 +160,9 @@ export interface ForwardedJobEvent {
 /** Input of {@link SetActivities.rerouteJobs}. */
 export interface RerouteJobsInput {
   readonly set: string;
-  /** Jobs that the set serves. Only sets that serve the same jobs are considered. */
+  /**
+   * Labels, runner group and scope of the set. They determine which other sets can serve its jobs.
+   */
   readonly routing: SetRoutingInfo;
   /** Jobs that the set cannot serve. */
   readonly jobs: readonly {

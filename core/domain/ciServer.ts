@@ -1,6 +1,9 @@
-/** What the CI server is asked for and answers, as workflows and activities see it. Plain data, the same for every CI server. */
+/**
+ * Data exchanged with a CI server, as workflows and activities use it. It is the same for every
+ * kind of CI server.
+ */
 
-/** Where a runner is registered. `name` is `owner/repo` for a repository. */
+/** Scope in which a runner is registered. `name` is `owner/repo` for a repository. */
 export interface Scope {
   readonly kind: 'organization' | 'repository' | 'enterprise';
   readonly name: string;
@@ -19,7 +22,7 @@ export function scopeKeys({ kind, name }: Scope): string[] {
   }
 }
 
-/** A runner group of the CI server: the one of runners that name none, or by its ID or name. */
+/** Reference to a runner group of the CI server: the default group, or one by its ID or name. */
 export type RunnerGroupRef = 'default' | { readonly id: string } | { readonly name: string };
 
 /**
@@ -35,15 +38,19 @@ export function scopeHolds({ kind, name }: Scope, repository: string): boolean {
   );
 }
 
+/** Request to register a runner at the CI server. */
 export interface RegisterRequest {
   readonly scope: Scope;
   readonly name: string;
   readonly labels: readonly string[];
   readonly group: RunnerGroupRef;
   readonly ephemeral: boolean;
-  /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
+  /**
+   * `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token that
+   * the runner uses itself.
+   */
   readonly mode: 'jit' | 'token';
-  /** With `token`: the runner never updates itself. @default false */
+  /** Whether the runner never updates itself. Only with `token`. @default false */
   readonly disableUpdate?: boolean;
 }
 
@@ -62,16 +69,20 @@ export interface CiJob {
   readonly runnerName?: string;
 }
 
+/** Jobs that the CI server lists for a scope. */
 export interface CiJobList {
   readonly jobs: readonly CiJob[];
-  /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
+  /**
+   * Whether the list is complete: a job that is not in it is neither queued nor running. False if
+   * there were more jobs than one check may read.
+   */
   readonly complete: boolean;
-  /** So long before it was asked for the look had begun, in ms. @default 0 */
+  /** Age of the check when it was requested, if an earlier result is reused (ms). @default 0 */
   readonly ageMs?: number;
 }
 
 /**
- * The last answer of the CI server to a removal, since anything else changed. `absent`: by the runner's id, which proves it; `unlisted`: its id
- * is not known, and no list has its name, which may be as old as lists are.
+ * Latest response of the CI server to a removal. `absent`: proven by the runner's ID. `unlisted`:
+ * the ID is not known and no list contains the name; such a list may be outdated.
  */
 export type RemovalResult = 'removed' | 'absent' | 'unlisted' | 'busy';

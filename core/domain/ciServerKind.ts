@@ -1,6 +1,7 @@
-/** Kinds of CI servers that Holdfast knows. Each credential names the kind of its server. */
+/** Supported kinds of CI servers. Each credential names the kind of its server. */
 export const CI_SERVER_KINDS = ['github'] as const;
+/** Kind of CI server. */
 export type CiServerKind = (typeof CI_SERVER_KINDS)[number];
 
-/** Kind for credentials and inputs that name none. */
+/** Kind for credentials and inputs that do not name one. */
 export const DEFAULT_CI_SERVER: CiServerKind = 'github';

@@ -1,4 +1,7 @@
-/** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
+/**
+ * Pods as workflows and activities use them: requested and observed state. Plain data, the same for
+ * every compute.
+ */
 import type { RunnerKindName } from './runnerKinds/runnerKinds.ts';
 import type {
   CertificateAuthority,
@@ -24,7 +27,7 @@ export interface RunnerIdentity {
   readonly temporalNamespaceId?: string;
 }
 
-/** What a runner's pod shall be. Plain data, free of secrets. */
+/** Desired state of a runner's pod. Plain data without secrets. */
 export interface PodRequest {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
@@ -94,6 +97,7 @@ export interface ClaimWriter {
   readonly node: string;
 }
 
+/** PodTemplateSpec fragment of a user, merged under the fields that Holdfast sets. */
 export interface PodTemplate {
   readonly metadata?: {
     readonly labels?: Record<string, string>;
@@ -102,7 +106,7 @@ export interface PodTemplate {
   readonly spec?: Record<string, unknown>;
 }
 
-/** One pod, for sure: a name may be used again, a UID never. */
+/** Reference to exactly one pod: a name may be reused, a UID never. */
 export interface PodRef {
   readonly name: string;
   readonly uid: string;
@@ -173,24 +177,32 @@ export interface PodSnapshot extends PodRef {
   readonly assumedBusyFrom?: string;
 }
 
+/** End of a runner container. */
 export interface PodExit {
-  /** As the supervisor recorded it, else as the kubelet saw it: whatever befell the container after the record was not the command's doing. */
+  /**
+   * Exit code as the supervisor recorded it, or else as the kubelet reported it. The record has
+   * precedence, because later events in the container are not caused by the command.
+   */
   readonly code: number;
   readonly oomKilled: boolean;
   /** ISO 8601. */
   readonly finishedAt?: string;
   readonly message?: string;
-  /** Why what a step left was not stored, or not all of it; `step`: by its own doing. */
+  /** Reason why files of a step were not stored completely. `by: step`: the step caused it. */
   readonly uploadFailure?: { readonly by: 'step' | 'store'; readonly why: string };
-  /** What the supervisor recorded; absent where there was none, or it could not any more. */
+  /** Record of the supervisor. Absent if there is none or it could not be written. */
   readonly record?: SupervisorRecord;
 }
 
-/** Why a command is being stopped, in the supervisor's words. */
+/** Reasons for stopping a command, as the supervisor reports them. */
 export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'drained'] as const;
+/** Reason for stopping a command. */
 export type StopReason = (typeof STOP_REASONS)[number];
 
-/** Does the reason leave a job its time? Each of the others is an order to stop at once, in whatever way it reaches the supervisor. */
+/**
+ * Returns whether a stop for this reason lets a job finish. Every other reason stops the command at
+ * once, however it reaches the supervisor.
+ */
 export const allowsJobToFinish = (reason: StopReason): boolean =>
   reason === 'drained' || reason === 'evicted';
 

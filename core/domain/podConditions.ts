@@ -1,7 +1,12 @@
-/** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
+/**
+ * Conditions of a pod that a runner workflow waits for. All are one-shot and monotonic, so a late
+ * completion is never wrong. Pure.
+ */
 import type { PodSnapshot } from './pod.ts';
 
+/** Conditions of a pod that a workflow can wait for; see {@link conditionMet}. */
 export const POD_CONDITIONS = ['online', 'ended', 'deleted'] as const;
+/** Condition of a pod that a workflow can wait for. */
 export type PodCondition = (typeof POD_CONDITIONS)[number];
 
 /** Image problems are given this long to heal (a registry's hiccup), counted from first seen; a wrong name is not. */
@@ -26,16 +31,19 @@ export function parseWaitActivityId(
 }
 
 /**
- * Does the condition hold?
- * `online`: the pod says so itself, or its container runs and the CI server must be asked; also when it will never be.
- * `ended`: see {@link PodSnapshot.ended}; also when the node does not answer any more.
+ * Returns whether the condition holds. `online`: the pod reports it, or its container runs and the
+ * CI server must be asked; also if it will never be online. `ended`: see {@link PodSnapshot.ended};
+ * also if the node does not respond anymore.
  */
 export function conditionMet(condition: PodCondition, pod: PodSnapshot, nowMs: number): boolean {
   const due = conditionDueAtMs(condition, pod);
   return due !== undefined && due <= nowMs;
 }
 
-/** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
+/**
+ * Returns whether a job is running according to the pod. `undefined`: the pod does not report it,
+ * or not yet.
+ */
 export function isBusy({ busy, assumedBusyFrom }: PodSnapshot, nowMs: number): boolean | undefined {
   return (
     busy ??

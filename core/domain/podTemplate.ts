@@ -16,6 +16,7 @@ export const SHARED_DIR_CONTAINER = 'holdfast-shared';
 export const RESERVED_METADATA_PREFIX = 'holdfast.dev/';
 /** Name of the set that a runner belongs to. */
 export const SET_LABEL = `${RESERVED_METADATA_PREFIX}set`;
+/** Recommended label of Kubernetes for the tool that manages an object. */
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** Volumes under this prefix belong to Holdfast. */
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';

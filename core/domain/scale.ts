@@ -1,4 +1,4 @@
-/** How many runners a set wants. Pure. */
+/** Number of runners that a set wants. Pure. */
 import type { SetScale } from '../contract/index.ts';
 
 /** A validated {@link SetScale}; `warm`: successors of busy runners that are started ahead, at the most. */
@@ -20,6 +20,10 @@ export interface Demand {
   readonly busyBeforeCheck: number;
 }
 
+/**
+ * Returns the validated form of a scale. `minIdle` and `max` default to 0.
+ * @param replaceAhead - maximum number of successors started ahead
+ */
 export function toBounds(
   { replicas, minIdle = 0, max = 0 }: SetScale,
   replaceAhead = 0,

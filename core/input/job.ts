@@ -57,15 +57,16 @@ export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
   readonly warnings: readonly string[];
 }
 
+/** Validated step of a job. */
 export interface StepSpec {
   readonly stage: JobStage;
   readonly name: string;
   readonly workflowId: string;
   readonly bestEffort: boolean;
   readonly skipOnSuccess: boolean;
-  /** Where what it leaves is kept. */
+  /** Storage of the step's files. */
   readonly storage: Omit<StepStorage, 'sharedDirSources'>;
-  /** What its life is started with, besides. */
+  /** Input of the step's `runner` workflow, except for the storage. */
   readonly runner: RunnerInput;
 }
 

@@ -24,6 +24,7 @@ const keyRef = (kind: string) =>
     key: z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, `must be a key of the ${kind}`),
   });
 
+/** Schema of a runner's field `proxy`. Unknown fields are errors. */
 export const proxySchema = z.strictObject({
   http: proxyServer.exactOptional(),
   https: proxyServer.exactOptional(),
@@ -33,6 +34,9 @@ export const proxySchema = z.strictObject({
     .exactOptional(),
 } satisfies FieldsOf<RunnerProxy>);
 
+/**
+ * Schema of a runner's field `ca`. {@link networkErrors} checks that exactly one reference is set.
+ */
 export const caSchema = z.strictObject({
   configMapKeyRef: keyRef('ConfigMap').exactOptional(),
   secretKeyRef: keyRef('Secret').exactOptional(),

@@ -57,6 +57,7 @@ export interface SetSpec
   readonly priority: SetPriority;
 }
 
+/** Validated schedule of a set. */
 export interface SetScheduleSpec {
   readonly cron: string;
   readonly timeZone: string;

@@ -31,12 +31,13 @@ type ScopeEntry = ScopeTimeouts & {
   jobs?: JobTimeouts;
 };
 
+/** Timeouts from the worker's setting HOLDFAST_TIMEOUTS. */
 export interface TimeoutPolicy {
-  /** Of every scope, and of plain commands. */
+  /** Timeouts of all scopes and of plain commands. */
   default?: ScopeEntry;
   /** Keys: `acme`, `acme/web`, or `enterprises/big`. */
   scopes?: Record<string, ScopeEntry>;
-  /** Of single jobs of several steps, by name. */
+  /** Timeouts of individual jobs with steps, by name. */
   jobs?: Record<string, JobTimeouts>;
 }
 

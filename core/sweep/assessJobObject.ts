@@ -3,9 +3,10 @@ import { finding, skip, type Assessment } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
- * Was this made for a job whose runner is gone? The first row that matches decides. What has an owner is not asked about: it goes with that.
- * @param object - with the identity of the runner that it was made for, where that is proven
- * @param used - its runner's pod is there: that life's worker gives it its owner
+ * Assesses whether an object of a job is orphaned because its runner is gone. The first matching row
+ * applies. Objects with an owner are not checked; they are deleted with it.
+ * @param object - with the identity of its runner, if that is proven
+ * @param used - whether the pod of its runner exists; the worker then sets the owner
  */
 export function assessJobObject(
   object: OwnedObject,

@@ -6,9 +6,9 @@ import { finding, OK, skip, type Assessment, type OwnerWorkflow } from './facts.
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
- * Is this pod one that nobody looks after any more? The first row that matches decides. A running life is the one that looks after its pods,
- * whatever they are like, also while its worker is away.
- * @param life - the one that the pod was made for
+ * Assesses whether a pod is orphaned or expired. The first matching row applies. A running workflow
+ * is responsible for its pods in any state, even while its worker is away.
+ * @param life - workflow that the pod was created for
  */
 export function judgePod(
   object: OwnedObject,
@@ -35,7 +35,10 @@ export function judgePod(
     : finding('expired_pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
 }
 
-/** It was told to go, and has outlived its grace: only a deletion without grace helps. */
+/**
+ * Returns whether a terminating pod has exceeded its grace period. Only a deletion without grace
+ * period removes it then.
+ */
 export function isOverdue({ pod }: OwnedObject, nowMs: number): boolean {
   return (
     pod?.terminationDeadline !== undefined &&

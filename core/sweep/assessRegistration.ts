@@ -1,6 +1,6 @@
 import { finding, OK, skip, type Assessment, type ObservedRegistration } from './facts.ts';
 
-/** Is this a registration without a runner? The first row that matches decides. */
+/** Assesses whether a registration is orphaned. The first matching row applies. */
 export function judgeRegistration({
   name,
   proof,

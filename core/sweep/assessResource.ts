@@ -3,9 +3,9 @@ import { finding, OK, skip, type Assessment, type OwnerWorkflow } from './facts.
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
- * Is this Secret, or claim, of no use to anybody any more? The first row that matches decides.
- * @param life - the one that it was made for
- * @param used - a pod of that life is there
+ * Assesses whether a Secret or claim is orphaned. The first matching row applies.
+ * @param life - workflow that it was created for
+ * @param used - whether a pod of that workflow exists
  */
 export function judgeResource(
   object: OwnedObject,

@@ -14,8 +14,9 @@ import type { OwnedObject } from './ownedObject.ts';
 const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning']);
 
 /**
- * Has this life lost its pod without taking notice, or, as a step, its job, or does its runner hang? The first row that matches decides. A worker that is away is no reason to touch a life
- * whose pod lives, for its job may run; nor one that is going to have another pod.
+ * Assesses whether a runner workflow is stuck, is a step whose job has ended, or has an unresponsive
+ * runner. The first matching row applies. A workflow whose worker is away is left alone while its
+ * pod runs, because the pod may run a job, and while it is about to get another pod.
  */
 export function judgeRunner(
   life: RunnerWorkflow,

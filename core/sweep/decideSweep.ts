@@ -19,29 +19,30 @@ import { parseObjectMark } from './objectMark.ts';
 import type { OwnedObject } from './ownedObject.ts';
 import { stuckRunnerStep, type StuckRunnerStep } from './stuckRunnerStep.ts';
 
-/** An object, and the life that it was made for. */
+/** Object, and the runner workflow that it was created for. */
 export interface ObjectWithOwner {
   readonly object: OwnedObject;
   readonly life: OwnerWorkflow;
-  /** Of a Secret or claim: a pod of that life is there. */
+  /** Whether a pod of that workflow exists. Only for a Secret or claim. */
   readonly used: boolean;
 }
 
-/** What a job has made beside its runner's pod. */
+/** Object that a job has created in addition to its runner's pod. */
 export interface JobObjectUse {
   readonly object: OwnedObject;
-  /** Its runner's pod is there. */
+  /** Whether the pod of its runner exists. */
   readonly used: boolean;
 }
 
+/** Everything that a sweep has observed in one location. */
 export interface SweepInventory {
   readonly pods: readonly ObjectWithOwner[];
   readonly resources: readonly ObjectWithOwner[];
-  /** Those without an owner. */
+  /** Objects of jobs that have no owner. */
   readonly jobObjects: readonly JobObjectUse[];
   readonly registrations: readonly ObservedRegistration[];
   readonly runners: readonly RunnerWorkflow[];
-  /** Temporal has a record of some life of this place, running or not. */
+  /** Whether Temporal has a record of any runner workflow in this location, running or closed. */
   readonly locationKnown: boolean;
 }
 
@@ -66,12 +67,14 @@ export type Finding = { readonly as: FindingKind; readonly reason: string } & (
     }
 );
 
+/** Findings and next steps of a sweep. */
 export interface SweepPlan {
-  /** Why nothing of it is to be done. */
+  /** Reason why nothing may be changed. Absent if the plan can be executed. */
   readonly abortReason?: string;
   readonly findings: readonly Finding[];
-  /** Marked by an earlier sweep, and nothing is wrong with them any more. */
+  /** Objects that an earlier sweep marked and that are not findings anymore. */
   readonly unmark: readonly OwnedObject[];
+  /** Numbers of objects left alone, by reason. */
   readonly skipped: Partial<Record<SweepSkip, number>>;
 }
 

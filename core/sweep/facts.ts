@@ -1,11 +1,12 @@
-/** What a sweep knows, from its three lists. Plain data. */
+/** Facts that a sweep decides on, from its three lists. Plain data. */
 import type { RunnerPhase, SweepSkip, FindingKind } from '../contract/index.ts';
 import type { CredentialScope } from '../input/sweep.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
- * The life that an object was made for, by Temporal's own record of it. `finished`: with a verdict; `broken off`: terminated, failed or timed
- * out; `unknown`: Temporal has no record of it.
+ * Runner workflow that an object was created for, from Temporal's record. `finished`: it completed
+ * with a verdict. `broken off`: it was terminated, failed or timed out. `unknown`: Temporal has no
+ * record of it.
  */
 export interface OwnerWorkflow {
   readonly state: 'running' | 'finished' | 'broken off' | 'unknown';
@@ -15,7 +16,7 @@ export interface OwnerWorkflow {
   readonly how?: string;
 }
 
-/** A running life of this place. Times in ms since the epoch. */
+/** Running runner workflow of this location. Times are in ms since the epoch. */
 export interface RunnerWorkflow {
   readonly workflowId: string;
   /** Of the run that runs. */
@@ -28,7 +29,7 @@ export interface RunnerWorkflow {
   readonly runnerName: string;
   /** Its pods. */
   readonly pods: readonly OwnedObject[];
-  /** Does any worker poll its task queues? */
+  /** Whether a worker polls its task queues. */
   readonly hasPoller: boolean;
   /** Of a step: its job. A later run with that job's id counts as that job. */
   readonly job?: OwnerWorkflow & { readonly workflowId: string };
@@ -56,15 +57,21 @@ export interface ObservedRegistration extends CredentialScope {
   readonly deregistrationId?: string;
 }
 
-/** What is thought of one thing that was looked at. */
+/** Result of the check of one object. */
 export type Assessment =
   /** Nothing is wrong with it. */
   | { readonly kind: 'fine' }
   | { readonly kind: 'skip'; readonly why: SweepSkip }
   | { readonly kind: 'condemned'; readonly as: FindingKind; readonly reason: string };
 
+/** Assessment of an object without a problem. */
 export const OK: Assessment = { kind: 'fine' };
+/** Returns the assessment of an object that is left alone for this reason. */
 export const skip = (reason: SweepSkip): Assessment => ({ kind: 'skip', why: reason });
+/**
+ * Returns the assessment of an object that is to be repaired.
+ * @param reason - one sentence for the report
+ */
 export const finding = (as: FindingKind, reason: string): Assessment => ({
   kind: 'condemned',
   as,

@@ -1,8 +1,9 @@
 /** The text that a sweep leaves on a pod, Job, Secret or claim: for people, and for the next sweep. Pure. */
 import { FINDING_KINDS, type FindingKind } from '../contract/index.ts';
 
+/** Parsed annotation `holdfast.dev/sweep-mark`. */
 export interface ObjectMark {
-  /** ms since the epoch. */
+  /** Time of the mark (ms since the epoch). */
   readonly atMs: number;
   readonly kind: FindingKind;
 }

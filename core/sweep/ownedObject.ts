@@ -2,13 +2,16 @@
 import type { PodView, RunnerIdentity } from '../domain/pod.ts';
 import type { CredentialScope } from '../input/sweep.ts';
 
+/** Kind of an object that an installation owns. */
 export type OwnedKind = 'pod' | 'secret' | 'claim' | JobObjectKind;
 
 /**
- * What a runner's container hooks have made for a job beside its runner's pod, and what has no owner: the job's pod, what runs a step that is a container, and
- * their Secrets. What has one goes with it.
+ * Kinds of objects that a runner's container hooks create for a job and that have no owner
+ * reference: the job's pod, the pods of container steps, and their Secrets. Objects with an owner
+ * are deleted with it.
  */
 export const JOB_OBJECT_KINDS = ['job pod', 'container step', 'job secret'] as const;
+/** Kind of an object that container hooks create for a job. */
 export type JobObjectKind = (typeof JOB_OBJECT_KINDS)[number];
 
 /** One object that carries this installation's label, at one moment. */
@@ -38,6 +41,7 @@ export interface OwnedObject {
   readonly jobTimeoutCapMs?: number;
 }
 
+/** Registration of a runner, as recorded on its objects. */
 export interface OwnedRegistration extends Partial<CredentialScope> {
   readonly name: string;
   readonly id?: string;

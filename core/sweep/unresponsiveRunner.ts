@@ -1,4 +1,7 @@
-/** Runners that hang: their pods say that they listen, and the CI server does not hear of them. Pure. */
+/**
+ * Runners that are unresponsive: their pods report them as listening, but they are offline at the
+ * CI server. Pure.
+ */
 import type { RunnerPhase } from '../contract/index.ts';
 import type { RunnerWorkflow } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
@@ -60,5 +63,6 @@ export function massOfflineScopes(lives: readonly RunnerWorkflow[]): ReadonlySet
   );
 }
 
+/** Key of a runner's scope, such as `organization acme`. Only for a runner with a registration. */
 export const scopeOf = ({ registration }: RunnerWorkflow): string =>
   `${registration?.scope.kind} ${registration?.scope.name}`;

@@ -38,6 +38,7 @@ const START_SCRIPT = [
 /** First part of a line: `2024-01-01 00:00:00Z: `. */
 const TIME = String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: `;
 
+/** Runner of GitHub Actions: registration, image, log lines, job hooks and exit statuses. */
 export const GITHUB_RUNNER: Required<RunnerKind> = {
   registration: {
     variables: [

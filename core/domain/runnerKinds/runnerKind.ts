@@ -19,10 +19,11 @@ export interface RunnerKind {
 /** `runner_deprecated`: the CI server no longer accepts the version of the runner. */
 export type ExitMeaning = 'runner_deprecated';
 
+/** Registration of a kind of runner at its CI server. */
 export interface RunnerRegistration {
-  /** Variables that carry the registration: only Holdfast sets them. */
+  /** Variables that carry the registration. Only Holdfast may set them. */
   readonly variables: readonly string[];
-  /** Prefixes of further ones. */
+  /** Prefixes of further variables that only Holdfast may set. */
   readonly variablePrefixes: readonly string[];
   /** Variable with a token that is valid for the whole scope. No container that a job runs in ever has it. */
   readonly tokenVariable: string;
@@ -32,9 +33,10 @@ export interface RunnerRegistration {
   readonly command: readonly string[];
 }
 
+/** Default image of a kind of runner. */
 export interface RunnerImage {
   readonly name: string;
-  /** User of the image, by number: the name does not tell Kubernetes that it is not root. */
+  /** Numeric user of the image. From a name Kubernetes cannot tell that it is not root. */
   readonly user: number;
   /** Uses the registration in HOLDFAST_REGISTRATION_DIR, if there is one, and executes the runner. */
   readonly command: readonly string[];
@@ -54,6 +56,7 @@ export interface RunnerJobHooks {
   readonly completed: string;
 }
 
+/** Default way to stop a kind of runner. */
 export interface RunnerStop {
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';
   readonly signalTarget: 'process' | 'group';

@@ -4,11 +4,13 @@ import { GITHUB_RUNNER } from './gitHub.ts';
 import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
 
 const KINDS = { github: GITHUB_RUNNER, command: COMMAND_RUNNER } as const;
+/** Name of a kind of runner. `command`: a plain command without a CI server. */
 export type RunnerKindName = keyof typeof KINDS;
 
 /** The kinds of runners, by name. */
 export const RUNNER_KINDS: Readonly<Record<RunnerKindName, RunnerKind>> = KINDS;
 
+/** Names of all kinds of runners. */
 export const RUNNER_KIND_NAMES = Object.keys(KINDS) as readonly RunnerKindName[];
 
 /** Kind of the runners of each kind of CI server. */
