@@ -1,4 +1,4 @@
-/** How people see a job: search attributes for lists and filters, details for the one who looks. */
+/** Display of a job: search attributes for lists and filters, and details for the UI. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
@@ -18,6 +18,7 @@ export function upsertStage(stage: JobStage): void {
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: stage }]);
 }
 
+/** Sets the search attributes for the outcome and the cause of a job. */
 export function upsertVerdict({ outcome, cause }: JobVerdict): void {
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.outcome, value: outcome },

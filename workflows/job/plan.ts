@@ -44,9 +44,11 @@ export interface JobFacts {
 
 type StopMode = 'stop' | 'force';
 
+/** Final verdict on a job. */
 export interface JobVerdict {
   readonly outcome: RunnerOutcome;
   readonly cause?: RunnerCause;
+  /** Verdict in one sentence. */
   readonly message: string;
 }
 

@@ -7,42 +7,51 @@ import { COMMIT } from '../../core/domain/gitNames.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
+/** State of a job group. Plain data, for a continue-as-new. */
 export interface GroupState {
-  /** Counts the versions that were taken; the newest has this number. 0: none yet. */
+  /** Number of revisions accepted so far, and the number of the newest one. 0: none yet. */
   readonly runNumber: number;
-  /** Commit of the newest, whatever has become of it. */
+  /** Commit of the newest revision. */
   readonly commit?: string;
-  /** What the CI server told last of the change set; not that, where somebody has asked for another. */
+  /**
+   * Latest revision according to the CI server. It differs from the newest one if a user requested
+   * a rerun of another commit.
+   */
   readonly lastRevision?: Version;
   readonly running?: RunningVersion;
-  /** Is the newest still to be run? */
+  /** Whether the newest revision has not been started yet. */
   readonly queued: boolean;
-  /** What has become of the newest, once its run is over. What becomes of an older one counts for nothing. */
+  /** Outcome of the newest revision, once its run has ended. Outcomes of older ones are ignored. */
   readonly outcome?: RunnerOutcome;
 }
 
+/** Revision of a change set. */
 export interface Version {
   readonly commit: string;
-  /** When the change set came to be so, by the CI server's clock (ms since the epoch). */
+  /** Time of the change according to the CI server (ms since the epoch). */
   readonly atMs: number;
 }
 
+/** Run in progress. */
 export interface RunningVersion {
   readonly runNumber: number;
-  /** It was told that a newer one has come. */
+  /** Whether the run was asked to end in favor of a newer revision. */
   readonly superseded: boolean;
 }
 
+/** Event that changes the state of a job group. */
 export type GroupEvent =
   /** `again`: somebody asks for another run of this commit, of whatever age. */
   | { readonly kind: 'asked'; readonly version: Version; readonly rerun: boolean }
   /** The run is over, and nothing of it is left. */
   | { readonly kind: 'ended'; readonly runNumber: number; readonly outcome: RunnerOutcome };
 
+/** Action of a job group: start the run of a revision, or end one in favor of a newer revision. */
 export type GroupAction =
   | { readonly kind: 'start'; readonly runNumber: number; readonly commit: string }
   | { readonly kind: 'supersede'; readonly runNumber: number };
 
+/** State before the first revision. */
 export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
 
 /**

@@ -1,4 +1,4 @@
-/** How people see a runner: search attributes for lists and filters, details for the one who looks. */
+/** Display of a runner: search attributes for lists and filters, and details for the UI. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import {
   SEARCH_ATTRIBUTES,
@@ -19,6 +19,10 @@ export interface DisplayedVerdict {
   readonly message?: string;
 }
 
+/**
+ * Publisher of a runner's search attributes and details. It remembers the last values, so that only
+ * changes are sent.
+ */
 export class RunnerDisplay {
   #name: string | undefined;
   #phase: RunnerPhase | undefined;

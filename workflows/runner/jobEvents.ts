@@ -8,21 +8,24 @@ import {
   type CiJobState,
 } from '../../core/domain/ciJobState.ts';
 
+/** Jobs of one runner according to the CI server's events. */
 export interface RunnerJobs {
-  /** The job that runs, as far as events tell. */
+  /** Running job, as far as events report it. */
   readonly running?: RunningJob;
-  /** Keys of the jobs that are over, the latest last. */
+  /** Keys of completed jobs, the latest last. */
   readonly completed: readonly string[];
   /** The latest time of any event, by the CI server's clock (ms since the epoch). */
   readonly latestEventAt: number;
 }
 
+/** Job that a runner runs. */
 export interface RunningJob {
   readonly key: string;
-  /** For people. */
+  /** Name and ID of the job, for display. */
   readonly label: string;
 }
 
+/** State of a runner before its first job event. */
 export const NO_JOBS: RunnerJobs = { completed: [], latestEventAt: 0 };
 
 /** A static runner lives for months: an event of a job that is longer over than this is known by its time. */

@@ -26,6 +26,10 @@ export function onlineNotification(state: RunnerState): SetNotification | undefi
   return { set, event: { kind: 'online', ...eventBase(state) } };
 }
 
+/**
+ * Notifies the runner's set that it is online. At most once per workflow; does nothing without a
+ * set.
+ */
 export async function notifySetOnline(state: RunnerState): Promise<void> {
   await tell(onlineNotification(state));
 }
@@ -43,6 +47,7 @@ export async function notifySetEnded(state: RunnerState, end: End): Promise<void
   if (state.notifiedEnded !== true) await tell(endedNotification(state, end));
 }
 
+/** Returns the event for the runner's set that the runner has ended, or undefined without a set. */
 export function endedNotification(
   state: RunnerState,
   { outcome, cause }: End,

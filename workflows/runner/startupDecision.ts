@@ -1,15 +1,23 @@
-/** What a pod on its way up amounts to: online, running but not known at the CI server, not coming, or still to be waited for. Pure. */
+/**
+ * Decision about a starting pod: it is online, it runs but is not known at the CI server, it
+ * failed, or it needs more time. Pure.
+ */
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { IMAGE_PROBLEM_GRACE_MS } from '../../core/domain/podConditions.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 
+/**
+ * Deadlines of a starting runner (ms). Registration counts from the container's start, the others
+ * from the pod's creation.
+ */
 export interface StartupDeadlines {
   readonly podUnscheduledMs: number;
   readonly podPendingMs: number;
   readonly registrationMs: number;
 }
 
+/** Decision about a starting pod. */
 export type StartupDecision =
   | { readonly kind: 'ended' }
   | { readonly kind: 'online' }

@@ -1,4 +1,7 @@
-/** What the unregistration of a runner knows, and how it changes with what is heard. Pure; what follows is for unregisterTable.ts to decide. */
+/**
+ * Facts about the unregistration of a runner, and how events change them. Pure; unregisterTable.ts
+ * decides on them.
+ */
 import type { RemovalResult } from '../../core/domain/ciServer.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
@@ -55,7 +58,9 @@ export interface UnregistrationProgress {
   readonly removalPending: boolean;
 }
 
+/** All facts that the unregistration decision table uses. */
 export type UnregistrationFacts = ObservedFacts & UnregistrationProgress;
+/** How the pod is stopped. `stop`: within its grace period. `force`: at once. */
 export type StopMode = 'stop' | 'force';
 
 /**
@@ -76,6 +81,7 @@ export type WaitKind =
   | 'listRecheck'
   | 'credentialsRetry';
 
+/** Event that changes the progress of an unregistration. */
 export type UnregistrationEvent =
   /**
    * @property retried - an earlier try of the same call may have done it

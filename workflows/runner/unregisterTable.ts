@@ -4,7 +4,7 @@
  */
 import type { WaitKind, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
 
-/** The rows, by their numbers in docs/lifecycle.md. */
+/** Row numbers of the decision table in docs/lifecycle.md. */
 export const ROWS = [
   '1',
   '2',
@@ -22,8 +22,10 @@ export const ROWS = [
   '8',
   '10',
 ] as const;
+/** Row number of the decision table in docs/lifecycle.md. */
 export type Row = (typeof ROWS)[number];
 
+/** Next step of an unregistration, with the row that decided it. */
 export type UnregistrationAction = { readonly row: Row; readonly reason: string } &
   /**
    * @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew

@@ -1,4 +1,4 @@
-/** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
+/** Decision after a runner has ended: the verdict on its workflow, or a replacement. Pure. */
 import {
   RUNNER_KINDS,
   takesJobs,
@@ -13,6 +13,7 @@ import { isJobLost } from './jobLoss.ts';
 import type { RunnerState } from './state.ts';
 import type { Unregistered } from './unregister.ts';
 
+/** Facts that the verdict depends on. */
 export interface EndFacts {
   readonly cancel?: Cancellation;
   /** A deadline or a failed step ended the attempt before the runner did. */
@@ -55,12 +56,14 @@ export interface EndFacts {
   readonly jobTimeUsed?: boolean;
 }
 
+/** Verdict that ends a runner workflow. */
 export interface Verdict {
   readonly kind: 'end';
   readonly outcome: RunnerOutcome;
   readonly cause?: RunnerCause;
   readonly message: string;
 }
+/** Verdict that ends the workflow, or the replacement of its runner after `afterMs`. */
 export type VerdictDecision =
   | Verdict
   | {

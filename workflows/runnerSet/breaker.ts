@@ -1,4 +1,7 @@
-/** Whether runners of the present template come up, and how many may be started meanwhile. Pure. */
+/**
+ * Circuit breaker of a set: it limits starts while runners of the current template do not come
+ * online. Pure.
+ */
 import type { RunnerEndedEvent } from '../../core/contract/index.ts';
 
 /** Of the present template only: another one starts with a clean slate. */
@@ -17,11 +20,13 @@ export interface SetHealth {
   readonly deprecated?: true;
 }
 
+/** Bounds of the delay between two starts after failures (ms). */
 export interface RetryDelays {
   readonly initialRetryMs: number;
   readonly maxRetryMs: number;
 }
 
+/** Health of a template without failures. */
 export const HEALTHY: SetHealth = { failures: 0, probes: 0 };
 
 /** Runners in a row that never came up, before the breaker opens. */
@@ -81,11 +86,12 @@ export function recordOnline(health: SetHealth): SetHealth {
   return health.failures === 0 && health.deprecated !== true ? health : HEALTHY;
 }
 
+/** Number of runners that may be started now. */
 export interface StartAllowance {
   readonly maxStarts: number;
-  /** Why fewer than wanted. */
+  /** Reason for a limit. Absent if there is none. */
   readonly paused?: string;
-  /** When the next one may be (ms since the epoch). */
+  /** Time of the next allowed start (ms since the epoch), if it is known. */
   readonly until?: number;
 }
 

@@ -1,4 +1,7 @@
-/** What each command does to a set, and which are refused. No Temporal here: it is tested as it is. */
+/**
+ * Effects of commands on a set, and the rules for rejecting them. It does not depend on Temporal,
+ * so that it can be unit-tested.
+ */
 import { FAILURE_TYPES, type AdmittedSet } from '../../core/activities/index.ts';
 import type {
   RunnerSetInput,
@@ -12,6 +15,7 @@ import { parseReason } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
+/** Error with which a set rejects a command. */
 export type Rejection = Extract<SetCommandReply, { error: unknown }>['error'];
 
 const NAMES: Readonly<Record<SetCommand['command'], true>> = {
@@ -124,6 +128,7 @@ function hold(state: SetState, runner: string, release: boolean): Rejection | un
   return undefined;
 }
 
+/** Returns a rejection of type `SetCommandRejected` with this message. */
 export const reject = (message: string): Rejection => ({
   type: FAILURE_TYPES.setCommandRejected,
   message,

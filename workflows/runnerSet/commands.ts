@@ -1,4 +1,7 @@
-/** What operators tell a set: one command after the other, each carried out once and answered. */
+/**
+ * Commands of operators to a set. They are executed in order, each only once, and every one gets a
+ * reply.
+ */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
 import {
   setCommandReplySignal,
@@ -23,6 +26,7 @@ import { commandResult } from './status.ts';
 /** Commands that were carried out, and are known if they are sent again. */
 const REMEMBERED = 200;
 
+/** Queue of commands to a set. It remembers the last 200 executed ones to detect duplicates. */
 export class SetCommands {
   readonly #waiting: SetCommandRequest[] = [];
   /** Ids, the oldest first. */

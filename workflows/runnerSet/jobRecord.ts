@@ -90,6 +90,7 @@ export function recordUnlisted(job: JobRecord, checkedAt: number, now: number): 
   return job;
 }
 
+/** Returns a copy of the object without this key. */
 export function omitKey<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
   const { [key]: _dropped, ...rest } = object;
   return rest;

@@ -69,6 +69,7 @@ interface JobsElsewhere {
   readonly absent?: readonly string[];
 }
 
+/** Jobs that a set knows. It is updated by job events, checks of the CI server and runner lists. */
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
   /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */

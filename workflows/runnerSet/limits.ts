@@ -10,12 +10,16 @@ export interface JobCount {
   readonly rerouted?: number;
 }
 
+/** Demand of a set after its limits are applied. */
 export interface WithinLimits {
   readonly queued: number;
   readonly running: number;
-  /** The queued ones by repository. Absent: there is no limit. */
+  /** Queued jobs within the limits, by repository. Absent: there is no limit. */
   readonly allowed?: ReadonlyMap<string, number>;
-  /** Jobs that ask for no runner because of a limit, by what it is for: a repository, or the names of an entry. */
+  /**
+   * Number of queued jobs that a limit holds back, by repository or by the names of the limit's
+   * entry.
+   */
   readonly limited: ReadonlyMap<string, number>;
 }
 

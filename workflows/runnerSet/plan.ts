@@ -1,4 +1,4 @@
-/** What a set does next, from all that it knows: when to look where, which runners to start, and which to drain. Pure. */
+/** Next steps of a set: which data to refresh, which runners to start, and which to drain. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
 import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
@@ -22,11 +22,12 @@ export interface SetDecision {
   readonly wakeAt: number;
 }
 
+/** Plan for this moment, with the reasons for what it holds back. */
 export interface CurrentPlan extends SetPlan {
   readonly allowance: StartAllowance;
-  /** No scale-down before (ms since the epoch). */
+  /** Earliest time of a scale-down (ms since the epoch). */
   readonly scaleDownAt: number;
-  /** Places that the recreation guard keeps empty. */
+  /** Number of runners that the recreation guard holds back. */
   readonly guarded: number;
 }
 
@@ -161,33 +162,45 @@ export interface PlannedRunner {
   readonly unresponsive: boolean;
 }
 
+/** Facts that a plan depends on. */
 export interface PlanFacts {
   readonly now: number;
   readonly runners: readonly PlannedRunner[];
-  /** Hash of the template of now. */
+  /** Hash of the current template. */
   readonly templateHash: string;
   readonly desired: number;
-  /** Runners that there may be, those that leave included; the surge of a rollout comes on top. */
+  /** Maximum number of runners, including draining ones; the surge of a rollout is added. */
   readonly maxRunners: number;
-  /** Places of ephemeral runners that ended with a job of which no event has told: the event will lower the demand. */
+  /**
+   * Number of ephemeral runners that ended with a job that no event has reported. That event will
+   * lower the demand, so they are not replaced yet.
+   */
   readonly guardedRunners: number;
-  /** How many runners may be started, by pauses and breakers. */
+  /** Maximum number of starts, limited by pauses and the breaker. */
   readonly maxStarts: number;
   readonly maxSurge: number;
-  /** No scale-down before (ms since the epoch). */
+  /** Earliest time of a scale-down (ms since the epoch). */
   readonly scaleDownAt: number;
-  /** `leave`: those that run go on, because an operator paused the set. `end`: all shall go, the set ends. */
+  /**
+   * `leave`: an operator paused the set; running runners continue. `end`: the set is being deleted;
+   * all runners are drained.
+   */
   readonly mode: 'run' | 'leave' | 'end';
 }
 
+/** Runners to start and to drain, and the numbers that are held back. */
 export interface SetPlan {
   readonly start: number;
   readonly drain: readonly { readonly workflowId: string; readonly reason: string }[];
-  /** Runners in excess, idle or not up yet, that are kept until {@link PlanFacts.scaleDownAt}. */
+  /**
+   * Number of excess runners, idle or starting, that are kept until {@link PlanFacts.scaleDownAt}.
+   */
   readonly excess: number;
-  /** Runners that would be started but for the guard or `maxStarts`. */
+  /** Number of runners that are not started because of the recreation guard or `maxStarts`. */
   readonly blocked: number;
-  /** Runners that would be started but for those that have not left yet, under `most`. */
+  /**
+   * Number of runners that are not started until draining ones are gone, because of `maxRunners`.
+   */
   readonly blockedByMax: number;
 }
 

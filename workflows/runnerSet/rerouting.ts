@@ -16,6 +16,10 @@ import { jobsOverCapacity, applyLimits, type SetParts } from './size.ts';
 /** Jobs and pieces of news in one activity: each is some 100 bytes. */
 const BATCH = 1_000;
 
+/**
+ * Rerouting of jobs that a set cannot serve. It also keeps the later events of such jobs until they
+ * are forwarded.
+ */
 export class Rerouting {
   /** News of jobs that were passed on, for the sets that have them. */
   readonly #forwardedEvents: ForwardedJobEvent[];

@@ -1,6 +1,6 @@
 /**
- * How many events the history of a set's run has, reckoned by what the loop has done: the length that the worker tells is not the same in every
- * replay.
+ * Estimate of the number of events in the history of a set's run, from the work that the loop has
+ * done. The worker's own number can differ in a replay.
  */
 
 /** Events for an iteration with an activity, and perhaps a timer, each with its workflow task. */
@@ -22,6 +22,7 @@ const MAX_JOB_EVENTS = 10_000;
  */
 const SIGNAL = 4;
 
+/** Counter that decides when a set continues as new. */
 export class RunLength {
   #events = 0;
   #jobEvents = 0;

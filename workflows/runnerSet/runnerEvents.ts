@@ -1,4 +1,7 @@
-/** What runners tell their set. Whoever may send a signal can send anything: what is no event is left out, because what a set cannot read would stop it for good. Pure. */
+/**
+ * Events from runners to their set. Anyone who may send a signal can send any body, so invalid
+ * events are dropped: an error would block the set permanently. Pure.
+ */
 import {
   RUNNER_CAUSES,
   RUNNER_OUTCOMES,
@@ -32,6 +35,10 @@ function isEndedEvent({ outcome, cause, wasOnline, ranJob }: Record<string, unkn
   );
 }
 
+/**
+ * Applies runner events to the state of a set, in their order.
+ * @param now - the set's clock (ms since the epoch)
+ */
 export function applyRunnerEvents(
   state: SetState,
   events: readonly TimedRunnerEvent[],

@@ -9,22 +9,28 @@ import {
 import type { ListedRunner } from '../../core/activities/index.ts';
 import { BUSY_LAG_MS } from './jobs.ts';
 
+/** Runner as its set knows it. */
 export interface SetRunner {
   readonly workflowId: string;
-  /** Hash of the template it was started with. */
+  /** Hash of the template that the runner was started with. */
   readonly templateHash: string;
-  /** ms since the epoch. */
+  /** Time of the start (ms since the epoch). */
   readonly startedAt: number;
   readonly slot?: number;
-  /** Ends by itself after its one job. */
+  /** Whether the runner ends by itself after one job. */
   readonly ephemeral: boolean;
   state: SetRunnerStatus['state'];
-  /** Since when it is known to be busy, while it is (ms since the epoch). */
+  /**
+   * Time since which the runner is known to be busy (ms since the epoch). Absent while it is not.
+   */
   busySince?: number;
   runnerName?: string;
-  /** A job event has named it. */
+  /** Whether a job event has named the runner. */
   jobReported: boolean;
-  /** The set has asked it to drain, and it does not say that it does: when last (ms since the epoch), and how often. */
+  /**
+   * Drain requests that the runner has not confirmed yet: the time of the last one (ms since the
+   * epoch) and their number.
+   */
   drainRequested?: { readonly at: number; readonly times: number };
 }
 
@@ -42,11 +48,14 @@ export type CarriedRunner = readonly [
   number,
 ];
 
+/** Runners of a set in the compact form for continue-as-new. */
 export interface CarriedRunners {
-  /** Hash, and whether its runners are ephemeral. */
+  /** Template hashes, each with whether its runners are ephemeral. */
   readonly generations: readonly (readonly [string, boolean])[];
   readonly runners: readonly CarriedRunner[];
-  /** Suffix of the workflow id, and when it ended. */
+  /**
+   * Suffixes of the workflow ids of ended runners, with the time of their end (ms since the epoch).
+   */
   readonly ended: readonly (readonly [string, number])[];
 }
 
@@ -64,6 +73,10 @@ const LEAVING: ReadonlySet<RunnerPhase> = new Set([
   'Gone',
 ]);
 
+/**
+ * Runners of a set. It combines starts, runner events, job events and lists from Temporal's
+ * visibility.
+ */
 export class SetRunners {
   readonly #set: string;
   readonly #runners = new Map<string, SetRunner>();

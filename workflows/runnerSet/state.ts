@@ -1,4 +1,7 @@
-/** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
+/**
+ * State of a set, and how events change it. It does not depend on Temporal, so that it can be
+ * unit-tested.
+ */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
@@ -21,9 +24,13 @@ import { scopeHolds } from '../../core/domain/ciServer.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
 import type { ActiveSchedule, AdmittedSet, ListedRunner } from '../../core/activities/index.ts';
 
-/** So long a clock's next answer may be the same: it is not asked more often. */
+/** Minimum interval between schedule evaluations (ms). */
 const MIN_SCHEDULE_INTERVAL_MS = 1_000;
 
+/**
+ * State of a set. Create it with {@link SetState.begin}, or with {@link SetState.restore} after a
+ * continue-as-new.
+ */
 export class SetState {
   readonly facts: SetStateData;
   /** Runners that no scale-down and no rollout touches, by name or workflow id. */

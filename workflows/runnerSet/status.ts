@@ -1,4 +1,4 @@
-/** How people see a set: the `status` query, and the details in Temporal's UI. */
+/** Display of a set: the query `status`, and the details in Temporal's UI. */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
@@ -21,6 +21,10 @@ const MAX_ROWS = 50;
 /** Repositories that are named because a limit holds their jobs back. */
 const MAX_LIMITS = 5;
 
+/**
+ * Returns the status of a set for the query `status`.
+ * @param now - the set's clock (ms since the epoch)
+ */
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
   const { spec } = facts;

@@ -1,4 +1,7 @@
-/** Metrics of lives, in the worker that runs their workflow; a replay counts nothing. In Prometheus counters end in `_total`. */
+/**
+ * Metrics of workflows, emitted by the worker that runs them; a replay does not count. Prometheus
+ * counter names end in `_total`.
+ */
 import { metricMeter } from '@temporalio/workflow';
 import {
   RUNNER_OUTCOMES,
@@ -14,6 +17,7 @@ export function initializeJobCounters(): void {
   for (const outcome of RUNNER_OUTCOMES) countJobs(outcome, 0);
 }
 
+/** Counts a job with steps that has ended, by outcome. */
 export function countCompletedJob(outcome: RunnerOutcome): void {
   countJobs(outcome, 1);
 }
@@ -62,6 +66,7 @@ export function observePhase(phase: RunnerPhase, ms: number): void {
     .record(ms / 1_000, { phase });
 }
 
+/** Counts a `deregistration` workflow that has ended, by outcome. */
 export function countDeregistration(outcome: DeregistrationResult['outcome']): void {
   metricMeter
     .createCounter(
