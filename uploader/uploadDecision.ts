@@ -1,14 +1,21 @@
-/** When the uploader begins, and when it leaves without. Pure. */
+/** Decision when the uploader starts, and when it exits without an upload. Pure. */
 
 export interface StepFacts {
-  /** The step's supervisor was up: it has begun a log, or noted its start or its end, and listened by then. */
+  /**
+   * Whether the step's supervisor was up: it has started a log, or recorded its start or its end.
+   * Its probe port was open by then.
+   */
   readonly started: boolean;
-  /** The step's supervisor can be connected to. */
+  /** Whether the step's supervisor accepts connections. */
   readonly probeListening: boolean;
-  /** The uploader was sent a signal: the kubelet sends one to every container of a pod that is to go. */
+  /**
+   * Whether the uploader has received a signal. The kubelet signals every container of a pod that
+   * is deleted.
+   */
   readonly terminationRequested: boolean;
 }
 
+/** Next action of the uploader. `leave`: exit without an upload. */
 export type UploadAction = 'wait' | 'upload' | 'leave';
 
 /**

@@ -11,22 +11,29 @@ import { SharedDirError, createSnapshot } from './sharedSnapshot.ts';
 import { uploadAction } from './uploadDecision.ts';
 import { uploadFile, uploadDirectory } from './uploadFolder.ts';
 
+/** Options of an upload. */
 export interface UploaderOptions {
-  /** Where the step's supervisor notes its start and its record, and what the step prints: `started.json`, `finished.json`, `build-log.txt`. */
+  /**
+   * Folder with the supervisor's records and the step's output: `started.json`, `finished.json`,
+   * `build-log.txt`.
+   */
   readonly records: string;
+  /** Folder with the step's artifacts (ARTIFACT_DIR). */
   readonly artifactDir: string;
+  /** Folder with the files for later steps (SHARED_DIR). */
   readonly sharedDir: string;
-  /** Of the step's probes, on this host: it listens for as long as its supervisor is there. */
+  /** Port of the step's probes on this host. It is open while the step's supervisor runs. */
   readonly port: number;
   readonly store: ArtifactStore;
-  /** The step's folder in the store, with a slash at its end. */
+  /** Folder of the step in the store, with a trailing slash. */
   readonly destination: string;
+  /** Key in the store for the snapshot of SHARED_DIR. */
   readonly sharedKey: string;
-  /** Of the secrets that the step has (core/domain/secretMasker.ts). */
+  /** Texts to mask: the encodings of the step's secrets (core/domain/secretMasker.ts). */
   readonly secretVariants: readonly string[];
-  /** How long storing is tried, in ms, from the step's end. */
+  /** Time limit for the upload, from the end of the step (ms). */
   readonly timeoutMs: number;
-  /** Pace of the looks at the step, in ms. @default 500 */
+  /** Interval between checks of the step (ms). @default 500 */
   readonly pollMs?: number;
 }
 

@@ -1,14 +1,18 @@
-/** What is known of a CI runner from its log lines and its job hooks. */
+/** State of a CI runner, derived from its log lines and job hooks. */
 export interface JobState {
-  /** Registered and listening; stays so. */
+  /** Whether the runner is registered and listening. It stays true. */
   readonly online: boolean;
   readonly busy: boolean;
-  /** A job was seen to start; stays so. */
+  /** Whether a job was seen to start. It stays true. */
   readonly hadJob: boolean;
-  /** The log has told of something: then it tells of every job's start and end. Stays so. */
+  /**
+   * Whether the log has shown a state. The log then reports the start and end of every job. It
+   * stays true.
+   */
   readonly fromLog: boolean;
 }
 
+/** State of a runner before its first log line or job hook. */
 export const INITIAL: JobState = { online: false, busy: false, hadJob: false, fromLog: false };
 
 /** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */

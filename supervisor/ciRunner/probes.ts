@@ -17,7 +17,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { parseDuration } from '../settings/duration.ts';
 
-/** Answers now: 200 or 503. */
+/** Current answers of the probes: true is 200, false is 503. */
 export interface ProbeResults {
   /** The command is up; for a CI runner: registered and listening. */
   startup(): boolean;
@@ -25,11 +25,16 @@ export interface ProbeResults {
   ready(): boolean;
 }
 
+/** Running probe server of the supervisor. */
 export interface Probes {
+  /** Port that the server listens on. */
   readonly port: number;
-  /** An answer may have become another one. */
+  /** Rechecks the delayed answers. Call it after any state change. */
   changed(): void;
-  /** Gives every answer that is held back: a connection that breaks off would be a "no" to the kubelet. */
+  /**
+   * Sends all delayed answers. Call it at the end: the kubelet counts a broken connection as a
+   * failed probe.
+   */
   release(): void;
 }
 

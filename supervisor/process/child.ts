@@ -10,6 +10,10 @@ const CHILD_NICE = 5;
 /** A fork that was under way at the first look has been made by then, in ms. */
 const RECHECK_MS = 250;
 
+/**
+ * Callbacks for the start and the end of a child process. `failed` is called instead of the others
+ * if it could not be started.
+ */
 export interface ChildHandlers {
   readonly spawned: (pid: number) => void;
   readonly failed: (message: string) => void;
@@ -24,7 +28,7 @@ export interface OutputPipes {
 
 const NO_PIPES: OutputPipes = { stdout: null, stderr: null };
 
-/** What of a process' output comes back to us instead of going where ours goes. */
+/** Output streams of a process that are piped to the supervisor. The others are inherited. */
 export type OutputMode = 'nothing' | 'stdout' | 'both';
 
 /**

@@ -1,5 +1,6 @@
 import type { Output } from './output.ts';
 
+/** Writes one event to the supervisor's log. */
 export type Log = (level: 'error' | 'info', msg: string) => void;
 
 /** One JSON line per event, with these three keys in this order: what reads Prow's entrypoint log reads this, too. */

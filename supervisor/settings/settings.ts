@@ -150,6 +150,7 @@ export const SETTINGS = [
   },
 ] as const satisfies readonly Setting[];
 
+/** Name of a supervisor setting: its flag without the leading dashes. */
 export type SettingName = (typeof SETTINGS)[number]['flag'];
 
 /** Entries with this prefix reach the command without it, and only the command: for what must not change our own Node or loader. */

@@ -4,10 +4,14 @@ import type { StopReason } from '../../core/domain/pod.ts';
 /** Signals from outside that ask the command to end. */
 export type StoppingSignal = 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 
+/**
+ * Name of a timer of the supervisor. `signal1`, `signal2` and so on are the steps of a stop
+ * sequence after its first signal.
+ */
 export type TimerName =
   'timeout' | 'drain' | 'grace' | 'half' | 'cleanup' | 'deadMan' | `signal${number}`;
 
-/** Everything that can happen to the supervisor. */
+/** Events that change the state of the supervisor. */
 export type SupervisorEvent =
   /** Preparations are done: the command may start. */
   | { readonly kind: 'ready' }

@@ -27,25 +27,29 @@ export type Phase =
   | 'cleaning'
   | 'done';
 
+/** State of the supervisor's lifecycle. */
 export interface LifecycleState {
   readonly phase: Phase;
-  /** Why it is being stopped. */
+  /** Reason for the stop. `null` if the command is not being stopped. */
   readonly reason: StopReason | null;
-  /** What somebody outside has said about that. */
+  /** Stop reason that was written to the supervisor's stop reason source. */
   readonly stated?: StopReason;
+  /** Whether the command exceeded its timeout. */
   readonly timedOut: boolean;
-  /** Set once the child was reaped. */
+  /** End of the child process. Set once it was reaped. */
   readonly end?: ChildEnd;
-  /** How the supervisor will end; set with the verdict. */
+  /** Exit status of the supervisor. Set together with the verdict. */
   readonly status?: ExitStatus;
   readonly verdict?: EndRecord;
 }
 
+/** Next state of the lifecycle, and the actions to execute. */
 export interface Transition {
   readonly state: LifecycleState;
   readonly actions: readonly SupervisorAction[];
 }
 
+/** State before the command is started. */
 export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, timedOut: false };
 
 /** The records need a moment even when no time for cleanup was given, in ms. */
