@@ -1,6 +1,6 @@
 /**
- * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
- * Adapters implement these; activities depend on nothing else.
+ * The interfaces between the activities and external systems, and the closed set of errors that
+ * their adapters throw. Adapters implement these interfaces. Activities depend on nothing else.
  */
 import type { DeferredCompletions } from './watcher/deferredCompletions.ts';
 import type { OwnedObjects } from './shared/ownedObjects.ts';
@@ -29,7 +29,10 @@ import type { CredentialScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
-/** A runner as the CI server lists it. A `busy: false` or `offline` reading is never permission to kill. */
+/**
+ * A runner as the CI server lists it. `busy: false` or `online: false` alone never permits a
+ * deletion: lists can be stale.
+ */
 export interface CiRunner {
   readonly id: string;
   readonly name: string;
@@ -39,64 +42,98 @@ export interface CiRunner {
 }
 
 /**
- * What a runner needs to register or to connect. Secret: lives in memory and in the runner's Secret only,
- * never in an activity's result.
+ * Credentials that a runner needs to register or to connect. They are secret: they stay in memory
+ * and in the runner's Secret, and are never in the result of an activity.
  */
 export interface Registration {
   readonly runnerName: string;
-  /** Known at once with JIT; with a token only after the runner has registered itself. */
+  /**
+   * ID of the registration. Known immediately with a JIT configuration. With a registration token
+   * it is known only after the runner has registered itself.
+   */
   readonly runnerId?: string;
-  /** Where it was made, for whoever finds it after its life: noted by who asked for it, and no part of the CI server's answer. */
+  /**
+   * Scope and credential of the registration, so that the sweep can remove it after the workflow
+   * has ended. Recorded by the caller; not part of the CI server's response.
+   */
   readonly at?: CredentialScope;
-  /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
+  /**
+   * Environment variables of the runner process, secret values included (for example
+   * ACTIONS_RUNNER_INPUT_JITCONFIG or RUNNER_TOKEN).
+   */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One CI server seen with one credential. Every method may throw {@link CiServerError}. */
+/** Client of one CI server with one credential. Every method may throw {@link CiServerError}. */
 export interface CiServer {
   readonly kind: CiServerKind;
-  /** What this server does, and others may not. */
+  /** Optional capabilities of this kind of server. */
   readonly traits: CiServerTraits;
   /**
-   * Does it answer, as far as this process knows? While it does not, few requests are sent, and the others turned away.
-   * Absent: it is always asked.
+   * Returns whether the server answered the latest requests of this process. During an outage few
+   * requests are sent and all others are rejected.
+   * @default the server is always considered reachable
    */
   isReachable?(): boolean;
-  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
+  /**
+   * Returns why the worker's configuration does not permit the credential for this scope, group or
+   * runner. The text is shown to people. Only {@link register} can check the name of a group.
+   * @returns `undefined` if the use is permitted
+   * @default the credential may be used for everything
+   */
   accessError?(
     scope: Scope,
     group?: RunnerGroupRef,
     runner?: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>,
   ): string | undefined;
-  /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
+  /**
+   * Creates the registration of a runner.
+   * @throws CiServerError of every kind but `busy`. `name_taken` is HTTP 409 for a JIT
+   * configuration.
+   */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
-  /** Returns the ID of the runner group of that name. Present with {@link CiServerTraits.groups}. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
+  /**
+   * Returns the ID of the runner group with this name. Present with {@link CiServerTraits.groups}.
+   * @throws CiServerError of every kind but `busy`. `rejected` means that the scope has no such
+   * group.
+   */
   runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<string>;
-  /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
+  /**
+   * Returns one runner with a single request: by ID if it is known, otherwise by name.
+   * @returns `undefined` if the server does not list the runner
+   */
   findRunner(
     scope: Scope,
     runner: { id?: string; name: string },
     signal?: AbortSignal,
   ): Promise<CiRunner | undefined>;
-  /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
+  /**
+   * Returns all runners of the scope. The list may be a minute old.
+   * @throws CiServerError. An incomplete list is `unavailable`.
+   */
   listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]>;
   /**
    * Removes a registration.
-   * @returns `removed`, or `absent` only when the same credential was seen to list the scope
-   * @throws CiServerError `busy` only with {@link CiServerTraits.refusesBusyRemoval}, `credentials`, `rate_limited`, `unavailable`, `rejected`
+   * @returns `removed`, or `absent` only if the same credential was seen to list the scope
+   * @throws CiServerError `busy` (only with {@link CiServerTraits.refusesBusyRemoval}),
+   * `credentials`, `rate_limited`, `unavailable` or `rejected`
    */
   removeRegistration(
     scope: Scope,
     runnerId: string,
     signal?: AbortSignal,
   ): Promise<'removed' | 'absent'>;
-  /** Stops giving jobs to the runner; idempotent. Present with {@link CiServerTraits.canDisable}. A runner that is gone: fine. */
+  /**
+   * Stops assigning jobs to the runner. The call is idempotent and ignores a runner that no longer
+   * exists. Present with {@link CiServerTraits.canDisable}.
+   */
   disable?(scope: Scope, runnerId: string, signal?: AbortSignal): Promise<void>;
   /**
-   * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
-   * repository and each run under way, so it is for every few minutes.
-   * @param labels - only jobs that a runner with these labels can take
-   * @param maxAgeMs - what was found for somebody else may be so old. @default 0
+   * Returns the jobs of the scope that are queued or in progress, in case webhook events were lost.
+   * It costs one request per repository and per run in progress, so call it every few minutes at
+   * most.
+   * @param labels - limits the list to jobs that a runner with these labels can take
+   * @param maxAgeMs - maximum age of a cached list (ms). @default 0
    */
   listQueuedJobs?(
     scope: Scope,
@@ -105,8 +142,10 @@ export interface CiServer {
     maxAgeMs?: number,
   ): Promise<CiJobList>;
   /**
-   * One job, where the scope has too many to list. `absent`: it neither waits for a runner nor runs. `undefined`: that cannot be told now.
-   * @param job - by its id, and its `owner/repo`
+   * Returns one job, for scopes with too many jobs to list.
+   * @param job - its ID, and its repository as `owner/repo`
+   * @returns `absent` if the job is neither queued nor in progress; `undefined` if its state is
+   * unknown now
    */
   getJob?(
     scope: Scope,
@@ -114,38 +153,52 @@ export interface CiServer {
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
   /**
-   * Has deliveries of webhooks that failed sent again, each of them once. Absent: the server, or this credential, cannot.
+   * Requests redelivery of failed webhook deliveries, once for each delivery.
+   * @default the server or this credential cannot redeliver
    */
   redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
 }
 
+/** Result of one request for redelivery of failed webhook deliveries. */
 export interface Redelivered {
-  /** Sent again now. */
+  /** Number of deliveries requested again now. */
   readonly redelivered: number;
-  /** Failed ones that were left for the next time. */
+  /** Number of failed deliveries left for the next call. */
   readonly postponed: number;
 }
 
+/**
+ * Reason why a request to a CI server failed. It decides whether and when the request is retried.
+ */
 export type CiServerErrorKind =
-  /** The runner runs a job. */
+  /** The runner is running a job. */
   | 'busy'
   /** Primary or secondary limit, 403 or 429. `retryAfterMs` is always set. */
   | 'rate_limited'
-  /** 401/403, or 404 although the scope should be visible: says nothing about the runner. */
+  /** 401 or 403, or 404 for a scope that should be visible. It says nothing about the runner. */
   | 'credentials'
   /** 409 on registration: the name is in use. */
   | 'name_taken'
-  /** Any other 4xx: the request itself is wrong (unknown group, bad label); retrying does not help. */
+  /**
+   * Any other 4xx. The request itself is wrong, for example an unknown group or an invalid label. A
+   * retry does not help.
+   */
   | 'rejected'
   /** 5xx, network failure, timeout. */
   | 'unavailable';
 
+/**
+ * Failure of a request to a CI server. Adapters map every failure of theirs to one of the kinds.
+ */
 export class CiServerError extends Error {
   override readonly name = 'CiServerError';
   readonly kind: CiServerErrorKind;
-  /** HTTP status, when there was an answer. */
+  /** HTTP status, if there was a response. */
   readonly status: number | undefined;
-  /** How long to wait before asking again, in ms; of one that is `unavailable` only while nobody gets an answer. */
+  /**
+   * Time to wait before the next request (ms). For `unavailable` it is set only if the server
+   * answers no request of this process.
+   */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -160,93 +213,147 @@ export class CiServerError extends Error {
   }
 }
 
-/** Gives the CI server client of a credential named in the worker's config. @throws UnknownCredentialError */
+/**
+ * Returns the CI server client of a credential in the worker's configuration.
+ * @throws UnknownCredentialError if the configuration has no such credential
+ */
 export interface CiServers {
   get(credential: string): CiServer;
 }
 
+/** The worker's configuration has no credential with the requested name. */
 export class UnknownCredentialError extends Error {
   override readonly name = 'UnknownCredentialError';
 }
 
 // ------------------------------------------------------------------------------------------------------ compute
 
+/** Receiver of the changes that {@link Compute.watch} observes. */
 export interface PodListener {
-  /** A pod appeared, changed or went (`gone: true`). Called for each pod after every relist, too: handlers are idempotent. */
+  /**
+   * Called when a pod was created, changed or deleted (`gone: true`). Also called for each pod
+   * after every relist, so implementations must be idempotent.
+   */
   changed(pod: PodView, previous: PodView | undefined): void;
-  /** A complete list was taken (start, and after every loss of the watch). What vanished meanwhile was reported by `changed`
-   *  if this process had seen it; what vanished while no process watched must be looked for. */
+  /**
+   * Called after each complete list: at the start and after every interruption of the watch.
+   * `changed` reports pods that were deleted meanwhile if this process had seen them. The listener
+   * must find all other deleted pods itself.
+   */
   relisted(pods: ReadonlyMap<string, PodView>): void;
 }
 
+/** Options of {@link Compute.deletePod}. */
 export interface DeletionOptions {
-  /** @default the pod's own */
+  /**
+   * Grace period between SIGTERM and SIGKILL (s).
+   * @default the pod's terminationGracePeriodSeconds
+   */
   readonly gracePeriodSeconds?: number;
-  /** For the log. */
+  /** Reason for the log. */
   readonly reason?: string;
-  /** Told to the supervisor first, which would else let the job finish, or take the stop for an eviction. */
+  /**
+   * Reason passed to the supervisor before the deletion. Without it, the supervisor lets the job
+   * finish or treats the stop as an eviction.
+   */
   readonly stopReason?: StopReason;
-  /** Left alone if its container has started by the time the deletion is carried out; what is terminating already goes on. */
+  /**
+   * Whether to skip the deletion if the container has started by then. A pod that is already
+   * terminating keeps terminating.
+   */
   readonly unlessStarted?: boolean;
-  /** Left alone if a job runs in it, or its runner has ended, by the time the deletion is carried out. */
+  /** Whether to skip the deletion if the runner is running a job or has ended by then. */
   readonly unlessBusy?: boolean;
 }
 
-/** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
+/**
+ * Platform that runs the runners: pods on Kubernetes, or local processes. All methods may throw
+ * {@link ComputeError}.
+ */
 export interface Compute {
   readonly kind: 'kubernetes' | 'process';
-  /** As {@link CiServer.isReachable}. */
+  /** Returns whether the platform answers, as {@link CiServer.isReachable} does. */
   isReachable?(): boolean;
-  /** Where its pods are. Found out once: it is the same for as long as the compute. */
+  /** Returns the location of the pods. It is constant for the lifetime of this object. */
   location(): Promise<ServedLocation>;
-  /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
+  /** Returns the deterministic name of the pod and Secret of this runner (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
-  /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
+  /**
+   * Returns every reason why the request can never become a pod here, each with its fix. The list
+   * is empty if the request is valid. Sends no requests.
+   */
   validate(request: Omit<PodRequest, 'identity'>): string[];
-  /** The registration stored by an earlier try of the same provisioning, if any. */
+  /** Returns the registration that an earlier attempt of the same provisioning stored, if any. */
   readRegistrationSecret(
     identity: RunnerIdentity,
     namespace?: string,
   ): Promise<Registration | undefined>;
-  /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
+  /**
+   * Stores the registration in a Secret for the pod. The call is idempotent: it returns an existing
+   * registration of the same identity.
+   */
   storeRegistrationSecret(
     identity: RunnerIdentity,
     registration: Registration,
     namespace?: string,
   ): Promise<Registration>;
-  /** Creates the pod and the claims it needs. Idempotent: what exists of the same identity is returned. */
+  /**
+   * Creates the pod and the claims that it needs. The call is idempotent: it returns an existing
+   * pod of the same identity.
+   */
   createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
   /**
-   * Looks at the live state; `undefined`: no such pod (never was, or gone). The cache answers only if it is synced at or past
-   * the pod's own creation.
+   * Returns the state of a pod. A cached state is used only if the cache is synced to the creation
+   * of the pod or later.
+   * @returns `undefined` if there is no such pod
    */
   getPod(pod: {
     name: string;
     uid?: string;
     namespace?: string;
-    /** See {@link OwnedPodRef}. A pod of another is `foreign` with a UID, and no such pod without one. @default whoever's it is: of what no workflow has asked for */
+    /**
+     * Owner that the pod must have, see {@link OwnedPodRef}. If the pod has another owner, the call
+     * throws `foreign` with a UID, and returns `undefined` without one.
+     * @default the pod may have any owner, for callers that no workflow called
+     */
     workflowId?: string;
-    /** Whether to ask, whatever a cache may know. @default false */
+    /**
+     * Whether to bypass the cache.
+     * @default false
+     */
     live?: boolean;
   }): Promise<PodView | undefined>;
-  /** How the watch saw this very pod last, also while nothing can be asked. @returns `undefined`: it did not */
+  /**
+   * Returns the state of the pod as the watch last saw it, also during an outage.
+   * @returns `undefined` if the watch has not seen this pod
+   */
   getCachedPod?(pod: OwnedPodRef): PodView | 'deleted' | undefined;
   /**
-   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`, `unlessBusy`): how it looks.
-   * @throws ComputeError `foreign`: the pod is another installation's, or another runner's; `invalid`: there is no UID
+   * Requests the deletion of the pod with exactly this UID.
+   * @returns `gone` if there is no pod or one with another UID. If `unlessStarted` or `unlessBusy`
+   * prevented the deletion, the current state of the pod.
+   * @throws ComputeError `foreign` if the pod belongs to another installation or runner; `invalid`
+   * if there is no UID
    */
   deletePod(pod: OwnedPodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
-  /** Deletes what {@link storeRegistrationSecret} made. Absent, or not this runner's: left alone. */
+  /**
+   * Deletes the Secret of {@link storeRegistrationSecret}. A missing Secret, or one of another
+   * runner, is ignored.
+   */
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
-  /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent, or not this runner's: left alone. */
+  /**
+   * Deletes the claims that the pods of this runner workflow created, for all its attempts. Claims
+   * to keep are not deleted. A missing claim, or one of another runner, is ignored.
+   */
   deleteClaims(
     identity: RunnerIdentity,
     claims: readonly VolumeClaim[],
     namespace?: string,
   ): Promise<void>;
   /**
-   * Notes on the claims that this pod may still write to them. A claim that is gone: fine.
-   * @throws ComputeError `foreign`: neither this runner's, nor made by this installation, nor one that its policy lets runners mount
+   * Records on the claims that this pod may still write to them. A missing claim is ignored.
+   * @throws ComputeError `foreign` if a claim belongs to another runner and was not created by this
+   * installation, and its policy does not let runners mount it
    */
   fenceClaims(
     identity: RunnerIdentity,
@@ -254,45 +361,73 @@ export interface Compute {
     writer: ClaimWriter,
     namespace?: string,
   ): Promise<void>;
-  /** Who may still write to the claims, by {@link fenceClaims}, whichever life noted it. */
+  /**
+   * Returns the pods that may still write to the claims, as {@link fenceClaims} of any runner
+   * workflow recorded.
+   */
   claimWriters(
     identity: RunnerIdentity,
     claims: readonly VolumeClaim[],
     namespace?: string,
   ): Promise<ClaimWriter[]>;
-  /** Takes back what {@link fenceClaims} noted. */
+  /** Removes the record of {@link fenceClaims}. */
   releaseClaims(
     identity: RunnerIdentity,
     claims: readonly VolumeClaim[],
     writer: ClaimWriter,
     namespace?: string,
   ): Promise<void>;
-  /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
+  /**
+   * Returns the state of a node. A claim that a pod mounted there may be mounted elsewhere only if
+   * nothing on the node can still write to it.
+   */
   nodeState(node: string): Promise<'ready' | 'deleted' | 'fenced' | 'unreachable'>;
-  /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). @throws ComputeError `foreign`, as {@link deletePod} */
+  /**
+   * Returns the last lines of the runner container's log, at most `maxBytes` bytes.
+   * @returns `undefined` if there is no log
+   * @throws ComputeError `foreign`, as {@link deletePod} does
+   */
   tailLog(pod: OwnedPodRef, maxBytes: number): Promise<string | undefined>;
-  /** All pods owned by this installation. */
+  /** Returns all pods of this installation. */
   list(): Promise<PodView[]>;
-  /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
+  /**
+   * Whether logs and artifacts of container steps are stored. If so, a step may use only the
+   * storage folder of the job run that started it.
+   * @default false
+   */
   readonly hasArtifactStore?: boolean;
-  /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
+  /**
+   * Objects that the sweep examines and repairs.
+   * @default there is no sweep: no object of this compute outlives its runner workflow
+   */
   readonly ownedObjects?: OwnedObjects;
-  /** Starts the one shared watch; it survives everything until stopped. */
+  /** Starts the single shared watch. It recovers from all errors until it is stopped. */
   watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }>;
 }
 
+/**
+ * Reason why a request to the compute failed. It decides whether and when the request is retried.
+ */
 export type ComputeErrorKind =
   /** 403 "exceeded quota". */
   | 'quota_exceeded'
-  /** The pod as asked for is not acceptable (400/422, admission denial): retrying does not help. */
+  /**
+   * The pod specification is rejected (400, 422 or an admission webhook). A retry does not help.
+   */
   | 'invalid'
-  /** The object is another installation's, or another runner's, by its own marks: nothing is done to it. */
+  /**
+   * The object belongs to another installation or runner, by its own labels and annotations. It is
+   * not touched.
+   */
   | 'foreign'
-  /** 401/403 for lack of permission. */
+  /** 401 or 403: a permission is missing. */
   | 'forbidden'
   /** 429, 5xx, network failure. */
   | 'unavailable';
 
+/**
+ * Failure of a request to the compute. Adapters map every failure of theirs to one of the kinds.
+ */
 export class ComputeError extends Error {
   override readonly name = 'ComputeError';
   readonly kind: ComputeErrorKind;
@@ -311,29 +446,42 @@ export class ComputeError extends Error {
 
 // ---------------------------------------------------------------------------------------------------- all of them
 
-/** What the activities are built from. */
+/** Dependencies of the activities. */
 export interface ActivityPorts {
-  /** ID of the Temporal namespace of the workflows. @default the activity's client is asked */
+  /**
+   * Returns the ID of the Temporal namespace of the workflows.
+   * @default read with the client of the activity
+   */
   readonly temporalNamespaceId?: () => Promise<string>;
   readonly compute: Compute;
   readonly ciServers: CiServers;
-  /** Absent: no log is kept. */
+  /**
+   * Storage for the logs of failed runners.
+   * @default no logs are kept
+   */
   readonly podLogs?: PodLogs;
-  /** Timeouts that the worker's config sets for scopes. */
+  /** Timeouts that the worker's configuration sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
-  /** What goes to Temporal is encrypted. @default it lies there in clear, and inputs that may suffer by that are warned about */
+  /**
+   * Whether payloads sent to Temporal are encrypted. If not, environment values in an input cause a
+   * warning.
+   * @default false
+   */
   readonly encrypted?: boolean;
-  /** Told of every sweep, for metrics. */
+  /** Called after every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
-  /** Absent: every activity is answered when it has done its part. */
+  /**
+   * Completions that are sent later than the end of the activity function.
+   * @default every activity completes when its function returns
+   */
   readonly deferredCompletions?: DeferredCompletions;
 }
 
-/** Where the log's tail of a runner goes that did not succeed. */
+/** Storage for the last part of the log of a runner that did not succeed. */
 export interface PodLogs {
   readonly maxBytes: number;
   keep(of: { readonly pod: string; readonly workflowId: string }, text: string): Promise<void>;
-  /** The log could not be read or kept. */
+  /** Called if the log could not be read or stored. */
   failed(of: { readonly pod: string; readonly workflowId: string }, error: unknown): void;
 }
 
@@ -352,20 +500,36 @@ export interface RequestLogger {
 
 // ------------------------------------------------------------------------------------- waits that hold no slot
 
-/** How the watcher answers activities that gave their slot back, and finds those that a dead worker left waiting. */
+/**
+ * Completes activities that wait without a task slot, and finds those that a stopped worker left
+ * pending.
+ */
 export interface WaitCompleter {
-  /** Completes the pending activity; false when nobody waits under that id. */
+  /**
+   * Completes the pending activity.
+   * @returns `false` if no activity is pending under this ID
+   */
   complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
-  /** Completes the activity that this token was given to; false when it waits no more. */
+  /**
+   * Completes the activity with this task token.
+   * @returns `false` if the activity is no longer pending
+   */
   completeDeferred(taskToken: Uint8Array, result: unknown): Promise<boolean>;
   /**
-   * A hint to the runner's workflow; one that is gone is tolerated.
-   * @param changeId - the same for whoever tells of this change: it is told once. Absent: nothing tells it from others
+   * Signals a pod state to the runner's workflow as a hint. A workflow that has ended is ignored.
+   * @param changeId - deduplicates signals of the same change from several senders. @default
+   * signals are not deduplicated
    */
   signalPodState(workflowId: string, state: PodStateEvent, changeId?: string): Promise<void>;
-  /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
+  /**
+   * Retries the pending activity immediately, so that it reads the live state itself. An activity
+   * that is no longer pending is ignored.
+   */
   requestRecheck(workflowId: string, activityId: string, reason: string): Promise<void>;
-  /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
+  /**
+   * Lists the pending waits of running runner workflows at this location, without the workflows in
+   * `except`.
+   */
   pendingWaits(
     place: ServedLocation,
     except: ReadonlySet<string>,

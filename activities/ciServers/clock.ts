@@ -11,6 +11,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Clock of this machine. Tests replace it. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

@@ -23,8 +23,12 @@ const IDLE_TIMEOUT: RequestLogger = {
   error: () => undefined,
 };
 
+/** Options of {@link createCiServers}. */
 export interface CiServersOptions {
-  /** Requests are logged at debug level. @default silent */
+  /**
+   * Logger of requests (debug level) and failures.
+   * @default nothing is logged
+   */
   readonly logger?: RequestLogger;
   readonly clock?: Clock;
   /** Called after every request, for metrics. */
@@ -32,9 +36,9 @@ export interface CiServersOptions {
 }
 
 /**
- * The CI servers of a worker, one per credential: whatever is shared by the requests of a credential (waits, pace, tokens) is shared by
- * all who get it here, so make these once per process.
- * @throws CredentialsError when a `caFile` cannot be read
+ * Creates the CI server clients of a worker, one per credential. Requests with the same credential
+ * share their rate limit, retries and tokens, so call this once per process.
+ * @throws CredentialsError if a `caFile` cannot be read
  */
 export function createCiServers(
   credentials: Credentials,

@@ -149,11 +149,15 @@ const credentialName = z
 /** Schema of the worker's `credentials` setting: an object from name to credential. */
 export const credentialsSchema = z.record(credentialName, credential);
 
-/** One credential, defaults filled in. Holds no secret: only where the secret is. */
+/**
+ * One credential with its defaults filled in. It contains the source of the secret, never the
+ * secret.
+ */
 export type Credential = z.output<typeof credential>;
+/** Credentials of a worker, by name. */
 export type Credentials = Readonly<Record<string, Credential>>;
 
-/** All that is wrong with the credentials, one line per problem, each naming the field and the fix. */
+/** Invalid credentials. Each problem is one line with the field and the fix. */
 export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
   readonly problems: readonly string[];

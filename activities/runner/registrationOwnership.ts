@@ -1,4 +1,7 @@
-/** Which registrations are ours: whoever can write to the Temporal namespace could else have anybody's removed. */
+/**
+ * Checks that a registration belongs to this installation. Without it, anyone who can write to the
+ * Temporal namespace could remove any registration.
+ */
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
@@ -6,29 +9,41 @@ import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { isLocationLabel, locationLabel } from '../compute/naming.ts';
 import type { CiRunner } from '../ports.ts';
 
-/** A runner's place at its CI server. */
+/** Credential, scope and name of a registration. */
 export interface RegistrationKey {
   readonly credential: string;
   readonly scope: Scope;
   readonly name: string;
 }
 
-/** Ids by {@link keyOf}. What this process does not know costs one look at the CI server. */
+/** Registration IDs by {@link keyOf}. A missing one costs one request to the CI server. */
 const known = new LRUCache<string, string>({ max: 20_000 });
 
 const keyOf = ({ credential, scope, name }: RegistrationKey): string =>
   `${credential}/${scope.kind}/${scope.name}/${name}`;
 
-/** It was made by this process, or seen to be ours. */
+/**
+ * Records that this process created the registration, or has verified that it belongs to this
+ * installation.
+ */
 export function markOwned(runner: RegistrationKey, id: string): void {
   known.set(keyOf(runner), id);
 }
 
+/**
+ * Returns whether this process knows that the registration belongs to this installation. `false`
+ * means that the CI server must be asked.
+ */
 export function isKnownOwned(runner: RegistrationKey, id: string): boolean {
   return known.get(keyOf(runner)) === id;
 }
 
-/** What shows that a registration is not Holdfast's, or of another place, for people. @param asked - the name that it should have */
+/**
+ * Returns why a registration does not belong to this installation or location. The text is shown to
+ * people.
+ * @param asked - the name that it must have
+ * @returns `undefined` if it belongs to this installation and location
+ */
 export function ownershipError(
   { id, name, labels }: Pick<CiRunner, 'id' | 'name' | 'labels'>,
   asked: string,

@@ -1,4 +1,4 @@
-/** The set's look at the CI server's own list of jobs, in case an event was lost. */
+/** Checks the job list of the CI server for a set, in case an event was lost. */
 import { Context, getClient, log } from '@temporalio/activity';
 import {
   queueCheckedSignal,
@@ -15,9 +15,14 @@ import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
 import type { RunningSets } from './runningSets.ts';
 
-/** How old the sets may be: those of a large fleet look at their jobs all the time. */
+/** Maximum age of the list of sets (ms). The sets of a large fleet check their jobs frequently. */
 const SETS_AGE_MS = 10_000;
 
+/**
+ * Lists the queued and running jobs of a scope and signals to the set those that it has to serve.
+ * The answer says whether the CI server supports such lists.
+ * @throws ApplicationFailure if the list or the signal fails
+ */
 export async function checkQueuedJobs(
   { ciServers }: ActivityPorts,
   running: RunningSets,
@@ -33,7 +38,8 @@ export async function checkQueuedJobs(
     });
     if (seen === undefined) return { supported: false };
     const { jobs, complete, ageMs = 0, found, absent } = seen;
-    // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
+    // Without this signal the requests would end with their activity, which may belong to a run
+    // that has ended.
     await getClient().withAbortSignal(stop, async () => {
       const { mine, others, endedSets } = await jobsOfSet(running, server.kind, input, jobs);
       const look: QueueCheckResult = {
@@ -52,7 +58,9 @@ export async function checkQueuedJobs(
   }
 }
 
-/** Jobs in one signal: some 200 bytes each, and Temporal warns at 512 KiB and refuses 2 MiB. */
+/**
+ * Maximum jobs per signal. Each is about 200 bytes. Temporal warns at 512 KiB and rejects 2 MiB.
+ */
 const MAX_JOBS = 2_000;
 
 /**

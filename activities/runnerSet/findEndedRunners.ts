@@ -1,10 +1,17 @@
-/** Which runners have ended, or were never there: by Temporal's own record of each, because a list by visibility may be late. */
+/**
+ * Finds runners that have ended or never existed. It reads the record of each workflow, because
+ * visibility lists may lag.
+ */
 import { getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/activities/index.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
 import { isRunning } from './isRunning.ts';
 
+/**
+ * Returns the given runner workflows that are not running, with the time of the check (ms since the
+ * epoch).
+ */
 export const findEndedRunners: SetActivities['findEndedRunners'] = async ({ workflowIds }) => {
   const ended: string[] = [];
   await withHeartbeats(

@@ -1,4 +1,4 @@
-/** The running runners of a set, by Temporal's visibility. */
+/** Lists the running runners of a set from visibility. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { executionInfoFromRaw } from '@temporalio/client/lib/helpers.js';
@@ -15,16 +15,21 @@ const runnerMemo = z.object({
   slot: z.number().optional(),
 });
 
-/** Runners in one answer: some 250 bytes each, and Temporal refuses 2 MiB. */
+/** Maximum runners per page. Each is about 250 bytes. Temporal rejects results of 2 MiB. */
 const PAGE = 1_000;
 
+/**
+ * Returns one page of the running runners of a set, and the time of the check (ms since the epoch).
+ */
 export const listRunners: SetActivities['listRunners'] = async ({ set, page }) => {
   const at = Date.now();
   const found = await withHeartbeats('list of runners', async () => await list(set, page));
   return { at, ...found };
 };
 
-/** The client's own list has no way to go on where another attempt, or another worker, has stopped. */
+/**
+ * Uses the raw API: the list of the client cannot continue where another attempt or worker stopped.
+ */
 async function list(set: string, page = ''): Promise<{ runners: ListedRunner[]; next?: string }> {
   const client = getClient();
   const { namespace, loadedDataConverter } = client.options;

@@ -1,4 +1,7 @@
-/** News of runners on their way to their sets: one signal at a time to each set, with everything that came meanwhile. */
+/**
+ * Batches events of runners for their sets. Each set gets one signal at a time, with all events
+ * that arrived meanwhile.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getClient, log } from '@temporalio/activity';
@@ -12,50 +15,60 @@ import type { SetNotification } from '../../core/activities/index.ts';
 import { SetBacklogError, SLOW_PAUSE_MS, SignalPaces, type SignalPace } from './signalPace.ts';
 import { isNonRetryable } from '../shared/grpcStatus.ts';
 
-/** One signal; the client tries again meanwhile. */
+/** Deadline of one signal, the retries of the client included (ms). */
 const SIGNAL_DEADLINE_MS = 6_000;
-/** The timeout of the activity that tells (workflows/shared/activityProxies.ts). */
+/** Timeout of the activity that notifies a set (workflows/shared/activityProxies.ts). */
 const TIMEOUT_MS = 10_000;
-/** 300 bytes each; Temporal warns at 512 KiB. */
+/** Maximum events per signal. Each is about 300 bytes; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
 
+/** Timing of the batches of one set. */
 export interface BatchTiming {
-  /** From the begin of one signal to a set to that of the next, in ms. @default 250 */
+  /**
+   * Minimum time between the starts of two signals to a set (ms).
+   * @default 250
+   */
   readonly pauseMs?: number;
-  /** How long news waits for other news with which it could go, where nothing follows from it at once, in ms. @default 500 */
+  /**
+   * Time that a non-urgent event waits for others to share a signal (ms).
+   * @default 500
+   */
   readonly lazyMs?: number;
 }
 
-/** How activities tell sets. */
+/** Function with which activities notify sets. */
 export type NotifySet = (word: SetNotification) => Promise<void>;
 
 interface Waiting {
   readonly news: TimedRunnerEvent;
   readonly client: Client;
-  /** @param refusal - why the set does not take it, if it does not */
+  /** @param refusal - why the set rejected the event, if it did */
   readonly resolve: (refusal?: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 interface Lane {
   readonly waiting: Waiting[];
-  /** Something waits that is not to wait for other news. */
+  /** Whether an urgent event is waiting. */
   hurried: boolean;
-  /** Ends the wait for other news. */
+  /** Ends the wait for further events. */
   hurry: () => void;
 }
 
 /**
- * Bounds what a burst costs a set: each signal is four events of its history, a task for its worker and perhaps a turn of its own, and a run
- * of a workflow may get 10,000. A lone end is told at once; what comes while a signal is under way, or shortly after, is gathered for the
- * next. Whoever tells learns when Temporal has it.
+ * Limits the cost of a burst for a set. Each signal adds four events to its history and a workflow
+ * task, and a run of a workflow may get 10,000 signals. A single event is sent immediately. Events
+ * that arrive during a signal or shortly after it share the next one. The caller's promise resolves
+ * when Temporal has accepted the signal.
  */
 export class RunnerEventBatcher {
   readonly #pace: Required<BatchTiming>;
-  /** By set, while anything waits, is under way, or pauses. */
+  /** Queues by set, while they have events or pause. */
   readonly #lanes = new Map<string, Lane>();
   readonly #paces = new SignalPaces();
-  /** A signal is its senders' together: it must not be called off with the activity that happened to be the first. */
+  /**
+   * Several callers share a signal, so it must not be cancelled with the activity that started it.
+   */
   readonly #outsideOfActivities = AsyncLocalStorage.snapshot();
 
   constructor(pace: BatchTiming = {}) {
@@ -138,7 +151,7 @@ function rejectAll(batch: readonly Waiting[], set: string): void {
     reject(new SetBacklogError(`${setWorkflowId(set)}: does not answer, and takes no more events`));
 }
 
-/** Whoever told it has given up by now, and tells it again: it must not go before what is new. */
+/** The caller has given up and sends the event again. It must not precede newer events. */
 function dropLate({ waiting }: Lane): void {
   const tooLate = Date.now() - TIMEOUT_MS;
   let late = 0;
@@ -147,7 +160,7 @@ function dropLate({ waiting }: Lane): void {
     reject(new Error('the news waited too long for its set'));
 }
 
-/** What one piece of news is refused for is no other's failure: then each goes by itself. */
+/** A rejected event must not fail the others, so each is then sent on its own. */
 async function send(set: string, batch: readonly Waiting[]): Promise<void> {
   const [first] = batch;
   if (first === undefined) return;

@@ -1,4 +1,7 @@
-/** The running sets and the jobs that each is for: one list by visibility for all who ask within some seconds. */
+/**
+ * Lists the running sets and the jobs that each serves, with one visibility list for all callers
+ * within a few seconds.
+ */
 import type { Client } from '@temporalio/client';
 import { SingleFlight } from '../ciServers/singleFlight.ts';
 import type { SetRoutingInfo } from '../../core/contract/index.ts';
@@ -6,40 +9,56 @@ import { JobRouter, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { withNormalizedLabels } from './normalizedRouting.ts';
 import { listRoutingInfo, PAGE } from './listRoutingInfo.ts';
 
+/** Options of {@link RunningSets}. */
 export interface RunningSetsOptions {
-  /** The client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * Returns the current client.
+   * @throws Error if there is no connection to Temporal
+   */
   readonly client: () => Client;
-  /** Sets of this task queue are ours. */
+  /** Task queue of the sets. */
   readonly taskQueue: string;
-  /** Fills in what sets serve whose memos do not say so. @default they are unknown */
+  /**
+   * Adds the routing of sets whose memo does not contain it.
+   * @default such sets are `unknown`
+   */
   readonly ask?: (covers: Map<string, SetRoutingInfo | undefined>, at: number) => Promise<void>;
   readonly now?: () => number;
 }
 
 /** The sets at one moment. */
 export interface SetsSnapshot {
-  /** When the look began (ms since the epoch). */
+  /** Start of the list request (ms since the epoch). */
   readonly at: number;
   /** With normalized labels. */
   readonly sets: readonly RoutableSet[];
   readonly routing: JobRouter<RoutableSet>;
-  /** Running sets of which nobody knows what they serve (they are just starting, or no worker answers): they may serve anything. */
+  /**
+   * Workflow IDs of running sets whose routing is unknown, because they are starting or no worker
+   * answers. They may serve any job.
+   */
   readonly unknown: readonly string[];
-  /** Workflow ids of all of them. */
+  /** Workflow IDs of all running sets. */
   readonly ids: ReadonlySet<string>;
 }
 
-/** More sets than this are not looked at. */
+/** Maximum number of sets listed. */
 const MAX_SETS = 5_000;
-/** Whoever comes meanwhile waits for the same look: one that hangs must not keep them all. */
+/**
+ * Deadline of a list request (ms). Other callers wait for the same request, so it must not hang.
+ */
 const LIST_DEADLINE_MS = 3_000;
 
+/**
+ * Cached list of the running sets and the jobs that each serves. All callers within a few seconds
+ * share one list request.
+ */
 export class RunningSets {
   readonly #options: RunningSetsOptions;
   readonly #now: () => number;
   readonly #lists = new SingleFlight(async () => (this.#cached = await this.#look()));
   #cached: SetsSnapshot | undefined;
-  /** What was listed, and the sets of it that were missing since. */
+  /** Sets of the latest list, and those that were missing from it. */
   #listed = new Map<string, SetRoutingInfo | undefined>();
   #missing: ReadonlySet<string> = new Set();
   #refresh = false;
@@ -50,16 +69,18 @@ export class RunningSets {
   }
 
   /**
-   * The sets as they were at most `maxAgeMs` ago; as many times that as it takes requests to list them.
-   * @param maxAgeMs - 0: as they are now, without those that were there before and are not listed
-   * @throws what Temporal's client throws when the sets cannot be listed
+   * Returns the sets as of at most `maxAgeMs` ago. With several pages of sets, the limit is
+   * multiplied by the number of pages.
+   * @param maxAgeMs - maximum age (ms). 0 lists the sets now and keeps no set that is missing from
+   * the list
+   * @throws the error of the Temporal client if the sets cannot be listed
    */
   async list(maxAgeMs: number): Promise<SetsSnapshot> {
     if (maxAgeMs === 0) this.#refresh = true;
     const since = this.#now() - maxAgeMs * Math.max(1, Math.ceil(this.#listed.size / PAGE));
     const kept = (): SetsSnapshot | undefined =>
       this.#cached !== undefined && this.#cached.at >= since ? this.#cached : undefined;
-    // A look that is under way may have begun too early, or have met an outage that is over.
+    // A running request may have started too early, or failed because of an outage that has ended.
     if (kept() === undefined) await this.#lists.run().catch(() => undefined);
     return kept() ?? (await this.#lists.run());
   }
@@ -88,7 +109,10 @@ export class RunningSets {
     };
   }
 
-  /** A set that continues as new may be missing for a moment, between the end of one run and the begin of the next in visibility: its jobs are not another's for that. */
+  /**
+   * Keeps sets that are missing from one list. A set that continues as new may be missing from
+   * visibility for a moment, and its jobs must not go to another set.
+   */
   #keepMissing(covers: Map<string, SetRoutingInfo | undefined>): void {
     const missing = this.#refresh
       ? []

@@ -1,53 +1,75 @@
-/** How fast signals may be sent to a set, from what Temporal says of its run. */
+/** Limits the rate of signals to a set, by the state of its run in Temporal. */
 import type { Client } from '@temporalio/client';
 import { LRUCache } from 'lru-cache';
 
-/** What Temporal says of the run of a set. */
+/** State of the run of a set, as Temporal reports it. */
 export interface SetRunState {
   /** Events in its history. */
   readonly historyLength: number;
-  /** How long its workflow task has waited for its end (ms). 0: there is none. */
+  /** Age of its pending workflow task (ms), 0 if there is none. */
   readonly silentMs: number;
 }
 
+/**
+ * Pace of signals to a set. With `refuse`, no signal may be sent until the set has continued as
+ * new.
+ */
 export type SignalPace = 'normal' | 'slow' | 'refuse';
 
 /** Signals to one set between two checks of it, at the normal pace. */
 const SIGNALS_PER_CHECK = 20;
-/** A set answers within milliseconds; the workers of a large fleet that restart, within seconds. */
+/**
+ * Age of a workflow task from which a set counts as slow (ms). A set completes its tasks within
+ * milliseconds, and within seconds while the workers of a large fleet restart.
+ */
 const SILENT_MS = 5_000;
-/** Temporal refuses the 10,001st signal of a run. A run continues as new after some 1,000 events. */
+/**
+ * History length from which signals are rejected. Temporal rejects the 10,001st signal of a run,
+ * and a run continues as new after about 1,000 events.
+ */
 const MAX_HISTORY_LENGTH = 8_000;
-/** More are not remembered: those that look at sets know as many. */
+/** Maximum number of sets remembered, as many as are listed elsewhere. */
 const MAX_SETS = 5_000;
 
-/** From the start of one signal to a silent set to that of the next (ms). */
+/** Minimum time between the starts of two signals to a slow set (ms). */
 export const SLOW_PAUSE_MS = 2_000;
-/** Events in one signal to a silent set at most. */
+/** Maximum events per signal to a slow set. */
 export const SLOW_MAX_EVENTS = 1_000;
 
-/** The set does not answer, and has nearly as many signals as Temporal keeps for a run. */
+/**
+ * The set makes no progress and has nearly as many history events as Temporal permits for a run.
+ */
 export class SetBacklogError extends Error {
   override readonly name = 'SetBacklogError';
 }
 
+/**
+ * Returns the pace for the state of a run: `refuse` from 8,000 history events, `slow` after 5
+ * seconds without progress.
+ */
 export function paceFor({ historyLength, silentMs }: SetRunState): SignalPace {
   if (historyLength >= MAX_HISTORY_LENGTH) return 'refuse';
   return silentMs >= SILENT_MS ? 'slow' : 'normal';
 }
 
-/** Knows the pace of each set. One request to Temporal tells it, for every 20 signals to a set that answers. */
+/** Tracks the pace of each set. A set at the normal pace is checked once for every 20 signals. */
 export class SignalPaces {
   readonly #sets = new LRUCache<string, { pace: SignalPace; signals: number }>({ max: MAX_SETS });
 
-  /** Counts a signal that is about to be sent. @returns whether {@link check} has to say its pace; else it is normal */
+  /**
+   * Counts a signal before it is sent.
+   * @returns whether {@link check} must be called for the pace. Otherwise the pace is normal
+   */
   isCheckDue(workflowId: string): boolean {
     const known = this.#of(workflowId);
     known.signals++;
     return known.pace !== 'normal' || known.signals >= SIGNALS_PER_CHECK;
   }
 
-  /** The pace of now. A check that fails changes nothing: the signal itself meets the same failure, and says so. */
+  /**
+   * Returns the current pace. A failed check keeps the previous one, because the signal itself will
+   * fail and report the error.
+   */
   async check(client: Client, workflowId: string): Promise<SignalPace> {
     const known = this.#of(workflowId);
     known.signals = 0;

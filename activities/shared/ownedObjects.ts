@@ -1,27 +1,55 @@
-/** The port by which the sweep lists, marks and deletes what one installation owns in a cluster, object by object. */
+/**
+ * The port with which the sweep lists, marks and deletes the objects of one installation in a
+ * cluster.
+ */
 import type { SweepMark } from '../../core/contract/index.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
 
+/** Options of {@link OwnedObjects.delete}. */
 export interface OwnedDeletion {
-  /** @default the pod's own; 0: at once */
+  /**
+   * Grace period of a pod (s). 0 deletes it immediately.
+   * @default the pod's terminationGracePeriodSeconds
+   */
   readonly gracePeriodSeconds?: number;
-  /** Told to the pod's supervisor first. */
+  /** Reason passed to the pod's supervisor before the deletion. */
   readonly stopReason?: StopReason;
 }
 
+/** The objects of one installation in a cluster, for the sweep. */
 export interface OwnedObjects {
-  /** All of them, or none; of what is a job's, whoever's it is. @throws ComputeError where the list cannot be had to its end */
+  /**
+   * Returns all objects of a kind. Lists of objects of jobs include those of other installations.
+   * @throws ComputeError if the list is incomplete
+   */
   list(kind: OwnedKind, signal?: AbortSignal): Promise<OwnedObject[]>;
-  /** The object as it is now. `undefined`: it is gone, or is not this installation's, or with `uid`: another one has its name. @throws ComputeError */
+  /**
+   * Returns the current state of the object.
+   * @returns `undefined` if it is deleted, belongs to another installation, or has another UID than
+   * `uid`
+   * @throws ComputeError
+   */
   get(
     object: Pick<OwnedObject, 'kind' | 'name' | 'namespace'> & { readonly uid?: string },
   ): Promise<OwnedObject | undefined>;
-  /** Leaves a text on the object for people and for the next sweep, or with `null` takes it away. Gone: fine. @throws ComputeError */
+  /**
+   * Writes a mark on the object for people and for the next sweep, or removes it with `null`. A
+   * deleted object is ignored.
+   * @throws ComputeError
+   */
   mark(object: OwnedObject, text: string | null): Promise<void>;
-  /** Asks for the deletion of exactly this object; of a Secret or claim, as it was seen. @throws ComputeError; `unavailable` where that has changed since */
+  /**
+   * Requests the deletion of exactly this object. A Secret or claim must be unchanged since it was
+   * read.
+   * @throws ComputeError `unavailable` if it has changed since
+   */
   delete(object: OwnedObject, how?: OwnedDeletion): Promise<'deleted' | 'terminating'>;
-  /** The marks that {@link saveMarks} has kept in the cluster: for a sweep without a worker. None yet: empty. @throws ComputeError */
+  /**
+   * Returns the marks that {@link saveMarks} stored in the cluster, for a sweep without a worker.
+   * The list is empty if there are none.
+   * @throws ComputeError
+   */
   loadMarks(): Promise<SweepMark[]>;
   /** @throws ComputeError */
   saveMarks(marks: readonly SweepMark[]): Promise<void>;

@@ -1,4 +1,7 @@
-/** Does what a sweep has decided, some of it at a time; one item that fails keeps no other from being done. */
+/**
+ * Executes the plan of a sweep, several findings at a time. A finding that fails does not stop the
+ * others.
+ */
 import pMap from 'p-map';
 import type { SweepMark, SweepSkip, SweepFinding } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -18,12 +21,17 @@ import {
   type RepairTools,
 } from './repairs.ts';
 
-/** Items under way at once: each is a few requests, and others need the servers, too. */
+/**
+ * Findings handled concurrently. Each takes a few requests, and other clients need the servers too.
+ */
 const AT_ONCE = 5;
-/** Of many there may be a cause that is not understood yet, and the CI server has a pace: the rest is the next sweep's. */
+/**
+ * Maximum repairs per sweep; the next sweep does the rest. Many findings may have a common cause,
+ * and the CI server has a rate limit.
+ */
 const MAX_REPAIRS = 200;
 
-/** What became of the plan. */
+/** Result of a plan: its findings, the marks for the next sweep, and the skipped findings. */
 export interface PlanResult {
   readonly items: SweepFinding[];
   readonly marks: SweepMark[];
@@ -34,6 +42,12 @@ type Outcome =
   | { readonly item: SweepFinding; readonly keepsMark: boolean }
   | { readonly skipped: SweepSkip; readonly keepsMark: boolean };
 
+/**
+ * Repairs, marks or signals each finding of the plan, and removes marks that no longer apply. A
+ * finding that fails is reported as `failed`. At most 200 are repaired; the rest is reported as
+ * `deferred`.
+ * @throws the abort reason of the signal
+ */
 export async function executePlan(
   tools: RepairTools,
   { findings, unmark }: SweepPlan,
@@ -131,7 +145,7 @@ async function removeMark({ owned, sources }: RepairTools, object: OwnedObject):
   try {
     await owned.mark(object, null);
   } catch (error) {
-    // It is judged again before anything is done to it.
+    // A leftover mark is safe: every repair assesses the object again first.
     sources.logger.warn(
       { err: error, name: object.name },
       'sweep: a mark that is no longer right could not be taken away; the next sweep tries again',
@@ -139,7 +153,10 @@ async function removeMark({ owned, sources }: RepairTools, object: OwnedObject):
   }
 }
 
-/** @param status - what became of it */
+/**
+ * Returns the entry of a finding in the report of the sweep.
+ * @param status - the outcome of the finding
+ */
 export function sweptItem(
   finding: Finding,
   status: SweepFinding['status'],

@@ -4,10 +4,10 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { CredentialScope } from '../../core/input/sweep.ts';
 
 /**
- * Has a workflow of its own go on removing a registration. It also keeps why its runner went, for as long as Temporal keeps workflows: the
- * runner's own record is closed.
+ * Hands the removal of a registration off to a workflow of its own. That workflow also records why
+ * the runner was stopped, until its retention ends: the workflow of the runner is already closed.
  * @param reason - shown to people
- * @returns its id
+ * @returns the workflow ID
  */
 export async function handOff(
   client: Client,
@@ -32,7 +32,7 @@ export async function handOff(
       staticDetails: `Removes the registration of ${runner.name}`,
     });
   } catch (error) {
-    // Somebody is at it already.
+    // Another workflow is already removing the registration.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
   return workflowId;

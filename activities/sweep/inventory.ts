@@ -1,4 +1,7 @@
-/** What a sweep looks at: the three lists, put together. */
+/**
+ * The inventory of a sweep: workflows, objects in the cluster and registrations, matched to one
+ * another.
+ */
 import pMap from 'p-map';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import {
@@ -27,12 +30,15 @@ import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
-/** Requests to Temporal under way at once. */
+/** Concurrent requests to Temporal. */
 const AT_ONCE = 10;
-/** Registrations without our label that Temporal's record is asked for in one sweep: it answers few such questions a second. */
+/**
+ * Registrations without this installation's label that one sweep looks up in Temporal. Temporal
+ * answers only a few such queries per second.
+ */
 const MAX_RECORDS = 20;
 
-/** Lists that a worker may not have. */
+/** Lists that a worker may lack permission for. */
 const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
   'secrets',
   'claims',
@@ -40,23 +46,23 @@ const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
   'job secrets',
 ]);
 
-/** What was seen; `findings` only where nothing is missing. */
+/** Inventory of a sweep. `findings` is absent if any list is incomplete. */
 export interface Inventory extends Pick<
   SweepReport,
   'examined' | 'incompleteLists' | 'skippedLists' | 'otherTemporal'
 > {
   readonly findings?: SweepInventory;
-  /** Scopes that nobody can look at any more. */
+  /** Number of scopes that no credential can see any more. */
   readonly notVisible: number;
-  /** Objects that do not say which Temporal namespace their workflow is in. */
+  /** Number of objects without the annotation of the Temporal namespace of their workflow. */
   readonly foreign: number;
 }
 
 type ObjectLists = Readonly<Record<'pod' | 'secret' | 'claim', readonly OwnedObject[]>>;
 
-/** Objects whose workflows are in this Temporal namespace, and what goes with them. */
+/** Objects whose workflows are in this Temporal namespace, with the workflows. */
 type Lists = ObjectLists & {
-  /** Those of other Temporal namespaces included. */
+  /** Pods of all Temporal namespaces. */
   readonly allPods: readonly OwnedObject[];
   readonly running: WorkflowExecutionInfo[];
   readonly deregistrations: { workflowId: string; taskQueue: string }[];
@@ -65,8 +71,9 @@ type Lists = ObjectLists & {
 const NOTHING = { notVisible: 0, foreign: 0 } as const;
 
 /**
- * Tells apart the objects whose workflows this sweep can ask for. What is for no runner in
- * particular (a set's claims) is left with its own: nothing is done to it.
+ * Separates the objects whose workflows this sweep can look up from those of other Temporal
+ * namespaces. Objects without an identity, such as the claims of a set, count as its own; the sweep
+ * does not touch them.
  */
 function byTemporalNamespace(
   lists: ObjectLists,
@@ -94,7 +101,10 @@ function byTemporalNamespace(
   return { own, otherTemporal, foreign };
 }
 
-/** @throws the signal's reason; whatever else goes wrong is a list that is incomplete */
+/**
+ * Collects the inventory of a sweep.
+ * @throws the abort reason of the signal. All other failures are reported in `incompleteLists`.
+ */
 export async function collectInventory(
   sources: SweepSources,
   spec: SweepSpec,
@@ -129,7 +139,7 @@ export async function collectInventory(
   });
   if (ownId === undefined) return { ...NOTHING, examined, incompleteLists, skippedLists };
   progress?.('listing pods, workflows and what belongs to them');
-  // The pods first: a life that begins meanwhile is in the list of lives then.
+  // List pods before workflows, so that the workflow of every listed pod is in the list.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
   const [secrets = [], claims = [], jobObjects, running, deregistrations] = await Promise.all([
     attempt('secrets', async () => await owned.list('secret', signal)),
@@ -198,7 +208,7 @@ export async function collectInventory(
           scopes.listed,
           lists,
           seen.lifeOf,
-          // A label says the place alone, which another Temporal's runners share.
+          // A label names only the location, which runners of another Temporal namespace share.
           otherTemporal.length > 0 ? new Set() : ourLabels(lists, served),
           lives,
           queues,
@@ -229,7 +239,7 @@ export async function collectInventory(
   return { ...seenSoFar, findings, notVisible: scopes?.notVisible ?? 0 };
 }
 
-/** By what is noted on the pod, which its worker has written. */
+/** Adds each runner's registration, as its worker recorded it on the pod. */
 function withRegistrations(
   lives: readonly RunnerWorkflow[],
   registrations: readonly ObservedRegistration[],
@@ -247,7 +257,7 @@ function withRegistrations(
   });
 }
 
-/** Has that pod any use for this Secret, or claim? */
+/** Returns whether the pod uses this Secret or claim. */
 export function isOfSameRunner({ kind, identity }: OwnedObject, pod: OwnedObject): boolean {
   const isSameLife =
     identity?.workflowId === pod.identity?.workflowId &&
@@ -265,7 +275,10 @@ const lifeKey = ({
 const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
   typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
 
-/** The life of each object. Of one that the list of running lives does not have, or has under another's name, Temporal's own record says. */
+/**
+ * Returns a lookup of the workflow that owns an object. Temporal is asked for each workflow that
+ * the list of running ones lacks or shows with another runner's name.
+ */
 async function ownerWorkflows(
   { running, ...lists }: Lists,
   lives: RunnerWorkflows,
@@ -333,7 +346,10 @@ async function runningRunners(
   return found.flat();
 }
 
-/** Of one that seems to have lost its pod. @returns nothing where it has ended since it was listed */
+/**
+ * Re-reads the workflow of a runner that seems to have lost its pod.
+ * @returns an empty list if the workflow has ended since it was listed
+ */
 export async function recheckRunner(
   life: RunnerWorkflow,
   lives: RunnerWorkflows,
@@ -413,7 +429,10 @@ async function registrationsOf(
   return found;
 }
 
-/** The labels of the places that this sweep serves: one, or with all namespaces those of each namespace that is in use. */
+/**
+ * Returns the labels of the locations that this sweep serves: one, or with all namespaces one per
+ * namespace in use.
+ */
 function ourLabels(
   { pod, secret, claim, running }: Lists,
   served: ServedLocation,

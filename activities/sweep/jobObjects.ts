@@ -1,4 +1,7 @@
-/** What jobs have left beside runners' pods, as a sweep sees it; see activities/compute/kubernetes/jobPodOwnership.ts. */
+/**
+ * Objects that jobs created in addition to runners' pods, as a sweep sees them; see
+ * activities/compute/kubernetes/jobPodOwnership.ts.
+ */
 import pMap from 'p-map';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { JobObjectUse } from '../../core/sweep/decideSweep.ts';
@@ -9,7 +12,10 @@ import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
 const AT_ONCE = 5;
 
-/** Is its runner's pod there, whoever's it is, and was it a runner of ours? Costs a request or two for each whose runner's pod is not in the list. */
+/**
+ * Returns for each object whether its runner's pod exists, and which runner of this installation it
+ * belonged to. Each object whose runner's pod is not listed costs up to two requests.
+ */
 export async function inspectJobObjects(
   listed: readonly OwnedObject[],
   pods: readonly OwnedObject[],
@@ -27,14 +33,17 @@ export async function inspectJobObjects(
   );
 }
 
-/** The same of one. */
+/**
+ * Returns whether the runner's pod of one object exists, and which runner the object belonged to.
+ */
 export async function inspectJobObject(
   object: OwnedObject,
   compute: Compute,
   lives: RunnerWorkflows,
 ): Promise<JobObjectUse> {
   const { runnerPod: name = '', namespace } = object;
-  // Not a name that we would have made, as those of another controller in this namespace.
+  // The name is not in the format of this installation. Another controller in this namespace may
+  // have created the pod.
   if (workflowIdInPodName(name) === undefined) return { object, used: false };
   if ((await compute.getPod({ name, namespace })) !== undefined) return { object, used: true };
   return {

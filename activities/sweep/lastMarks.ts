@@ -4,8 +4,9 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { completedSweepsQuery } from '../../core/domain/visibility.ts';
 
 /**
- * Returns what the last sweep of the task queue has marked. It is read from that sweep's own result, which only a worker of this queue can have
- * written: with marks that anybody may hand in, the first look at something would do where two are asked for.
+ * Returns the marks of the last sweep of the task queue. They are read from the result of that
+ * sweep, which only a worker of this queue can write. Marks from an input could be forged to repair
+ * at the first sighting, where two are required.
  */
 export async function lastMarks(client: Client, taskQueue: string): Promise<SweepMark[]> {
   for await (const { workflowId, runId } of client.workflow.list({

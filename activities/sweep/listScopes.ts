@@ -1,4 +1,4 @@
-/** The registrations at the CI server, scope by scope. */
+/** The registrations at the CI server, by scope. */
 import pMap from 'p-map';
 import { UnknownCredentialError, CiServerError, type CiRunner } from '../ports.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -6,30 +6,41 @@ import type { CredentialScope, SweepSpec } from '../../core/input/sweep.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
-/** Lists asked for at once: others need the CI server, too. */
+/** Concurrent list requests. Other clients need the CI server too. */
 const AT_ONCE = 4;
 
-/** A scope to look at. */
+/** A scope whose registrations are listed. */
 interface WantedScope extends CredentialScope {
-  /** A pod or a Secret that is there names it, or whoever asked for the sweep; else only lives do, whose inputs anybody may have written. */
+  /**
+   * Whether an existing pod or Secret, or the input of the sweep, names the scope. Otherwise only
+   * workflow inputs name it, which anyone who can start workflows may have written.
+   */
   readonly isNoted: boolean;
 }
 
-/** All runners of one scope. */
+/** The registered runners of one scope. */
 export interface ListedScope extends CredentialScope {
   readonly runners: readonly CiRunner[];
 }
 
+/** The scopes that were listed, and those that could not be. */
 export interface ListedScopes {
   readonly listed: readonly ListedScope[];
-  /** Scopes that only lives name, and that the credential cannot see: gone, most likely. */
+  /**
+   * Number of scopes that only workflow inputs name and that the credential cannot see. Most of
+   * them no longer exist.
+   */
   readonly notVisible: number;
-  /** Scopes that pods or Secrets name, or that were asked for, and that the credential may not see (any more). */
+  /** Scopes that pods, Secrets or the input name, and that the credential cannot see. */
   readonly skippedLists: readonly { list: string; reason: string }[];
   readonly incompleteLists: readonly { list: string; reason: string }[];
 }
 
-/** @param noted - scopes that pods and Secrets name */
+/**
+ * Lists the registrations of all scopes that the sweep knows of.
+ * @param noted - scopes that pods and Secrets name
+ * @throws the abort reason of the signal
+ */
 export async function listScopes(
   { ciServers, signal }: SweepSources,
   spec: SweepSpec,
@@ -77,7 +88,7 @@ async function wantedScopes(
   const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
   for (const life of await lives.oneOfEachScope()) {
     if (known.has(life.scope)) continue;
-    // Lists of lives name the scope, and neither its kind nor the credential.
+    // Visibility records name the scope, but not its kind or the credential.
     const at = (await lives.input(life))?.at;
     if (at !== undefined)
       wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, isNoted: false });

@@ -6,7 +6,7 @@ import { hasRecentPoller } from '../../core/domain/pollers.ts';
 const TYPES = { workflow: 1, activity: 2 } as const;
 const CHECK_INTERVAL_MS = 10_000;
 
-/** Which task queues have a worker, each asked for once. */
+/** Returns which task queues have a worker. Each queue is checked once per instance. */
 export class TaskQueuePollers {
   readonly #client: Client;
   readonly #asked = new Map<string, Promise<boolean>>();
@@ -15,7 +15,10 @@ export class TaskQueuePollers {
     this.#client = client;
   }
 
-  /** Does anybody poll this queue of workflows, or that of its calls to the cluster? */
+  /**
+   * Returns whether a worker polls this task queue, for workflows or activities, or its cluster
+   * task queue.
+   */
   async isPolled(taskQueue: string): Promise<boolean> {
     const asked = this.#asked.get(taskQueue) ?? this.#ask(taskQueue);
     this.#asked.set(taskQueue, asked);

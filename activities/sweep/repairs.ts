@@ -1,4 +1,7 @@
-/** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
+/**
+ * The repairs of findings. Each reads the live state and assesses it again, because an earlier
+ * observation or a list is never enough reason to delete.
+ */
 import {
   ORPHANED_POD_MESSAGE,
   STUCK_RUNNER_MESSAGE,
@@ -28,15 +31,15 @@ import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
-/** What a repair came to. */
+/** Result of a repair. */
 export type Repaired =
   | { readonly kind: 'repaired'; readonly note?: string }
-  /** It was left alone after all. */
+  /** The repair was skipped because the live state no longer permits it. */
   | { readonly kind: 'skipped'; readonly why: SweepSkip };
 
 const CHANGED: Repaired = { kind: 'skipped', why: 'changed' };
 
-/** What repairs need. */
+/** Dependencies of the repairs. */
 export interface RepairTools {
   readonly sources: SweepSources;
   readonly spec: SweepSpec;
@@ -44,7 +47,7 @@ export interface RepairTools {
   readonly lives: RunnerWorkflows;
 }
 
-/** Stops a pod that nobody looks after any more; its registration goes first, so that no further job comes. */
+/** Stops an orphaned pod. Its registration is removed first, so that it gets no further job. */
 export async function repairPod(
   { sources, spec, owned, lives }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
@@ -69,7 +72,7 @@ export async function repairPod(
     },
     wasAlive ? ORPHANED_POD_MESSAGE : `deleting the pod: ${reason}`,
   );
-  // Handed on before the pod goes: whoever dies in between has left somebody who sees to it.
+  // Hand off before the pod is deleted: if this process ends in between, the removal continues.
   const isLeft = removal !== undefined && removal !== 'removed' && removal !== 'absent';
   const note =
     at !== undefined && (wasAlive || isLeft)
@@ -84,7 +87,10 @@ export async function repairPod(
   return { kind: 'repaired', ...omitUndefined({ note }) };
 }
 
-/** Where the pod's runner is registered: as is noted on it, else as its life was started. */
+/**
+ * Returns where the pod's runner is registered, as recorded on the pod, otherwise as in the input
+ * of its workflow.
+ */
 async function registrationOf(
   { registration, identity }: OwnedObject,
   lives: RunnerWorkflows,
@@ -100,7 +106,11 @@ async function registrationOf(
   return at && { name, ...at, ...omitUndefined({ id }) };
 }
 
-/** A runner that the CI server has removed takes no further job. It may call it busy, or not answer: that does not spare a runner whose workflow has ended. */
+/**
+ * Removes the registration, so that the runner gets no further job. A busy reply or an outage does
+ * not keep a runner whose workflow has ended.
+ * @returns the result, or the error message
+ */
 async function removeFirst(
   { ciServers, signal }: SweepSources,
   {
@@ -122,7 +132,7 @@ async function removeFirst(
   }
 }
 
-/** Deletes what a job has left, as it was just looked at. */
+/** Deletes an object of a job after reading its live state. */
 export async function repairJobObject(
   { spec, owned, lives, sources }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
@@ -146,7 +156,7 @@ export async function repairJobObject(
   return { kind: 'repaired' };
 }
 
-/** Deletes a Secret or a claim, as it was just looked at. */
+/** Deletes a Secret or claim after reading its live state. */
 export async function repairResource(
   { spec, owned, lives, sources }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
@@ -171,7 +181,7 @@ export async function repairResource(
   return { kind: 'repaired' };
 }
 
-/** Removes a registration, if it is still without a runner by the CI server's own word. */
+/** Removes a registration if the CI server still lists its runner as offline and idle. */
 export async function repairRegistration(
   { sources, lives }: RepairTools,
   { registration, reason }: Extract<Finding, { subject: 'registration' }>,
@@ -197,7 +207,7 @@ export async function repairRegistration(
   }
 }
 
-/** Has a life look for its pod. The hint is about no pod at all: it wakes, and changes nothing. */
+/** Signals a runner workflow to check its pod. The signal names no pod, so it changes no state. */
 export async function wakeRunner(
   { sources }: RepairTools,
   { workflowId, runId }: RunnerWorkflow,
@@ -207,7 +217,10 @@ export async function wakeRunner(
     .signal(podStateSignal, { uid: '', state: 'idle' });
 }
 
-/** Has a step that outlived its job stop, within its own grace; its verdict has the reason. */
+/**
+ * Stops a container step that outlived its job, within its grace period. The reason is in its
+ * result.
+ */
 export async function stopStep(
   { sources, spec, lives }: RepairTools,
   { life, as, reason }: Extract<Finding, { subject: 'life' }>,
@@ -234,7 +247,10 @@ export async function stopStep(
   return { kind: 'repaired' };
 }
 
-/** Has a life put another runner in the place of one that hangs, if it still does so by its pod, and by the CI server's own answer, which is no list. */
+/**
+ * Makes a runner workflow replace its unresponsive runner. The pod and a live request to the CI
+ * server must still confirm the finding.
+ */
 export async function replaceUnresponsive(
   { sources, spec }: RepairTools,
   { life, as, reason }: Extract<Finding, { subject: 'life' }>,
@@ -266,7 +282,10 @@ export async function replaceUnresponsive(
   return { kind: 'repaired' };
 }
 
-/** Ends a life that lost its pod and that no worker takes up. */
+/**
+ * Terminates a runner workflow whose pod is lost and whose task queue no worker polls. The removal
+ * of its registration is handed off.
+ */
 export async function terminateStuckRunner(
   { sources, spec, lives }: RepairTools,
   { life, mark }: Extract<Finding, { subject: 'life' }>,

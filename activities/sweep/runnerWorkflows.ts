@@ -21,18 +21,18 @@ import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
 import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
 import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
-/** How long one look may take, its retries included, in ms. */
+/** Deadline of one request, its retries included (ms). */
 const CHECK_INTERVAL_MS = 10_000;
 const LIST_MS = 60_000;
 const PING_MS = 5_000;
-/** Scopes of ended runners that are looked for. */
+/** Maximum number of scopes returned. */
 const MAX_SCOPES = 200;
-/** A name is used by one life, which may have had several runs. */
+/** Maximum runs per runner name. A name belongs to one workflow, which may have several runs. */
 const MAX_NAMESAKES = 5;
-/** Runners of one life, one after the other. */
+/** Maximum attempts of one runner workflow. */
 const MAX_ATTEMPTS = 1_000;
 
-/** How a life has ended, by the status of its workflow; all others run. */
+/** End states by workflow status. All other statuses count as running. */
 const ENDED: Readonly<Record<string, OwnerWorkflow>> = {
   COMPLETED: { state: 'finished', how: 'has ended' },
   CANCELLED: { state: 'finished', how: 'was cancelled' },
@@ -40,7 +40,7 @@ const ENDED: Readonly<Record<string, OwnerWorkflow>> = {
   TIMED_OUT: { state: 'broken off', how: 'has timed out' },
 };
 
-/** Of a runner's input, as somebody wrote it: what the sweep goes by. */
+/** The fields of a runner's input that the sweep reads. */
 const writtenInput = z.object({
   organization: z.string().exactOptional(),
   repository: z.string().exactOptional(),
@@ -49,15 +49,15 @@ const writtenInput = z.object({
   onEviction: z.string().exactOptional(),
 });
 
-/** What a life was started with. */
+/** Input of a runner workflow. */
 export interface RunnerWorkflowInput {
-  /** Absent: a plain command. */
+  /** Scope and credential of the registration. Absent for a container step. */
   readonly at?: CredentialScope;
-  /** Another runner takes the place of one that is lost. */
+  /** Whether another runner replaces a lost one. */
   readonly replacesLost: boolean;
 }
 
-/** The lives of one place, by Temporal's own word. */
+/** Reads the runner workflows of one location from Temporal. */
 export class RunnerWorkflows {
   readonly #client: Client;
   readonly #served: ServedLocation;
@@ -67,29 +67,36 @@ export class RunnerWorkflows {
     this.#served = served;
   }
 
-  /** @throws where Temporal does not answer: soon, whatever it would take a list to give up */
+  /**
+   * Checks that Temporal answers.
+   * @throws an error within 5 seconds if it does not
+   */
   async answers(): Promise<void> {
     await this.#within(PING_MS, async () => await this.#client.workflowService.getSystemInfo({}));
   }
 
-  /** ID of the Temporal namespace that they are in. */
+  /** Returns the ID of the Temporal namespace of the workflows. */
   async namespaceId(): Promise<string> {
     return await this.#within(PING_MS, async () => await temporalNamespaceId(this.#client));
   }
 
-  /** By visibility, which may be late: an absence counts only once {@link life} says so. */
+  /**
+   * Returns the running workflows from visibility, which may lag. A missing workflow has ended only
+   * if {@link life} confirms it.
+   */
   async running(): Promise<WorkflowExecutionInfo[]> {
     return await this.#list(`${runnersInQuery(this.#served)} AND ExecutionStatus = 'Running'`);
   }
 
-  /** Temporal has a record of some life of this place. */
+  /** Returns whether Temporal has a record of any runner workflow of this location. */
   async locationKnown(): Promise<boolean> {
     return (await this.#list(runnersInQuery(this.#served), 1)).length > 0;
   }
 
   /**
-   * Is, or was, a runner of that name one of this place? What lists say of a life may be made up by whoever may start a workflow; the hash in a
-   * runner's name is that of a life's ids, which nobody can choose.
+   * Returns whether a runner with this name belongs, or belonged, to this location. Search
+   * attributes can be forged by anyone who can start a workflow. The hash in the name is computed
+   * from workflow and run IDs, which nobody can choose.
    */
   async knowsRunner(name: string): Promise<boolean> {
     for (const { workflowId, runId } of await this.#list(
@@ -105,8 +112,10 @@ export class RunnerWorkflows {
   }
 
   /**
-   * The runner whose pod has, or had, that name. The hash in it is that of a life's ids, which nobody can choose. It cannot be told of a workflow id with
-   * characters that no pod's name has, or one that is too long for a pod's name.
+   * Returns the runner whose pod has, or had, this name. The hash in the name is computed from
+   * workflow and run IDs, which nobody can choose.
+   * @returns `undefined` if there is none, or if its workflow ID is too long for a pod name or has
+   * characters that pod names exclude
    */
   async runnerOfPod(name: string): Promise<RunnerIdentity | undefined> {
     const workflowId = workflowIdInPodName(name);
@@ -120,7 +129,10 @@ export class RunnerWorkflows {
     return undefined;
   }
 
-  /** Does a life have a runner of that name now, at whichever place? By visibility. */
+  /**
+   * Returns whether a running workflow has a runner with this name, at any location. Read from
+   * visibility.
+   */
   async runs(name: string): Promise<boolean> {
     return (
       (
@@ -132,7 +144,7 @@ export class RunnerWorkflows {
     );
   }
 
-  /** Ids and task queues of the running removals of registrations. */
+  /** Returns the IDs and task queues of running workflows that remove registrations. */
   async deregistrations(): Promise<{ workflowId: string; taskQueue: string }[]> {
     return (await this.#list(runningDeregistrationsQuery())).map(({ workflowId, taskQueue }) => ({
       workflowId,
@@ -140,7 +152,10 @@ export class RunnerWorkflows {
     }));
   }
 
-  /** One life of each scope that Temporal knows of at this place, running or ended. Each costs a request, however many lives there were. */
+  /**
+   * Returns one runner workflow of each scope known at this location, running or ended. Each scope
+   * costs one request.
+   */
   async oneOfEachScope(): Promise<{ workflowId: string; runId: string; scope: string }[]> {
     const found: { workflowId: string; runId: string; scope: string }[] = [];
     const { name } = SEARCH_ATTRIBUTES.scope;
@@ -159,7 +174,10 @@ export class RunnerWorkflows {
     }
   }
 
-  /** What has become of a life. Another one that has its workflow id now is not it. */
+  /**
+   * Returns the state of a runner workflow. Another workflow that reuses the workflow ID does not
+   * count as it.
+   */
   async life({
     workflowId,
     firstRunId,
@@ -172,7 +190,10 @@ export class RunnerWorkflows {
     return await this.#factsOf(latest);
   }
 
-  /** What has become of the job that started a life. @returns nothing where what started it is no job, or forgotten */
+  /**
+   * Returns the state of the job workflow that started a runner workflow.
+   * @returns `undefined` if the parent is not a job or no longer known
+   */
   async job(workflowId: string): Promise<RunnerWorkflow['job']> {
     const latest = await this.describe(workflowId);
     return latest?.type === JOB_WORKFLOW
@@ -180,7 +201,11 @@ export class RunnerWorkflows {
       : undefined;
   }
 
-  /** `undefined`: there is no such workflow. @param runId - default: the latest */
+  /**
+   * Returns the description of a workflow.
+   * @param runId - @default the latest run
+   * @returns `undefined` if there is no such workflow
+   */
   async describe(
     workflowId: string,
     runId?: string,
@@ -196,7 +221,10 @@ export class RunnerWorkflows {
     }
   }
 
-  /** What a run was started with; `undefined` where there is no record of it, or no reading it. */
+  /**
+   * Returns the input of a run.
+   * @returns `undefined` if there is no record of it or it has an unknown format
+   */
   async input({
     workflowId,
     runId,

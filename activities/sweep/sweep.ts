@@ -1,4 +1,6 @@
-/** The sweep: looks at workflows, pods and registrations, compares them, and marks or repairs what disagrees. */
+/**
+ * The sweep compares workflows, pods and registrations, and marks or repairs what does not match.
+ */
 import {
   FINDING_KINDS,
   type SweepCounts,
@@ -19,18 +21,20 @@ import { RunnerWorkflows } from './runnerWorkflows.ts';
 
 export type { SweepSources } from './sweepSources.ts';
 
-/** A report is a workflow's result: it must not grow with what went wrong. */
+/** Limits of the report. It is the result of a workflow, so its size must be bounded. */
 const MAX_ITEMS = 200;
 const MAX_MARKS = 500;
 const MAX_INCOMPLETE = 50;
-/** What comes first in a report. */
+/** Order of the findings in a report. */
 const ORDER: readonly SweepFinding['status'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
 
 /**
- * One sweep. A list that cannot be had is in the report, and nothing is touched then; so is an item that failed.
+ * Runs one sweep. Nothing is changed if a list is incomplete. Incomplete lists and failed repairs
+ * are in the report.
  * @param spec - from `parseSweepInput` of core/input/sweep.ts
- * @param marks - of the last report; {@link SweepReport.marks}
- * @throws ComputeError `invalid` where there is nothing to sweep on this compute; the signal's reason
+ * @param marks - the marks of the last report, see {@link SweepReport.marks}
+ * @throws ComputeError `invalid` if this compute has no sweep
+ * @throws the abort reason of the signal
  */
 export async function sweep(
   sources: SweepSources,

@@ -1,4 +1,4 @@
-/** The sweep as an activity: of the place that this worker serves, with its ports and the Worker's client. */
+/** The activity that sweeps the location of this worker. */
 import { activityInfo, cancellationSignal, getClient, log } from '@temporalio/activity';
 import { FAILURE_TYPES, type SweepLocationInput } from '../../core/activities/index.ts';
 import { clusterTaskQueue, type SweepReport } from '../../core/contract/index.ts';
@@ -12,10 +12,10 @@ import { refusal } from '../shared/rejections.ts';
 import { lastMarks } from './lastMarks.ts';
 import { sweep } from './sweep.ts';
 
-/** Of what a sweep throws. What a credential is refused is in the report. */
+/** Retry interval for errors thrown by a sweep. Rejected credentials are in the report instead. */
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
 
-/** The next try comes soon: a list that is cut off now may be whole then. */
+/** Short, because a list that is incomplete now may soon be complete. */
 const INCOMPLETE_RETRY_MS = 3_000;
 
 const LOGGER: Logger = {
@@ -23,7 +23,11 @@ const LOGGER: Logger = {
   warn: (fields, message) => log.warn(message, { ...fields }),
 };
 
-/** @throws ApplicationFailure `InvalidInput`; `SweepIncomplete` with the report as its detail, to be tried again */
+/**
+ * Sweeps the location of this worker, with the marks of the last completed sweep.
+ * @throws ApplicationFailure `InvalidInput` if the input is invalid or for another task queue
+ * @throws ApplicationFailure `SweepIncomplete`, which is retried, with the report as its detail
+ */
 export async function sweepLocation(
   { compute, ciServers, onSweep }: ActivityPorts,
   { input, taskQueue }: SweepLocationInput,

@@ -1,18 +1,24 @@
 import type { Client } from '@temporalio/client';
 import type { CiServers, Compute, Logger } from '../ports.ts';
 
-/** What a sweep works with. It needs no activity's context: the workflow's activity and the command without a worker both call it. */
+/**
+ * Dependencies of a sweep. It needs no activity context: both the activity and the command without
+ * a worker use it.
+ */
 export interface SweepSources {
   readonly compute: Compute;
   readonly ciServers: CiServers;
   readonly client: Client;
-  /** For the workflows that it starts: those that go on removing a registration. */
+  /** Task queue of the workflows that the sweep starts to remove registrations. */
   readonly taskQueue: string;
   readonly logger: Logger;
-  /** Secrets, claims and what jobs have left: may this process do without their lists, where the cluster does not permit them? A worker may; see `unseen` in the report. */
+  /**
+   * Whether the lists of Secrets, claims and objects of jobs are required. With `where permitted`
+   * they are skipped if the cluster forbids them, and reported in `skippedLists`.
+   */
   readonly resources: 'required' | 'where permitted';
-  /** Told what it is doing, again and again. */
+  /** Called repeatedly with a description of the current work. */
   readonly progress?: (doing: string) => void;
-  /** Nothing more is begun once it is aborted. */
+  /** Signal that stops the sweep before its next operation. */
   readonly signal?: AbortSignal;
 }

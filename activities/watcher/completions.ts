@@ -3,32 +3,37 @@ import type { WaitCompleter } from '../ports.ts';
 import type { RetryQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
+/** Options of {@link WaitCompletions}. */
 export interface CompletionsOptions {
   readonly completer: WaitCompleter;
-  /** When to offer an answer again for which nobody waited, in ms after one another. */
+  /** Times to wait before each further attempt to complete a wait that was not pending (ms). */
   readonly againMs: readonly number[];
-  /** How long another watcher that is quicker has for its offer, in ms. */
+  /** Time that a slower watcher gives the others before its own attempt (ms). */
   readonly othersFirstMs: number;
-  /** Told of each offer: whether somebody had waited for it. */
+  /** Called after each attempt with whether the wait was pending. */
   readonly offered: (completed: boolean, pod: PodView) => Promise<void>;
 }
 
-/** So many ends in a row that were not waited for any more: another watcher is quicker. One by itself is mostly the wait's own look. */
+/**
+ * Ended runners in a row whose wait was no longer pending, after which another watcher counts as
+ * faster. A single one is usually completed by the check of the wait itself.
+ */
 const OVERTAKEN = 3;
 
 /**
- * Offers pods as the answers of waits that gave their slot back. An answer that came before its wait is offered again: mostly the wait's
- * own look has found it by then, but a look that was lost on its way to the worker (a server that is short of breath, a worker that died
- * with it in its hands) would come again only at the re-sync.
+ * Completes waits that hold no task slot. A completion that came before its wait is repeated.
+ * Usually the wait has found the state by its own check by then. A check that was lost, for example
+ * with its worker, would otherwise repeat only at the re-sync.
  *
- * Where several watch, one is enough, and which one shows by itself: whose offers of an end find nobody waiting lets the others go first, and
- * offers once, later. The first offer of its own that is taken shows that they are gone, or behind: it goes first again.
+ * If several watchers run, one is enough. A watcher whose completions of ended runners find no
+ * pending wait lets the others go first and tries once, later. Its first successful completion
+ * shows that the others are gone or slower, and it goes first again.
  */
 export class WaitCompletions {
   readonly #queue: RetryQueue;
   readonly #options: CompletionsOptions;
   readonly #later = new Set<NodeJS.Timeout>();
-  /** Ends in a row that nobody waited for when they were offered. */
+  /** Ended runners in a row whose wait was not pending. */
   #late = 0;
 
   constructor(queue: RetryQueue, options: CompletionsOptions) {
@@ -40,7 +45,7 @@ export class WaitCompletions {
     if (this.#late >= OVERTAKEN)
       return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
     void this.#offer(condition, pod, this.#options.againMs).then((completed) => {
-      // Every runner's end is waited for, unlike the other conditions.
+      // Every runner has a wait for its end, unlike for the other conditions.
       if (condition === 'ended' && !completed) this.#late += 1;
     });
   }

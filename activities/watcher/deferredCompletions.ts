@@ -1,54 +1,67 @@
 /**
- * A TRICK, all of it in this file.
+ * An optimization, contained in this file.
  *
- * What: an activity that has done its work holds its answer back for a moment, until what its workflow would wait for next has come: a new
- * pod is online, a deleted one is gone.
- * Why: it saves the workflow a task and a wait of its own.
- * What holds if it fails: everything. Answers that are held back are known to this process only; one that dies with them is noticed by the
- * heartbeat timeout, and the next try finds the world as it is. An answer that comes too early, or without what was hoped for, makes the
- * workflow wait as it would have without this. A cancel that comes meanwhile is acted upon when the answer is there.
+ * An activity that has done its work defers its completion for a moment, until the state that its
+ * workflow would wait for next: a new pod is online, or a deleted one is gone. It saves the
+ * workflow a workflow task and a separate wait.
+ *
+ * The workflow is correct without it. Only this process knows the deferred completions. If the
+ * process ends, the heartbeat timeout starts the next attempt, which reads the live state. After a
+ * completion that is early or without the state, the workflow waits as usual. A cancellation takes
+ * effect after the completion.
  */
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import { conditionMet, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 
+/** A deferred result of an activity. */
 export interface DeferredCompletion {
   readonly taskToken: Uint8Array;
   readonly podName: string;
   readonly result: unknown;
 }
 
-/** Somebody who wants to know when a pod's condition holds; told of every change from the start. */
+/** A waiter for a pod condition. It receives every change from its creation on. */
 export interface PodWaiter {
   readonly pod: PodRef;
   readonly until: PodCondition;
-  /** The pod as it was last seen since. */
+  /** Latest state of the pod since then. */
   seen?: PodView;
-  /** Set while the activity's answer is held back. */
+  /** Set while the completion of the activity is deferred. */
   held?: { readonly timer: NodeJS.Timeout; readonly give: (seen: PodView | undefined) => void };
 }
 
-/** Shorter than the heartbeat timeout of the activities concerned (15 s, workflows/shared/activityProxies.ts), which counts on meanwhile. */
+/**
+ * Maximum time to defer a completion (ms). Shorter than the heartbeat timeout of these activities
+ * (15 s, workflows/shared/activityProxies.ts), which is not reset meanwhile.
+ */
 const MAX_MS = 5_000;
-/** In a local activity, which keeps its workflow's queries and updates waiting. */
+/**
+ * Maximum time to defer a completion in a local activity (ms), during which queries and updates of
+ * its workflow wait.
+ */
 export const MAX_LOCAL_DEFER_MS = 2_000;
 
+/**
+ * The activities of this process whose completion waits for a pod condition. The watcher reports
+ * pod changes to it and sends the completions.
+ */
 export class DeferredCompletions {
   readonly longestMs: number;
   readonly #lookOuts = new Map<string, PodWaiter>();
   #answer: ((answer: DeferredCompletion) => void) | undefined;
 
-  /** @param longestMs - for which an answer is held back @default 5000 */
+  /** @param longestMs - maximum time to defer a completion (ms). @default 5000 */
   constructor(longestMs: number = MAX_MS) {
     this.longestMs = longestMs;
   }
 
-  /** From now on answers can be given. */
+  /** Starts to defer completions, with the function that sends them. */
   open(answer: (answer: DeferredCompletion) => void): void {
     this.#answer = answer;
   }
 
-  /** Has everybody answered with what is known, and holds no answer back any more. */
+  /** Sends all deferred completions with the state known so far, and defers no further ones. */
   close(): void {
     for (const lookOut of this.#lookOuts.values()) this.#settle(lookOut);
     this.#answer = undefined;
@@ -61,8 +74,8 @@ export class DeferredCompletions {
   }
 
   /**
-   * Holds the answer back until the condition holds.
-   * @returns false where that cannot be, or need not, be waited for
+   * Defers the completion until the condition is met or the time has passed.
+   * @returns `false` if the completion cannot or need not be deferred
    */
   defer(
     lookOut: PodWaiter,
@@ -77,7 +90,10 @@ export class DeferredCompletions {
     );
   }
 
-  /** @returns the pod as it was last seen, when the condition holds or the time is over */
+  /**
+   * Waits until the condition is met or the time has passed.
+   * @returns the latest state of the pod
+   */
   async until(lookOut: PodWaiter, withinMs: number): Promise<PodView | undefined> {
     return await new Promise((resolve) => {
       if (!this.#hold(lookOut, resolve, withinMs)) resolve(lookOut.seen);
@@ -94,7 +110,10 @@ export class DeferredCompletions {
     return true;
   }
 
-  /** A pod has changed. @returns whether that has answered somebody who waited for this condition */
+  /**
+   * Reports a change of a pod.
+   * @returns whether it caused a deferred completion for this condition
+   */
   changed(pod: PodView, until: PodCondition): boolean {
     const lookOut = this.#lookOuts.get(keyOf(until, pod));
     if (lookOut === undefined || lookOut.pod.uid !== pod.uid) return false;
@@ -111,7 +130,7 @@ export class DeferredCompletions {
     return true;
   }
 
-  /** Nobody wants to know any more. */
+  /** Removes the waiter. */
   forget(lookOut: PodWaiter): void {
     const key = keyOf(lookOut.until, lookOut.pod);
     if (this.#lookOuts.get(key) === lookOut) this.#lookOuts.delete(key);
@@ -127,10 +146,11 @@ function conditionSeen({ seen, until }: PodWaiter): boolean {
 }
 
 /**
- * The last step of an activity: returns its result, or holds it back. A local activity is waited for, another gives its slot back.
- * @param lookOut - absent where nothing tells of changes
- * @param completeWithinMs - when the workflow has something else to do
- * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
+ * Returns the result of an activity, or defers its completion. It is the last step of the activity.
+ * A local activity keeps its slot meanwhile; other activities release it.
+ * @param lookOut - absent if changes of the pod are not observed
+ * @param completeWithinMs - maximum time to defer (ms), if the workflow has other work
+ * @throws CompleteAsyncError if the activity completes later
  */
 export async function completeOrDefer<T>(
   deferredCompletions: DeferredCompletions | undefined,
@@ -144,7 +164,7 @@ export async function completeOrDefer<T>(
     scheduleToCloseTimeoutMs > 0
       ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now()
       : Number.POSITIVE_INFINITY;
-  // What is done must not come too late for its deadline only because of this.
+  // The deferral alone must not make the activity miss its deadline.
   const wantedMs = Math.min(deferredCompletions.longestMs, completeWithinMs);
   const delayMs = wantedMs < leftMs / 2 ? wantedMs : 0;
   if (isLocal)

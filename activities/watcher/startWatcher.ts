@@ -1,6 +1,7 @@
 /**
- * The watcher: completes the waits that gave their slot back, when the world moves. Stateless (any watcher can complete any worker's
- * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
+ * The watcher completes waits that hold no task slot when the state of a pod changes. It has no
+ * state of its own: any watcher can complete the wait of any worker, so several may run. Waits do
+ * not depend on it, because each checks the live state at intervals.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -19,37 +20,52 @@ import { PodStateNotifier, podStateChange } from './podStateNotifier.ts';
 import { recheckMissingPods } from './recheckMissingPods.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
+/** Options of {@link startWatcher}. */
 export interface WatcherOptions {
   readonly compute: Compute;
   readonly completer: WaitCompleter;
   readonly logger: Logger;
-  /** Activities of this process that hold their answer back. */
+  /** Activities of this process whose completion is deferred. */
   readonly deferredCompletions?: DeferredCompletions;
-  /** Completions under way at once. @default 64 */
+  /**
+   * Maximum concurrent completions.
+   * @default 64
+   */
   readonly concurrency?: number;
-  /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
+  /**
+   * Times to wait before each further attempt to complete a wait that was not pending (ms).
+   * @default 5000, 30000
+   */
   readonly againMs?: readonly number[];
-  /** How long another watcher that is quicker has for its offer, in ms; see {@link WaitCompletions}. @default 5000 */
+  /**
+   * Time that a slower watcher gives the others before its own attempt (ms); see {@link
+   * WaitCompletions}.
+   * @default 5000
+   */
   readonly othersFirstMs?: number;
-  /** Told of every completion, for metrics. */
+  /** Called for every completion, for metrics. `false` means that the wait was not pending. */
   readonly onCompletion?: (completed: boolean) => void;
 }
 
+/** The running watcher of a process. Stop it at the end. */
 export interface Watcher {
   stop(): Promise<void>;
-  /** The shared watch is up to date. */
+  /** Returns whether the shared watch is up to date. */
   synced(): boolean;
-  /** Resolves when all that was seen so far has been handed on. */
+  /** Resolves when all changes seen so far have been processed. */
   idle(): Promise<void>;
 }
 
-/** A pod that has been online for longer than this is not announced again by a new watcher: its wait has looked live itself since. */
+/**
+ * Maximum time since the start of a pod for which a new watcher still reports it as online (ms).
+ * After that, the wait has checked the live state itself.
+ */
 const ANNOUNCE_ONLINE_MS = 15 * 60_000;
 
-/** Those that end within two seconds. */
+/** Maximum number of ended pods remembered, enough for those of two seconds. */
 const MAX_TOLD_ENDS = 1_000;
 
-/** Starts the one watcher of this process. */
+/** Starts the single watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const {
     compute,
@@ -64,7 +80,10 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`),
   );
   const timers = new PodTimers();
-  /** When workflows were told of the end of a pod whose job is done (ms since the epoch), by its UID. */
+  /**
+   * Times at which workflows were notified of the end of a completed pod (ms since the epoch), by
+   * UID.
+   */
   const notifiedEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
   const tearDownMs = Math.min(deferredCompletions?.longestMs ?? 0, MAX_LOCAL_DEFER_MS);
   const states = new PodStateNotifier(queue, completer, deferredCompletions?.longestMs);
@@ -79,7 +98,8 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       await deleteCompletedPod(compute, logger, pod);
     },
   });
-  // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
+  // The tear-down takes this long before the workflow waits for the deletion, and that wait checks
+  // the live state itself.
   const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean =>
     condition === 'deleted' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
 
@@ -107,10 +127,10 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const watch = await compute.watch({
     changed(seen, previous) {
       const nowMs = Date.now();
-      // Its end has to say what was held back.
+      // The end must include the state that was not sent yet.
       const pod: PodView = seen.ended && states.forget(seen) ? { ...seen, endedBusy: true } : seen;
       for (const condition of POD_CONDITIONS) {
-        // Told first: an answer that is held back takes the place of the wait's.
+        // Checked first: a deferred completion replaces that of the wait.
         const answered = deferredCompletions?.changed(pod, condition) === true;
         if (
           !answered &&
@@ -143,7 +163,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   };
 }
 
-/** Has the condition come true with this change? */
+/** Returns whether this change made the condition true. */
 function isTransition(
   condition: PodCondition,
   pod: PodView,

@@ -30,8 +30,9 @@ const API_VERSION = '2022-11-28';
 /** Of an app: a new token, and a moment for it to become known. */
 const MAX_RENEWALS = 2;
 
+/** Options of {@link GitHubApi}. */
 export interface GitHubApiOptions {
-  /** The credential's name. */
+  /** Name of the credential. */
   readonly name: string;
   readonly credential: Credential;
   readonly logger: RequestLogger;
@@ -39,24 +40,31 @@ export interface GitHubApiOptions {
   readonly onRequest?: RequestObserver | undefined;
 }
 
+/** One request to the GitHub REST API. */
 export interface GitHubRequest {
   readonly call: GitHubCall;
   /** Method and route template, e.g. `GET /orgs/{org}/actions/runners/{runner_id}`. */
   readonly route: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** What the request is about, for messages: `organization acme`. */
+  /** Subject of the request for error messages, such as `organization acme`. */
   readonly subject: string;
-  /** Of an earlier answer: if nothing has changed since, the answer is 304, which costs nothing of the primary limit. */
+  /**
+   * ETag of an earlier response. An unchanged response is 304, which does not count against the
+   * primary rate limit.
+   */
   readonly etag?: string;
 }
 
-/** A success, 304, or GitHub's own 404, which is no verdict by itself. */
+/**
+ * Response with a 2xx status, 304, or a 404 from GitHub itself. A 404 alone does not prove that the
+ * object is gone.
+ */
 export interface GitHubResponse {
   readonly status: number;
   readonly data: unknown;
   readonly reason?: string;
   readonly etag?: string;
-  /** Address of the next page, where the server names one. */
+  /** URL of the next page, if there is one. */
   readonly next?: string;
 }
 

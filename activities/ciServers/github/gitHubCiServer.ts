@@ -42,6 +42,7 @@ const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
 const DAY_MS = 24 * 3_600_000;
 
+/** Capabilities and limits of GitHub. */
 export const GITHUB_TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,

@@ -1,12 +1,17 @@
 import { CiServerError } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 
+/** Limits of the requests with one credential. */
 export interface GateLimits {
-  /** Requests in flight at a time (GitHub: 100 for all processes of a credential). */
+  /** Maximum concurrent requests. GitHub permits 100 per credential, over all processes. */
   readonly maxInFlight: number;
-  /** Points per minute and endpoint; `undefined`: not paced. */
+  /** Maximum points per minute and endpoint. `undefined` sets no limit. */
   readonly pointsPerMinute: number | undefined;
-  /** A request that would have to wait longer than this for its turn is turned away instead. @default 10_000 ms */
+  /**
+   * Maximum time that a request waits for its turn (ms). Requests that would wait longer are
+   * rejected.
+   * @default 10000
+   */
   readonly maxLocalWaitMs?: number;
 }
 

@@ -5,6 +5,7 @@ import type { CiRunner } from '../../ports.ts';
 /** Ids are numbers at GitHub, and strings in Holdfast. */
 const id = z.number().int().transform(String);
 
+/** Schema of one self-hosted runner, converted to {@link CiRunner}. */
 export const runnerAnswer = z
   .object({
     id,
@@ -21,23 +22,28 @@ export const runnerAnswer = z
     labels: labels.map((label) => label.name),
   }));
 
+/** Schema of one page of self-hosted runners. */
 export const runnerListAnswer = z.object({
   total_count: z.number().int(),
   runners: z.array(runnerAnswer),
 });
 
+/** Schema of the response that creates a JIT configuration. */
 export const jitAnswer = z.object({
   runner: z.object({ id, name: z.string() }),
   encoded_jit_config: z.string().min(1),
 });
 
+/** Schema of the response that creates a registration token. */
 export const registrationTokenAnswer = z.object({
   token: z.string().min(1),
   expires_at: z.string(),
 });
 
 const runnerGroup = z.object({ id: z.number().int(), name: z.string().min(1) });
+/** A runner group, with its numeric ID. */
 export type RunnerGroup = z.output<typeof runnerGroup>;
+/** Schema of one page of runner groups. */
 export const runnerGroupListAnswer = z.object({
   total_count: z.number().int(),
   runner_groups: z.array(runnerGroup),
@@ -53,19 +59,23 @@ const repository = z.object({
   pushed_at: z.string().nullish(),
 });
 
+/** Schema of one page of the repositories of an organization or user. */
 export const repositoryListAnswer = z.array(repository);
 
+/** Schema of one page of the repositories that an app installation can access. */
 export const installationRepositoriesAnswer = z.object({
   total_count: z.number().int(),
   repository_selection: z.string().nullish(),
   repositories: z.array(repository),
 });
 
+/** Schema of one page of workflow runs. */
 export const runListAnswer = z.object({
   total_count: z.number().int(),
   workflow_runs: z.array(z.object({ id: z.number().int() })),
 });
 
+/** Schema of one job of a workflow run. Times are in ms since the epoch. */
 export const jobAnswer = z.object({
   id,
   run_attempt: z.number().int().nullish(),
@@ -76,8 +86,10 @@ export const jobAnswer = z.object({
   runner_name: z.string().nullish(),
 });
 
+/** Schema of one page of the jobs of a workflow run. */
 export const jobListAnswer = z.object({ total_count: z.number().int(), jobs: z.array(jobAnswer) });
 
+/** Schema of one page of webhook deliveries. */
 export const deliveryListAnswer = z.array(
   z.object({
     id: z.number().int(),
@@ -87,4 +99,5 @@ export const deliveryListAnswer = z.array(
     event: z.string(),
   }),
 );
+/** A webhook delivery in a list, without its payload. */
 export type ListedDelivery = z.output<typeof deliveryListAnswer>[number];

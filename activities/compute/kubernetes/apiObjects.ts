@@ -14,18 +14,19 @@ import { isOfRunner } from './ownership.ts';
 import { matchesAny } from './podPolicy/patterns.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
+/** Kubernetes resources that Holdfast reads or writes, in the plural form of their API path. */
 export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps' | 'jobs';
 
-/** Below which path the API server has them. */
+/** Returns the API path prefix of a resource. */
 const rootOf = (resource: Resource): string => (resource === 'jobs' ? '/apis/batch/v1' : '/api/v1');
 
-/** Where a worker's runners are. */
+/** Namespaces of a worker's runners. */
 export interface RunnerNamespaces {
-  /** Of requests that name none. */
+  /** Namespace of requests that name none. */
   readonly default: string;
-  /** Requests may name others. */
+  /** Whether requests may name other namespaces. */
   readonly all: boolean;
-  /** Names of those others, `*` for any text. */
+  /** Names of the other namespaces; `*` matches any text. */
   readonly allowed: readonly string[];
 }
 

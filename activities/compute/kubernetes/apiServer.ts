@@ -14,19 +14,21 @@ import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../shared/circuitBreaker.ts'
 import { ComputeError } from '../../ports.ts';
 import { toOutage } from './errors.ts';
 
+/** Verbs of requests to the API server, as RBAC names them. */
 export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
 
-/** What one request was and how it went, for metrics. */
+/** Metrics of one request. */
 export interface ApiRequestMetrics {
   readonly verb: ApiVerb;
   /** `pods`, `secrets`, … */
   readonly resource: string;
-  /** HTTP status; `undefined` when there was no answer. */
+  /** HTTP status. `undefined` if there was no response. */
   readonly status: number | undefined;
   /** Until the whole answer was read; for a watch, until it was open. */
   readonly ms: number;
 }
 
+/** One request to the API server. */
 export interface ApiCall {
   readonly verb: ApiVerb;
   readonly resource: string;
@@ -34,17 +36,31 @@ export interface ApiCall {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: object;
-  /** Of objects, and of the items of a list, only the metadata is answered: their kind is then PartialObjectMetadata. @default false */
+  /**
+   * Whether to read only the metadata of objects. Their kind is then PartialObjectMetadata.
+   * @default false
+   */
   readonly metadataOnly?: boolean;
-  /** A node answers, behind the API server: that it does not says nothing of the server. @default false */
+  /**
+   * Whether the API server forwards the request to a node. A failure of the node is not an outage
+   * of the server.
+   * @default false
+   */
   readonly ofNode?: boolean;
   readonly signal?: AbortSignal;
 }
 
+/** Options of the connections to the API server. */
 export interface ApiServerOptions {
-  /** Time limit of one call, in ms. @default 30000 */
+  /**
+   * Timeout of one request (ms).
+   * @default 30000
+   */
   readonly timeoutMs?: number;
-  /** Connections kept open at most; calls beyond them queue here and not in the API server. @default 32 */
+  /**
+   * Maximum open connections. Further requests queue in this process.
+   * @default 32
+   */
   readonly connections?: number;
   readonly onRequest?: (measure: ApiRequestMetrics) => void;
 }

@@ -1,10 +1,12 @@
 /**
- * JOB PODS: what a runner's container hooks make for a job beside its runner's pod (`containerMode: kubernetes` of the chart): a pod for the job, a pod for
- * each step that is a container (a batch Job up to version 0.7 of the hooks), and Secrets for both. The hooks delete them when the job is over; of a
- * runner that is killed nobody does. So each is given an owner, the runner's pod: the cluster's garbage collector takes it away with that pod.
+ * JOB PODS: the objects that a runner's container hooks create for a job (`containerMode:
+ * kubernetes` of the chart). They are a pod for the job, a pod for each step that is a container (a
+ * batch Job up to version 0.7 of the hooks), and Secrets for both. The hooks delete them after the
+ * job, but not if the runner is killed. So each gets an owner reference to the runner's pod, and
+ * the garbage collector of the cluster deletes it with that pod.
  * https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts
  *
- * What no worker has seen in time the sweep finds.
+ * The sweep finds the objects that no worker has seen in time.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1ObjectMeta, V1Pod, V1PodSpec } from '@kubernetes/client-node';
@@ -20,18 +22,25 @@ import { openWatch } from './openWatch.ts';
 
 /** Job pods, and Jobs of container steps, of runners whose pods this process has seen. */
 export interface JobPodCount {
-  /** They go with their runner's pod. */
+  /** Number of objects that are deleted with their runner's pod. */
   readonly owned: number;
-  /** They could not be given an owner, which is tried again, and the log says why; or a person holds them. */
+  /**
+   * Number of objects without an owner: a person holds them, or the update failed. Failed updates
+   * are logged and retried.
+   */
   readonly unowned: number;
 }
 
+/** Options of {@link JobPodOwnership}. */
 export interface JobPodsOptions {
   readonly installation: string;
   readonly logger: Logger;
-  /** For how long one watch is open before all is listed anew, in ms. @default 30000 */
+  /**
+   * Time between two complete lists (ms).
+   * @default 30000
+   */
   readonly watchTimeoutMs?: number | undefined;
-  /** Told whenever one has come, changed or gone. */
+  /** Called whenever an object is created, changed or deleted. */
   readonly onCount?: ((count: JobPodCount) => void) | undefined;
 }
 
@@ -42,7 +51,7 @@ interface HookObject {
 }
 
 type Kind = (typeof KINDS)[number];
-/** What became of one: a stranger belongs to no runner of this installation. */
+/** State of one object. A `stranger` belongs to no runner of this installation. */
 type OwnershipState = 'owned' | 'unowned' | 'stranger';
 
 const KINDS = [
@@ -55,12 +64,19 @@ const MAX_RUNNERS = 20_000;
 const PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 
+/**
+ * Sets the runner's pod as the owner of the pods, Jobs and Secrets that its container hooks create
+ * for a job. Pass it every runner pod, and stop it at the end.
+ */
 export class JobPodOwnership {
   readonly #api: ApiServer;
   readonly #objects: ApiObjects;
   readonly #options: JobPodsOptions;
   readonly #end = new AbortController();
-  /** UIDs of runners' pods by namespace and name. Those that are gone stay: what is given such an owner goes at once. */
+  /**
+   * UIDs of runner pods by namespace and name. Deleted pods remain: the garbage collector then
+   * deletes an object of theirs immediately.
+   */
   readonly #runners = new LRUCache<string, string>({ max: MAX_RUNNERS });
   readonly #standings: Record<Kind['resource'], Map<string, OwnershipState>> = {
     pods: new Map(),
@@ -74,7 +90,10 @@ export class JobPodOwnership {
     this.#options = options;
   }
 
-  /** Told of every pod of a runner. The first that makes job pods has these watched, until {@link stop}: no other installation pays for it. */
+  /**
+   * Adds a runner pod. The first one whose hooks create job pods starts the watch, which runs until
+   * {@link stop}.
+   */
   addRunner(pod: V1Pod): void {
     const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
     if (!makesJobPods(pod) || this.#end.signal.aborted) return;
@@ -87,7 +106,7 @@ export class JobPodOwnership {
     await this.#following;
   }
 
-  /** Lists all, and watches until the next list is due: what could not be adopted is tried again then. */
+  /** Lists all objects and watches them until the next list. Each list retries failed updates. */
   async #follow({ resource, listKind }: Kind): Promise<void> {
     const { signal } = this.#end;
     const { logger, watchTimeoutMs = 30_000 } = this.#options;

@@ -6,22 +6,30 @@ import { KubeConfig } from '@kubernetes/client-node';
 
 const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
+/** Source of the connection to a cluster. */
 export interface KubeConfigSource {
   /**
-   * Path of a kubeconfig file. Default, as controller-runtime has it: the files of KUBECONFIG, else the pod's own service
-   * account, else ~/.kube/config.
+   * Path of a kubeconfig file.
+   * @default as controller-runtime does: the files of KUBECONFIG, otherwise the service account of
+   * the pod, otherwise ~/.kube/config
    */
   readonly path?: string;
-  /** Default: the file's current context. */
+  /**
+   * Context of the kubeconfig file.
+   * @default its current context
+   */
   readonly context?: string;
 }
 
-/** The cluster cannot be found; the message is one line and says what to set. */
+/** No usable cluster configuration. The message is one line and names the setting to change. */
 export class KubeConfigError extends Error {
   override readonly name = 'KubeConfigError';
 }
 
-/** @throws KubeConfigError when the file or the context is not there, or nothing describes a cluster */
+/**
+ * Loads the configuration of the cluster connection.
+ * @throws KubeConfigError if the file or context does not exist, or no cluster is configured
+ */
 export function loadKubeConfig({ path, context }: KubeConfigSource = {}): KubeConfig {
   const config = new KubeConfig();
   const from = path ?? process.env['KUBECONFIG'] ?? '~/.kube/config';

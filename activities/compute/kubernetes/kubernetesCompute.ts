@@ -48,35 +48,57 @@ import {
   parseClaimWriters,
 } from './volumeClaims.ts';
 
+/** Options of {@link createKubernetesCompute}. */
 export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly kubeConfig: KubeConfig;
-  /** Where pods are made when the request names no namespace. Default: the context's, else `default`. */
+  /**
+   * Namespace of pods whose request names none.
+   * @default the namespace of the context, otherwise `default`
+   */
   readonly namespace?: string;
-  /** Requests may name other namespaces; needs a ClusterRole. @default false */
+  /**
+   * Whether requests may name other namespaces. It requires a ClusterRole.
+   * @default false
+   */
   readonly allNamespaces?: boolean;
-  /** Value of the label that marks what belongs to this installation. */
+  /** Name of this installation, the value of the label on all its objects. */
   readonly installation: string;
-  /** Laid under every request. */
+  /** Defaults for fields that a request leaves out. */
   readonly podDefaults?: PodDefaults;
-  /** What a request's pod may be. @default `RESTRICTED` */
+  /**
+   * Policy that every requested pod must satisfy.
+   * @default the default values of the policy file
+   */
   readonly policy?: PodPolicy;
   readonly logger: Logger;
-  /** A watch that is silent for so long counts as dead, in ms. @default 30000 */
+  /**
+   * Time without events after which a watch is reopened (ms).
+   * @default 30000
+   */
   readonly watchTimeoutMs?: number;
-  /** Told of the pods that jobs have of their own, once a runner is there that makes such. */
+  /**
+   * Called with the number of pods that jobs created themselves, after the first runner that
+   * creates such pods.
+   */
   readonly onJobPodCount?: (count: JobPodCount) => void;
-  /** First delay after a lost watch, in ms; doubles up to 30 s. @default 500 */
+  /**
+   * Time to wait before the first reconnect of the watch (ms). It doubles after each failure.
+   * @default 500
+   */
   readonly minBackoffMs?: number;
 }
 
-/** The compute, and what its owner does with it at the end. */
+/** The Kubernetes compute. Close it at the end. */
 export interface KubernetesCompute extends Compute {
   readonly kind: 'kubernetes';
   /** Closes the connections to the API server. */
   close(): Promise<void>;
 }
 
-/** @throws Error when `installation` is no label value */
+/**
+ * Creates the compute that runs runners as pods.
+ * @throws Error if `installation` is not a valid label value
+ */
 export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
   const {
     installation,

@@ -1,13 +1,16 @@
-/** What of a pod leads its runner to the world: variables for its proxy, a file with the authorities that it trusts. Pure. */
+/**
+ * Parts of a pod for network access: variables for its proxy, and a file with the trusted
+ * certificate authorities. Pure.
+ */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { CertificateAuthority } from '../../../core/contract/index.ts';
 import { CA_VARIABLES, proxyVariables } from '../../../core/domain/network.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { CA_PATH, RESERVED_VOLUME_PREFIX } from '../../../core/domain/podTemplate.ts';
 
-/** What the runner's container needs, and the one in which it registers. */
+/** Parts that the runner container and the registration container need. */
 export interface NetworkPodParts {
-  /** In this order: some refer to those before them. */
+  /** Environment variables. The order matters: some refer to earlier ones. */
   readonly env: V1EnvVar[];
   readonly mounts: V1VolumeMount[];
   readonly volumes: V1Volume[];
@@ -16,6 +19,10 @@ export interface NetworkPodParts {
 const CA_VOLUME = `${RESERVED_VOLUME_PREFIX}ca`;
 const CA_FILE = 'ca.crt';
 
+/**
+ * Returns the parts of a pod that configure the proxy and the trusted certificate authorities of
+ * its runner.
+ */
 export function networkPodParts({
   proxy = {},
   ca,

@@ -11,22 +11,28 @@ interface Page<T> {
   readonly items?: readonly T[] | null;
 }
 
+/** Options of {@link listObjects}. */
 export interface ObjectListOptions<T> {
   readonly resource: string;
   readonly path: string;
   /** @default all objects */
   readonly labelSelector?: string;
-  /** The objects come without anything but their metadata. @default false */
+  /**
+   * Whether to read only the metadata of the objects.
+   * @default false
+   */
   readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
-  /** Called for each object in turn, so that no more than a page of whole objects is in memory. */
+  /** Called for each object in turn, so that at most one page is in memory. */
   readonly onObject: (object: T) => void;
 }
 
 /**
- * @param listKind - `PodList`, …: what the API server calls such a list
- * @returns the resource version from which a watch continues the list
- * @throws ApiError or a network error; also when the answer is no such list: an empty list must never stand in for a failed one
+ * Lists all objects of a resource page by page.
+ * @param listKind - the kind of the list, such as `PodList`
+ * @returns the resource version from which a watch continues
+ * @throws ApiError or a network error
+ * @throws Error if the response has another kind: it must never count as an empty list
  */
 export async function listObjects<T>(
   api: ApiServer,

@@ -3,20 +3,22 @@ import { StringDecoder } from 'node:string_decoder';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 
+/** One event of a watch. */
 export interface WatchEvent<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: T;
 }
 
+/** Options of {@link openWatch}. */
 export interface WatchOptions {
-  /** `pods`, … */
+  /** Resource for metrics and errors, such as `pods`. */
   readonly resource: string;
   /** `/api/v1/namespaces/ci/pods`, or `/api/v1/pods` for all namespaces. */
   readonly path: string;
   /** @default all objects */
   readonly labelSelector?: string;
   readonly resourceVersion: string;
-  /** The connection counts as dead when nothing came for so long. */
+  /** Time without data after which the connection fails (ms). */
   readonly watchTimeoutMs: number;
   readonly signal: AbortSignal;
 }

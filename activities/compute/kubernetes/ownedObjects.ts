@@ -56,6 +56,7 @@ interface AnyObject {
   readonly metadata?: V1ObjectMeta;
 }
 
+/** Returns access to the objects of one installation, for the sweep. */
 export function createOwnedObjects(
   api: ApiServer,
   objects: ApiObjects,

@@ -12,27 +12,41 @@ import { openWatch, type WatchEvent } from './openWatch.ts';
 import { toPodView } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
+/** Options of {@link PodCache}. */
 export interface PodCacheOptions {
   readonly path: string;
   readonly labelSelector: string;
   readonly listener: PodListener;
-  /** Told of each pod as it was listed or watched, before the listener is. */
+  /** Called for each listed or watched pod, before the listener. */
   readonly onPodSeen?: (pod: V1Pod) => void;
-  /** Does the API server itself say that there is no such pod (this UID) any more? */
+  /** Returns whether a live request confirms that the pod with this UID is deleted. */
   readonly isDeleted: (pod: PodRef) => Promise<boolean>;
-  /** Told of each loss of the watch and of listeners that throw. */
+  /** Called when the watch is lost or a listener throws. */
   readonly onError: (error: unknown, what: string) => void;
   /** @default 30000 */
   readonly watchTimeoutMs?: number;
-  /** First delay after a failure, doubles up to 2 s. @default 500 */
+  /**
+   * Time to wait before the first reconnect (ms). It doubles up to 2 s.
+   * @default 500
+   */
   readonly minBackoffMs?: number;
 }
 
-/** Everybody waits for what the watch tells: it is back soon after the server is, and asks no more often than a breaker's probes. */
+/**
+ * Low, because all waits depend on the watch. It reconnects soon after an outage, and sends no more
+ * requests than the probes of a circuit breaker.
+ */
 const MAX_BACKOFF_MS = 2_000;
-/** A server, or a proxy before it, that ends each watch as soon as it is open must not be asked in a tight loop. */
+/**
+ * Minimum duration of a watch (ms). A server or proxy that closes each watch immediately must not
+ * cause a tight loop.
+ */
 const MIN_WATCH_MS = 1_000;
 
+/**
+ * Cache of pods that a list and a watch keep up to date. It starts immediately and reconnects until
+ * it is stopped.
+ */
 export class PodCache {
   readonly #api: ApiServer;
   readonly #options: PodCacheOptions;
@@ -40,12 +54,12 @@ export class PodCache {
   readonly #end = new AbortController();
   readonly #done: Promise<void>;
   #pods = new Map<string, PodView>();
-  /** Undefined: a list is due. */
+  /** `undefined` if a list is due. */
   #resourceVersion: string | undefined;
   #connected = false;
   #failures = 0;
 
-  /** Starts at once, and goes on until {@link stop}. */
+  /** Starts immediately and runs until {@link stop}. */
   constructor(api: ApiServer, options: PodCacheOptions) {
     this.#api = api;
     this.#options = options;
@@ -53,7 +67,10 @@ export class PodCache {
     this.#done = this.#run();
   }
 
-  /** A list was taken and the watch that continues it stands: what the cache says is as live as a read. */
+  /**
+   * Returns whether a list is complete and the watch that continues it is open. The cache is then
+   * as current as a live read.
+   */
   synced(): boolean {
     return this.#connected && this.#resourceVersion !== undefined;
   }

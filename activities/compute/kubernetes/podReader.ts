@@ -12,8 +12,9 @@ import type { OwnedPodRef, PodView } from '../../../core/domain/pod.ts';
 import { ComputeError } from '../../ports.ts';
 import { isOfWorkflow } from './ownership.ts';
 
+/** Options of {@link PodReader}. */
 export interface LivePodsOptions {
-  /** Value of the label of what is this installation's. */
+  /** Value of the installation label. */
   readonly installation: string;
   readonly labelSelector: string;
   readonly logger: Logger;
@@ -22,17 +23,20 @@ export interface LivePodsOptions {
   readonly minBackoffMs?: number | undefined;
 }
 
-/** Pods whose end is remembered; forgetting one costs one read of it and nothing else. */
+/** Number of deleted pods to remember. A forgotten one costs one request. */
 const MAX_GONE = 20_000;
 
-/** Pods as they are now: from the watch's cache where that is as live as a read, else from the API server. */
+/**
+ * Reads the current state of pods, from the cache of the watch if it is current, otherwise from the
+ * API server.
+ */
 export class PodReader {
   readonly #api: ApiServer;
   readonly #objects: ApiObjects;
   readonly #options: LivePodsOptions;
-  /** UIDs of pods that were seen to go. */
+  /** UIDs of pods seen to be deleted. */
   readonly #gone = new LRUCache<string, true>({ max: MAX_GONE });
-  /** Workflow ids of pods that were seen to be this installation's, by UID. */
+  /** Workflow IDs of pods of this installation, by UID. */
   readonly #owners = new LRUCache<string, string>({ max: MAX_GONE });
   #cache: PodCache | undefined;
 

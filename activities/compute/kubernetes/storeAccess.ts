@@ -1,17 +1,25 @@
-/** How the containers beside a step get at the store: as far as that step, and no further where the store can be cut. Pure. */
+/**
+ * Access of a step's helper containers to the artifact store. A claim limits it to the folders of
+ * that step. Pure.
+ */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { BucketConfig } from '../../artifacts/bucketConfig.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { jobRunOfStep, stepPrefix } from '../../../core/domain/artifactLayout.ts';
 import { STORE_VOLUME } from '../../../core/domain/podTemplate.ts';
 
-/** Where this installation keeps what steps leave. */
+/** Location of the artifact store of this installation. */
 export type ArtifactStoreLocation =
   /** PersistentVolumeClaim in the pods' namespace, which all nodes may mount. */
   | { readonly claim: string }
-  /** `secret`: name of a Secret in the pods' namespace with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. @default what the pod itself is */
+  /**
+   * Bucket. `secret` is a Secret in the pods' namespace with `AWS_ACCESS_KEY_ID` and
+   * `AWS_SECRET_ACCESS_KEY`.
+   * @default the credentials of the pod itself
+   */
   | (BucketConfig & { readonly secret?: string });
 
+/** Environment variables and mounts that give a container access to the artifact store. */
 export interface StoreAccess {
   readonly env: V1EnvVar[];
   readonly mounts: V1VolumeMount[];
@@ -20,7 +28,10 @@ export interface StoreAccess {
 const STORE_PATH = '/store';
 const KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
 
-/** @param path - of the step, see core/domain/artifactLayout.ts */
+/**
+ * Returns the volumes of a pod and the access of its uploader and restorer.
+ * @param path - folder of the step, see core/domain/artifactLayout.ts
+ */
 export function storeAccess(
   place: ArtifactStoreLocation,
   path: string,
@@ -35,7 +46,7 @@ export function storeAccess(
     return {
       volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: place.claim } }],
       uploader: { env, mounts: [part(stepPrefix(path, attempt)), part(`shared/${path}`)] },
-      // What other steps of the same run have left, too.
+      // The restorer also reads the artifacts of other steps of the same run.
       restorer: {
         env,
         mounts: [part(`shared/${jobRunOfStep(path)?.path ?? path}`, { readOnly: true })],
@@ -60,13 +71,13 @@ export function storeAccess(
   return { volumes: [], uploader: access, restorer: access };
 }
 
-/** A folder of the store at its own place in it, and nothing beside it. */
+/** Mounts one folder of the store at the same path, and nothing else. */
 function part(folder: string, more: Pick<V1VolumeMount, 'readOnly'> = {}): V1VolumeMount {
   const subPath = folder.replace(/\/$/, '');
   return { name: STORE_VOLUME, mountPath: `${STORE_PATH}/${subPath}`, subPath, ...more };
 }
 
-/** The kubelet would read `$(NAME)` in them as its own. */
+/** Returns environment variables with `$` escaped, which the kubelet would expand in `$(NAME)`. */
 export function variables(values: Readonly<Record<string, string>>): V1EnvVar[] {
   return Object.entries(values).map(([name, value]) => ({
     name,

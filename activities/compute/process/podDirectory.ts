@@ -101,6 +101,7 @@ export function defaultStateDir(
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'holdfast', 'processes');
 }
 
+/** Returns the paths of the folders in a state directory. They may not exist yet. */
 export function stateFolders(stateDir: string): StateDirectories {
   return {
     pods: join(stateDir, 'pods'),

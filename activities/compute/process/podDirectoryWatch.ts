@@ -7,24 +7,27 @@ import { makeStateFolders, type PodRecord, type StateDirectories } from './podDi
 import { toPodView } from './podView.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
+/** Options of {@link PodFolderWatch}. */
 export interface PodFolderWatchOptions {
   readonly folders: StateDirectories;
   readonly listener: PodListener;
   readonly observe: ObservePods;
-  /** Between two complete scans, in ms. They find what makes no file event (a killed wrapper), and what was missed. */
+  /**
+   * Interval between two complete scans (ms). A scan finds killed wrappers and missed file events.
+   */
   readonly rescanMs: number;
-  /** A scan or a listener failed; the watch goes on. */
+  /** Called if a scan or a listener failed. The watch continues. */
   readonly failed: (error: unknown, what: string) => void;
 }
 
 /**
- * Watches the pods of a state directory: file events for speed, a slow complete scan for certainty. One scan at a time, so a
- * listener hears of each pod's changes in order, and exactly once of its end.
+ * Watches the pods of a state directory with file events and regular complete scans. Scans run one
+ * at a time, so a listener gets the changes of a pod in order and its end exactly once.
  */
 export class PodFolderWatch {
   readonly #options: PodFolderWatchOptions;
   readonly #known = new Map<string, PodView>();
-  /** Names of pods that file events told of. */
+  /** Names of pods with file events since their last scan. */
   readonly #dirty = new Set<string>();
   #events: FSWatcher | undefined;
   /** The folder that is watched. Held open, because a removed folder's inode number may else be given to the one made after it. */

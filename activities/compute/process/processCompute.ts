@@ -22,29 +22,48 @@ import { stateFolderId } from './stateDirectoryId.ts';
 import { toPodView } from './podView.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
+/** Options of {@link createProcessCompute}. */
 export interface ProcessComputeOptions {
-  /** Where all state is; one per installation and machine, see podDirectory.ts. Default: `defaultStateDir`. */
+  /**
+   * State directory, one per installation and machine; see podDirectory.ts.
+   * @default `defaultStateDir`
+   */
   readonly stateDir?: string;
-  /** Name of the installation, a part of its runners' place. @default "holdfast" */
+  /**
+   * Name of the installation, part of the location of its runners.
+   * @default "holdfast"
+   */
   readonly installation?: string;
-  /** The runner's command when a request names none (HOLDFAST_RUNNER_COMMAND). @default none: such a request is invalid */
+  /**
+   * Command of runners whose request names none (HOLDFAST_RUNNER_COMMAND).
+   * @default none: such a request is invalid
+   */
   readonly command?: readonly string[];
   /**
-   * Requests may bring a command, arguments and variables of their own: whoever may start a workflow then runs what they like as this process'
-   * user. @default false
+   * Whether requests may set the command, arguments and environment variables. Anyone who can start
+   * a workflow then runs any command as the user of this process.
+   * @default false
    */
   readonly anyCommand?: boolean;
-  /** Between two complete looks of a watch, in ms: how late a killed wrapper is noticed at worst. @default 2000 */
+  /**
+   * Interval between two complete scans of a watch (ms), the maximum delay until a killed wrapper
+   * is noticed.
+   * @default 2000
+   */
   readonly rescanMs?: number;
-  /** Warnings of the watch, and of pods that were lost; a pino logger fits. @default none */
+  /**
+   * Logger of warnings about the watch and lost pods, such as a pino logger.
+   * @default nothing is logged
+   */
   readonly logger?: { warn(fields: object, message: string): void };
 }
 
 /**
- * Runs runners as local processes, for laptops, tests and the demo: no isolation, no image; a request's `image`, `template` and
- * `namespace` have no meaning here. A runner outlives the worker that started it, and any worker process with the same state
- * directory carries on. (A service manager that kills the worker's whole control group kills the runners too; for systemd set
- * `KillMode=process`.)
+ * Creates the compute that runs runners as local processes, for laptops, tests and the demo. There
+ * is no isolation and no image: `image`, `template` and `namespace` of a request have no effect.
+ * Runners outlive the worker, and every worker process with the same state directory continues with
+ * them. A service manager that kills the whole control group of the worker kills its runners too.
+ * For systemd, set `KillMode=process`.
  */
 export function createProcessCompute(options: ProcessComputeOptions = {}): Compute {
   const {

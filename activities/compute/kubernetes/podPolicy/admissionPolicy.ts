@@ -6,16 +6,22 @@ import type {
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, hasNoDataSource } from './podRules.ts';
 
+/** Options of {@link admissionPolicy}. */
 export interface AdmissionPolicyOptions {
-  /** Name of the first policy and its binding; the second's has `-claims` behind it. */
+  /** Name of the first policy and its binding. The second pair adds `-claims`. */
   readonly name: string;
-  /** The worker's, as `namespace/name`. Not a label of the pod, which its author could leave out. */
+  /**
+   * Service account of the worker, as `namespace/name`. A label of the pod would not do: its author
+   * could leave it out.
+   */
   readonly serviceAccount: string;
 }
 
 /**
- * ValidatingAdmissionPolicies and their bindings: pods and claims that this service account creates, in whatever namespace, are as the policy says.
- * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ (Kubernetes 1.30 or newer)
+ * Returns ValidatingAdmissionPolicies and their bindings. They enforce the pod policy on pods and
+ * claims that this service account creates, in every namespace.
+ * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ (Kubernetes
+ * 1.30 or newer)
  */
 export function admissionPolicy(
   policy: PodPolicy,

@@ -1,7 +1,13 @@
-/** What the worker's config lets a runner's pod be, whoever starts the runner. */
+/**
+ * The pod policy in the worker's configuration. It limits the pods of all runners, whoever starts
+ * them.
+ */
 import { z } from 'zod';
 
-/** The sources of volumes that are no way out of the pod; `secret`, `projected` and `persistentVolumeClaim` are held to the lists of names. */
+/**
+ * Volume sources that give no access outside of the pod. The name lists also limit `secret`,
+ * `projected` and `persistentVolumeClaim`.
+ */
 const HARMLESS_VOLUMES = [
   'configMap',
   'downwardAPI',
@@ -21,31 +27,62 @@ const quantity = z
     'is no quantity of Kubernetes: write for example "4", "500m" or "8Gi"',
   );
 
-/** The file of HOLDFAST_POD_POLICY_FILE. Names may have `*`, which stands for any text. What is not said is as restricted as by default. */
+/**
+ * Schema of HOLDFAST_POD_POLICY_FILE. In names, `*` matches any text. Fields that are left out have
+ * their restricted defaults.
+ */
 export const podPolicySchema = z.strictObject({
-  /** Images of all containers. The worker's own, for runners and the supervisor, always may be used. @default any */
+  /**
+   * Images of all containers. The runner and supervisor images in the worker's settings are always
+   * allowed.
+   * @default any
+   */
   images: z.array(pattern).default(['*']),
-  /** Namespaces besides the worker's, with HOLDFAST_ALL_NAMESPACES, which demands them. @default none */
+  /**
+   * Namespaces in addition to the worker's. Required with HOLDFAST_ALL_NAMESPACES.
+   * @default none
+   */
   namespaces: z.array(pattern).default([]),
-  /** Service accounts that a pod may be, and have the token of. @default none */
+  /**
+   * Service accounts that a pod may use, with their tokens.
+   * @default none
+   */
   serviceAccounts: z.array(pattern).default([]),
-  /** Secrets that a pod may refer to besides its own registration's. @default none */
+  /**
+   * Secrets that a pod may refer to, in addition to the Secret of its registration.
+   * @default none
+   */
   secrets: z.array(pattern).default([]),
-  /** Claims by name that a pod may mount besides those that are made for it alone. @default none */
+  /**
+   * Names of claims that a pod may mount, in addition to those created for it.
+   * @default none
+   */
   claims: z.array(pattern).default([]),
-  /** Kinds of volumes, by their field in the pod's spec. @default those that lead nowhere out of the pod */
+  /**
+   * Kinds of volumes, by their field in the pod spec.
+   * @default those that give no access outside of the pod
+   */
   volumes: z
     .array(
       z.string().regex(/^[a-zA-Z]+$/, 'is no kind of volume: write its field, for example "nfs"'),
     )
     .default(HARMLESS_VOLUMES),
-  /** Folders of the node that may be mounted, and what is in them. @default none */
+  /**
+   * Directories of the node that may be mounted, with their content.
+   * @default none
+   */
   hostPaths: z
     .array(z.string().regex(/^\/(?!.*\.\.)/, 'must be an absolute path without ".."'))
     .default([]),
-  /** Namespaces of the node that a pod may share; `network` lets it use ports of the node, too. @default none */
+  /**
+   * Host namespaces that a pod may share. `network` also permits host ports.
+   * @default none
+   */
   host: z.array(z.enum(['network', 'pid', 'ipc'])).default([]),
-  /** Privileged containers, sysctls, profiles that are unconfined. @default false */
+  /**
+   * Whether privileged containers, sysctls and unconfined profiles are allowed.
+   * @default false
+   */
   privileged: z.boolean().default(false),
   /** Linux capabilities that may be added. @default none */
   capabilities: z
@@ -53,7 +90,10 @@ export const podPolicySchema = z.strictObject({
     .default([]),
   /** @default any */
   runtimeClasses: z.array(pattern).default(['*']),
-  /** The most that each container may be limited to; it then must have that limit. @default no ceiling */
+  /**
+   * Maximum resource limits of each container. With a maximum, the limit is required.
+   * @default no maximum
+   */
   resources: z
     .strictObject({
       cpu: quantity.optional(),
@@ -63,18 +103,25 @@ export const podPolicySchema = z.strictObject({
     .default({}),
 });
 
+/** A pod policy with its defaults filled in. */
 export type PodPolicy = z.output<typeof podPolicySchema>;
 
-/** What holds without a file. */
+/** The policy that applies without a file. */
 export const DEFAULT_POD_POLICY: PodPolicy = podPolicySchema.parse({});
 
-/** What is this installation's, or the pod's, own: it needs no leave. */
+/** Objects of the installation or of the pod itself that need no permission in the policy. */
 export interface ImplicitlyAllowed {
   /** Images that the worker's settings name. */
   readonly images: readonly string[];
-  /** Claim with the store of what steps leave, which a pod may mount under its own name for it. @default none */
+  /**
+   * Claim of the artifact store, which a pod may mount only as its store volume.
+   * @default none
+   */
   readonly store?: string;
-  /** Secret with the key of the store, which the containers beside a step may have. @default none */
+  /**
+   * Secret with the access key of the artifact store, for the helper containers of a step.
+   * @default none
+   */
   readonly storeSecret?: string;
   /** The worker's namespace. */
   readonly namespace: string;

@@ -1,6 +1,7 @@
 /**
- * The rules of a pod policy, each said twice side by side: as our own check, which names the field and the fix before anything is made, and in
- * CEL, for the API server, which holds a worker to it that is not itself any more. test/cluster/kubernetes.policy has both judge the same pods.
+ * The rules of a pod policy, each in two forms. The check in this process names the field and the
+ * fix before anything is created. The CEL expression lets the API server enforce the rule on a
+ * compromised worker. test/cluster/kubernetes.policy applies both to the same pods.
  */
 import type {
   V1Container,
@@ -95,6 +96,7 @@ const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim
 /** By their names in lists of what may be shared. */
 const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const;
 
+/** The rules of a pod policy, one per field. */
 export const POD_RULES: readonly Rule[] = [
   {
     field: 'images',
