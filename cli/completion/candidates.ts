@@ -1,30 +1,35 @@
-/** What may come next on a command line, by what the commands say of themselves. */
+/** Candidates for shell completion, from the definitions of the commands. */
 import type { Command, Option } from 'commander';
 import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
 
+/** A value that can complete the current word, with a description for the shell. */
 export interface Candidate {
   readonly value: string;
   readonly description: string;
 }
 
-/** Whose ids or names fit: who asks Temporal for them. */
+/** Kind of object whose IDs or names complete the word. The caller reads them from Temporal. */
 export type Kind = 'runner' | 'set' | 'job';
 
+/** The candidates for the word that is being typed. */
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** Ids that would fit as well. */
+  /** Kind of object whose IDs are also candidates. */
   readonly ids?: Kind;
-  /** Values of options that were given already, by their attribute's name. */
+  /** Values of the options already on the line, by attribute name. */
   readonly flags: Readonly<Record<string, string>>;
 }
 
-/** Values of options that are checked by their commands, in their own words. */
+/** Values of options that the commands themselves validate. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   phase: RUNNER_PHASES,
   outcome: RUNNER_OUTCOMES,
 };
 
-/** @param words - those after the program's name; the last one is being typed, and may be empty */
+/**
+ * Returns the candidates for a command line.
+ * @param words - the words after the program name. The last one is being typed and may be empty
+ */
 export function completeWords(program: Command, words: readonly string[]): Completion {
   const { command, waiting, positionals, flags, over } = walkCommands(program, words.slice(0, -1));
   const typed = words.at(-1) ?? '';

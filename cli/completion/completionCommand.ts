@@ -1,13 +1,20 @@
-/** `holdfast completion bash|zsh|fish`, and what its scripts ask: `holdfast complete -- WORDS…`. */
+/**
+ * `holdfast completion bash|zsh|fish`, and the hidden command of its scripts: `holdfast complete --
+ * WORDS…`.
+ */
 import { Argument, type Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { SCRIPTS, type Shell } from './scripts.ts';
 import { isShellWord } from './shellWord.ts';
 
-/** Of a description, in characters: shells put it beside what they complete. */
+/** Maximum length of a description in characters. Shells show it next to the value. */
 const MAX_DESCRIBED = 80;
 
+/**
+ * Adds `holdfast completion`, which prints the script of a shell, and the hidden `complete`, which
+ * the script calls.
+ */
 export function addCompletionCommands(program: Command, { terminal }: CommandContext): void {
   program
     .command('completion')

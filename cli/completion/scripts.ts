@@ -1,6 +1,12 @@
-/** A script for each shell: it gives the words of the line to `holdfast complete --`, as words and never as code, and shows the answer; where there is none, files. */
+/**
+ * Completion scripts. Each passes the words of the line to `holdfast complete --` as arguments,
+ * never as code, and shows the candidates. If there are none, it completes file names.
+ */
 
-/** Without bash-completion, which is not everywhere: `=` and `:` are handled here. What it puts into the line is quoted, as zsh and fish do by themselves. */
+/**
+ * Works without the bash-completion package, so it handles `=` and `:` itself. It quotes inserted
+ * values, as zsh and fish do.
+ */
 const BASH = `# bash completion of holdfast
 _holdfast() {
   local line typed=\${COMP_WORDS[COMP_CWORD]}
@@ -45,5 +51,7 @@ end
 complete -c holdfast -f -a '(__holdfast_complete)'
 `;
 
+/** Completion script of each shell. */
 export const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
+/** Shells with a completion script. */
 export type Shell = keyof typeof SCRIPTS;

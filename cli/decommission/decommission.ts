@@ -23,21 +23,25 @@ import { confirm } from '../shared/confirm.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
+/** Options of `holdfast decommission`. */
 export interface DecommissionOptions {
-  /** Do not ask. */
+  /**
+   * Whether to skip the confirmation.
+   * @default false
+   */
   readonly yes?: boolean;
   readonly reason?: string;
 }
 
-/** What runs on the task queue. */
+/** A running workflow of the task queue. */
 interface Running {
   readonly id: string;
   readonly type: string;
-  /** Workflow ids of what may look after it: its set, or the job whose step it is. */
+  /** Workflow IDs of its possible owners: its set, or the job that it is a step of. */
   readonly owners: readonly string[];
 }
 
-/** All of Holdfast's, by who is looked at first. */
+/** All workflow types of Holdfast, owners first. */
 const TYPES = [
   RUNNER_SET_WORKFLOW,
   JOB_GROUP_WORKFLOW,
@@ -48,7 +52,10 @@ const TYPES = [
   SWEEP_WORKFLOW,
 ];
 
-/** Between two looks, in ms. Visibility is a moment behind: it has to say twice that nothing runs. */
+/**
+ * Interval between two checks (ms). Visibility may lag, so two checks in a row must find no
+ * workflow.
+ */
 const CHECK_INTERVAL_MS = 2_000;
 const AT_ONCE = 10;
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 
+/** Adds `holdfast decommission` to the program. */
 export function addDecommissionCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('decommission')

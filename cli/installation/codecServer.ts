@@ -11,16 +11,26 @@ import { listenForShutdown } from '../../worker/process/stopSignal.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
+/** Flags of `holdfast codec-server`. */
 export interface CodecServerFlags {
   readonly listen: string;
-  /** Default: that of the UI, where it is known, else of `temporal server start-dev`. */
+  /**
+   * Origins that may send requests.
+   * @default the origin of the Temporal UI if it is known, otherwise that of `temporal server
+   * start-dev`
+   */
   readonly origin?: readonly string[];
   readonly tokenFile?: string;
 }
 
 const DEV_SERVER_UI = ['http://localhost:8233', 'http://127.0.0.1:8233'];
 
-/** Answers until SIGTERM or SIGINT. @param ui - address of Temporal's UI, if known @throws CliError `usage` @returns the status to exit with */
+/**
+ * Runs the codec server until SIGTERM or SIGINT.
+ * @param ui - address of the Temporal UI, if known
+ * @returns the exit status
+ * @throws CliError `usage`
+ */
 export async function codecServer(
   output: Output,
   env: Readonly<Record<string, string | undefined>>,

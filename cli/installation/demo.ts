@@ -1,10 +1,14 @@
-/** `holdfast demo`: a program of its own, which the product knows only by its place. */
+/** `holdfast demo`: a separate program, of which the product knows only the path. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { CliError } from '../shared/exit.ts';
 import { demoProgram } from './demoProgram.ts';
 
-/** Runs the demo on this terminal. @returns its exit status, or 128 + the number of the signal that ended it @throws CliError */
+/**
+ * Runs the demo on this terminal.
+ * @returns its exit status, or 128 plus the number of the signal that ended it
+ * @throws CliError `failed` if the demo is not installed or cannot be started
+ */
 export function demo(args: readonly string[]): Promise<number> {
   const program = demoProgram();
   if (program === undefined)
@@ -15,6 +19,11 @@ export function demo(args: readonly string[]): Promise<number> {
   return runProgram(process.execPath, [program, ...args]);
 }
 
+/**
+ * Runs a program on this terminal and passes SIGINT, SIGTERM and SIGHUP on to it.
+ * @returns its exit status, or 128 plus the number of the signal that ended it
+ * @throws CliError `failed` if it cannot be started
+ */
 export function runProgram(command: string, args: readonly string[]): Promise<number> {
   const child = spawn(command, args, { stdio: 'inherit' });
   const pass = (signal: NodeJS.Signals): void => {

@@ -1,4 +1,7 @@
-/** JSON Schemas (draft 2020-12) of what people write, for editors. What fields mean together only the command or the worker checks that reads the file. */
+/**
+ * JSON Schemas (draft 2020-12) of input files, for editors. Only the command or the worker checks
+ * how fields depend on one another.
+ */
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { jobSchema } from '../../core/input/job.ts';
@@ -8,7 +11,7 @@ import type { Output } from '../shared/output.ts';
 
 const set = setSchema.extend({ template: runnerSchema.omit({ name: true, set: true }) });
 
-/** By what a file is called in the schema's title. */
+/** Schemas by the title of their file. */
 const SCHEMAS = {
   'A runner': runnerSchema,
   'Runner sets': z.union([set, z.array(set)]),
@@ -16,9 +19,10 @@ const SCHEMAS = {
   'A pod policy': podPolicySchema,
 } as const;
 
+/** Titles of the input files that have a JSON Schema. */
 export type SchemaOf = keyof typeof SCHEMAS;
 
-/** Each schema's file in the package's folder `schemas/`. */
+/** File of each schema in the package directory `schemas/`. */
 export const SCHEMA_FILES: Readonly<Record<SchemaOf, string>> = {
   'A runner': 'runner.schema.json',
   'Runner sets': 'sets.schema.json',
@@ -26,11 +30,13 @@ export const SCHEMA_FILES: Readonly<Record<SchemaOf, string>> = {
   'A pod policy': 'pod-policy.schema.json',
 };
 
+/** Prints the JSON Schema of an input file. */
 export function printJsonSchema(output: Output, of: SchemaOf): void {
   const schema = jsonSchema(of);
   output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
 }
 
+/** Returns the JSON Schema (draft 2020-12) of an input file, for editors. */
 export function jsonSchema(of: SchemaOf): object {
   return {
     title: `${of} (Holdfast)`,
@@ -38,7 +44,7 @@ export function jsonSchema(of: SchemaOf): object {
       io: 'input',
       unrepresentable: 'any',
       reused: 'ref',
-      // A field that is there only to be refused with a word of its own.
+      // A field that exists only so that it is rejected with its own message.
       override: ({ zodSchema, jsonSchema }) => {
         if (zodSchema._zod.def.type === 'undefined') jsonSchema.not = {};
       },

@@ -9,14 +9,18 @@ import { settings } from '../../worker/settings/settings.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
+/** Options of `holdfast pod-policy`. */
 export interface PodPolicyOptions {
-  /** `namespace/name` of the worker's. Not marked as required for the command line, which would ask `schema` for it, too. */
+  /**
+   * Service account of the worker, as `namespace/name`. Not required by the command line, which
+   * would also require it for `schema`.
+   */
   readonly serviceAccount?: string;
-  /** Of the two objects. */
+  /** Name of the policy and its binding. */
   readonly name: string;
 }
 
-/** All that the policy depends on; a token need not be at hand. */
+/** Settings that the policy depends on. No token is needed. */
 const parts = settings.pick({
   HOLDFAST_KUBERNETES_NAMESPACE: true,
   HOLDFAST_RUNNER_IMAGE: true,

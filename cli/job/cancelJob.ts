@@ -8,14 +8,22 @@ import { EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { describeJob, jobError } from './jobClient.ts';
 
+/** Options of `holdfast job cancel`. */
 export interface CancelOptions {
   readonly mode: CancelMode;
   readonly reason?: string;
-  /** Until it has ended. */
+  /**
+   * Whether to wait until the job has ended.
+   * @default false
+   */
   readonly wait?: boolean;
 }
 
-/** @returns the status to exit with: with `wait`, 1 if the job ends failed or errored @throws CliError */
+/**
+ * Requests the cancellation of a job.
+ * @returns the exit status. With `wait`, 1 if the job ends failed or errored
+ * @throws CliError
+ */
 export async function cancelJob(
   session: Session,
   output: Output,

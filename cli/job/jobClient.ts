@@ -78,5 +78,6 @@ export function jobError(error: unknown, session: Session, workflowId: string): 
   return toCliError(error, session.errorSubject(workflowId));
 }
 
+/** Error text for a query that no worker answered in time. */
 export const NO_WORKER =
   'no worker answered within 3 s; check that a worker runs ("holdfast worker")';

@@ -48,6 +48,7 @@ export async function selectJobs(
   return { rows: found.slice(0, limit), more: found.length > limit };
 }
 
+/** Prints the newest jobs of a selection, and whether there are more than `limit`. */
 export async function listJobs(
   session: Session,
   output: Output,
@@ -67,7 +68,10 @@ export async function listJobs(
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
-/** @param now - ms since the epoch, for the age */
+/**
+ * Returns the table of jobs.
+ * @param now - current time, for the ages (ms since the epoch)
+ */
 export function jobTable(rows: readonly RunnerRow[], now: number, wide = false): string {
   const columns: Column<RunnerRow>[] = [
     { head: 'ID', cell: ({ id }) => id },

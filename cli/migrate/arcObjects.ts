@@ -1,13 +1,20 @@
-/** Which of the objects that were handed in are those of actions-runner-controller (ARC) that runners come from. Pure; what they say is not validated. */
+/**
+ * Finds the objects of actions-runner-controller (ARC) that define runners. Their fields are not
+ * validated. Pure.
+ */
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { exceedsMaxDepth, MAX_DEPTH } from '../../core/domain/maxDepth.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { findChartValues, type ChartValues, type FoundValue } from './chartValues.ts';
 import { toText } from './fieldRows.ts';
 
+/** Fields of an object, not validated. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The kinds that a set of runners is made of; `values` are those of the chart gha-runner-scale-set. */
+/**
+ * Kinds of ARC objects that define runners. `values` are the values of the chart
+ * gha-runner-scale-set.
+ */
 export type ArcKind =
   | 'AutoscalingRunnerSet'
   | 'RunnerDeployment'
@@ -17,19 +24,20 @@ export type ArcKind =
   | 'HorizontalRunnerAutoscaler'
   | 'values';
 
+/** An object of actions-runner-controller, or the values of its chart. */
 export interface ArcObject {
   /** For messages: `arc.yaml, document 2, RunnerDeployment ci/linux`. */
   readonly label: string;
   readonly kind: ArcKind;
-  /** Empty: values of a chart, whose release is named elsewhere. */
+  /** Name of the object. Empty for chart values, whose release has the name. */
   readonly name: string;
   readonly namespace: string | undefined;
   readonly annotations: Fields;
-  /** The spec; of a chart its values. */
+  /** The spec of an object, or the values of a chart. */
   readonly fields: Fields;
 }
 
-/** An object that no set is made of, and why. */
+/** An object that is not migrated, and the reason. */
 export interface SkippedObject {
   readonly label: string;
   readonly reason: string;

@@ -1,24 +1,28 @@
-/** Values of the chart gha-runner-scale-set inside what installs it: Flux, Argo CD, a chart around it. Pure. */
+/**
+ * Finds values of the chart gha-runner-scale-set in Flux and Argo CD objects and in values of
+ * parent charts. Pure.
+ */
 import { isObject } from '../../core/domain/isObject.ts';
 import { YamlError, yamlDocuments } from '../../worker/settings/yamlDocuments.ts';
 import { getPath, toText } from './fieldRows.ts';
 
-/** What a document or an item of a list holds. */
+/** Value of a document or of a list item. */
 export interface FoundValue {
   /** For messages: `arc.yaml, document 2`. */
   readonly source: string;
   readonly value: unknown;
 }
 
+/** Values of the chart gha-runner-scale-set, found in a document. */
 export interface ChartValues {
   /** For messages: `arc.yaml, document 2, HelmRelease ci/linux`. */
   readonly label: string;
-  /** Name of the Helm release, which the scale set has where its values do not name it. Empty: not known. */
+  /** Name of the Helm release, the default name of the scale set. Empty if unknown. */
   readonly release: string;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** What values of the chart have at least one of. */
+/** Values that identify the chart. */
 const VALUES = [
   'githubConfigUrl',
   'githubConfigSecret',
@@ -29,14 +33,17 @@ const VALUES = [
   'template',
 ];
 
+/** Returns whether an object has at least one value that identifies the chart. */
 export function isChartValues(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && VALUES.some((key) => key in value);
 }
 
 /**
- * Returns the values that a document holds: its own, those under the name of a subchart, those of a
- * HelmRelease (Flux) or of an Application (Argo CD). Empty: none.
- * https://fluxcd.io/flux/components/helm/helmreleases/ https://argo-cd.readthedocs.io/en/stable/user-guide/helm/
+ * Returns the chart values in a document: at the top level, under the name of a subchart, in a
+ * HelmRelease (Flux) or in an Application (Argo CD).
+ * https://fluxcd.io/flux/components/helm/helmreleases/
+ * https://argo-cd.readthedocs.io/en/stable/user-guide/helm/
+ * @returns an empty list if there are none
  */
 export function findChartValues({ source, value }: FoundValue): ChartValues[] {
   if (!isObject(value)) return [];

@@ -1,4 +1,4 @@
-/** From objects of ARC to runner sets. Pure. */
+/** Converts ARC objects to runner sets. Pure. */
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
@@ -12,30 +12,33 @@ import { podNeeds, type PodNeeds } from './policyNeeds.ts';
 import { convertScaleSet } from './scaleSetRows.ts';
 import { quoted, SetDraft, type MigrationNote } from './setDraft.ts';
 
+/** Options of {@link convertArc}. */
 export interface MigrationOptions {
-  /** Of Helm: what a scale set is called whose values do not say. */
+  /** Helm release, the name of a scale set whose values do not name it. */
   readonly release?: string;
-  /** Ms since the epoch: what is over by then is left out. */
+  /** Current time (ms since the epoch). Schedules that have ended are left out. */
   readonly now: number;
 }
 
-/** A set, valid, and what its reader has to know. */
+/** A valid runner set, with notes for its reader. */
 export interface MigratedSet extends PodNeeds {
   readonly from: ArcObject;
-  /** Of what its size comes from, where that is another object. */
+  /** Autoscaler that defines its size, if there is one. */
   readonly autoscaler?: ArcObject;
   readonly input: RunnerSetInput;
   readonly notes: readonly MigrationNote[];
   readonly warnings: readonly string[];
 }
 
+/** Result of a migration: the runner sets, the skipped objects and all errors. */
 export interface Migration {
   readonly sets: readonly MigratedSet[];
   readonly skipped: readonly SkippedObject[];
-  /** Everything that is wrong, at once; each names object and field. */
+  /** All errors, each with the object and field. */
   readonly errors: readonly FieldError[];
 }
 
+/** Converts ARC objects and chart values to runner sets. Objects with errors yield no set. */
 export function convertArc(
   found: readonly FoundValue[],
   { release, now }: MigrationOptions,

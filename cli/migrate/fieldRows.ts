@@ -1,27 +1,40 @@
-/** Tables of fields: a row for each field of an object of ARC, which says what becomes of it. */
+/** Conversion tables: one row for each field of an ARC object. */
 import { isObject } from '../../core/domain/isObject.ts';
 import type { Part, SetDraft } from './setDraft.ts';
 
-/** @param field - its path in ARC's object, for notes and faults @param key - its name alone */
+/**
+ * Converts one field of an ARC object.
+ * @param field - its path in the ARC object, for notes and errors
+ * @param key - its name without the path
+ */
 export type FieldRow = (value: unknown, draft: SetDraft, field: string, key: string) => void;
+/** Conversion of each field, by field name. */
 export type FieldRows = Readonly<Record<string, FieldRow>>;
 
-/** The same field, in another place. Whether its value is one is for the set's validation. */
+/**
+ * Returns a row that copies the field to another path. The validation of the set checks its value.
+ */
 export const copyTo =
   (part: Part, key: string): FieldRow =>
   (value, draft) =>
     draft.put(part, key, value);
 
-/** Has no counterpart: the note says what it meant and what to do instead. */
+/**
+ * Returns a row for a field without a counterpart. The note says what it meant and what to do
+ * instead.
+ */
 export const unsupported =
   (text: string, part: Part, key?: string): FieldRow =>
   (_value, draft, field) =>
     draft.note(field, text, part, key);
 
-/** Needs no word: bookkeeping of ARC's, or read together with another field. */
+/**
+ * Row of a field that needs no conversion: internal state of ARC, or read together with another
+ * field.
+ */
 export const ignored: FieldRow = () => undefined;
 
-/** An object whose fields have rows of their own. */
+/** Returns a row for an object whose fields have rows themselves. */
 export const nested =
   (rows: FieldRows, otherwise?: FieldRow): FieldRow =>
   (value, draft, field) =>
@@ -35,9 +48,10 @@ const unknown: FieldRow = (_value, draft, field) =>
   );
 
 /**
- * What has no value says nothing.
- * @param at - the object's own path; empty: its fields are named by themselves
- * @param otherwise - the row of fields that are not in the table. Default: a note that they are not known
+ * Converts the fields of an object. Fields without a value are skipped.
+ * @param at - path of the object; empty for top-level fields
+ * @param otherwise - row for fields that are not in the table. @default a note that the field is
+ * unknown
  */
 export function convertFields(
   source: unknown,
@@ -54,7 +68,7 @@ export function convertFields(
   }
 }
 
-/** A plain value as text; of anything else nothing: an object may be whatever it says it is. */
+/** Returns a string, number or boolean as text, and an empty text for all other values. */
 export const toText = (value: unknown): string =>
   typeof value === 'string'
     ? value
@@ -62,7 +76,7 @@ export const toText = (value: unknown): string =>
       ? `${value}`
       : '';
 
-/** A field of an object that may have none, or be none. */
+/** Returns the value at a path of an object, or `undefined`. */
 export const getPath = (source: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),

@@ -1,4 +1,7 @@
-/** What becomes of a RunnerDeployment, RunnerReplicaSet, RunnerSet or Runner of ARC's first mode (actions.summerwind.dev). Pure. */
+/**
+ * Converts a RunnerDeployment, RunnerReplicaSet, RunnerSet or Runner of the legacy mode of ARC
+ * (actions.summerwind.dev). Pure.
+ */
 import { parseDuration } from '../../core/domain/duration.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { ArcObject, Fields } from './arcObjects.ts';
@@ -54,6 +57,7 @@ const imageRow: FieldRow = (value, draft, field) => {
   );
 };
 
+/** Row of `githubAPICredentialsFrom`. A missing name of the Secret is an error. */
 export const credentialsFromRow: FieldRow = (value, draft, field) => {
   const secret = getPath(value, 'secretRef', 'name');
   if (typeof secret !== 'string' || secret === '')
@@ -171,6 +175,7 @@ const runnerSpecRow: FieldRow = nested(
 );
 const REPLICAS: FieldRow = copyTo('set', 'replicas');
 
+/** Rows of the spec of a RunnerDeployment or RunnerReplicaSet. */
 export const RUNNER_DEPLOYMENT_ROWS: FieldRows = {
   replicas: REPLICAS,
   effectiveTime: ignored,
@@ -178,6 +183,7 @@ export const RUNNER_DEPLOYMENT_ROWS: FieldRows = {
   template: nested({ metadata: podMetadataRow, spec: runnerSpecRow }),
 };
 
+/** Rows of the spec of a RunnerSet. */
 export const RUNNER_SET_ROWS: FieldRows = {
   ...RUNNER_CONFIG_ROWS,
   replicas: REPLICAS,

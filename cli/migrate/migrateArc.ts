@@ -14,6 +14,7 @@ import { convertArc, type MigratedSet } from './convertArc.ts';
 import { migrationPlan } from './migrationPlan.ts';
 import { setsYaml } from './setsYaml.ts';
 
+/** Flags of `holdfast migrate arc`. */
 export interface MigrateFlags {
   readonly file?: readonly string[];
   readonly cluster?: boolean;
@@ -24,10 +25,14 @@ export interface MigrateFlags {
   readonly out?: string;
 }
 
-/** More says only that there is more. */
+/** Maximum errors shown. Further ones are only counted. */
 const MAX_FAULTS = 50;
 
-/** @param now - ms since the epoch @throws CliError `usage`; `invalid_input` with everything that is wrong; `failed` where a list cannot be had */
+/**
+ * Writes the runner sets that correspond to ARC objects, and the plan of the migration.
+ * @param now - current time (ms since the epoch)
+ * @throws CliError `usage`; `invalid_input` with all errors; `failed` if a list cannot be read
+ */
 export async function migrateArc(output: Output, flags: MigrateFlags, now: number): Promise<void> {
   const { file = [], cluster, kubeNamespace, release, out } = flags;
   if (file.length === 0 && cluster !== true)

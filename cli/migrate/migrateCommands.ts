@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 import type { MigrateFlags } from './migrateArc.ts';
 
+/** Adds `holdfast migrate arc` to the program. */
 export function addMigrateCommands(program: Command, { output }: CommandContext): void {
   const several = (value: string, before: readonly string[] | undefined): readonly string[] => [
     ...(before ?? []),

@@ -46,6 +46,7 @@ const metadataRow =
     );
   };
 
+/** Rows of the metadata of a pod template. */
 export const POD_METADATA_ROWS: FieldRows = {
   labels: metadataRow('labels'),
   annotations: metadataRow('annotations'),
@@ -57,7 +58,7 @@ const OTHER_METADATA = unsupported(
   'metadata',
 );
 
-/** `env` without what Holdfast sets itself. */
+/** Row of `env`, without the variables that Holdfast sets. */
 export const envRow: FieldRow = (value, draft, field) => {
   for (const variable of draft.objects(value, field)) {
     if (typeof variable['name'] === 'string' && isReservedEnv(variable['name']))
@@ -80,6 +81,7 @@ const LIFECYCLE_ROWS: FieldRows = {
   stopSignal: unsupported('left out: stop.signals says what the runner gets', 'template', 'stop'),
 };
 
+/** Rows of the runner container. */
 export const RUNNER_CONTAINER_ROWS: FieldRows = {
   name: ignored,
   image: copyTo('template', 'image'),
@@ -146,6 +148,10 @@ const gracePeriodRow: FieldRow = (value, draft, field) => {
   );
 };
 
+/**
+ * Row of `serviceAccountName`. It keeps the token mounted, and notes that the pod policy must allow
+ * the account.
+ */
 export const serviceAccountRow: FieldRow = (value, draft, field) => {
   draft.put('spec', 'serviceAccountName', value);
   draft.note(
@@ -158,6 +164,7 @@ export const serviceAccountRow: FieldRow = (value, draft, field) => {
     draft.put('spec', 'automountServiceAccountToken', true);
 };
 
+/** Rows of a pod spec. */
 export const POD_SPEC_ROWS: FieldRows = {
   containers: containersRow,
   initContainers: (value, draft, field) =>
@@ -184,9 +191,11 @@ export const POD_SPEC_ROWS: FieldRows = {
   ),
 };
 
-/** All other fields of a pod's spec stay as they are: the API server judges them. */
+/** All other fields of a pod spec are copied. The API server validates them. */
 const podSpecRow: FieldRow = nested(POD_SPEC_ROWS, sameField('spec'));
+/** Row of the metadata of a pod template. Only labels and annotations are kept. */
 export const podMetadataRow: FieldRow = nested(POD_METADATA_ROWS, OTHER_METADATA);
+/** Rows of a pod template. */
 export const POD_TEMPLATE_ROWS: FieldRows = { metadata: podMetadataRow, spec: podSpecRow };
 
 /** GitHub's image without a version, or with a start that is the image's usual one, is what the worker brings by itself. */

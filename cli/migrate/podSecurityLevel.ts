@@ -1,5 +1,5 @@
 /**
- * Which level of Pod Security a pod needs, by the standards of Kubernetes 1.34:
+ * Determines the Pod Security level that a pod needs, by the standards of Kubernetes 1.34:
  * https://kubernetes.io/docs/concepts/security/pod-security-standards/ Pure.
  */
 import type {
@@ -10,11 +10,13 @@ import type {
   V1Volume,
 } from '@kubernetes/client-node';
 
+/** Levels of the Pod Security Standards, from the strictest. */
 export type PodSecurityLevel = 'restricted' | 'baseline' | 'privileged';
 
+/** The strictest Pod Security level that admits a pod, and why. */
 export interface PodSecurity {
   readonly level: PodSecurityLevel;
-  /** What keeps the pod from a lower level: fields, those of a container after its name. */
+  /** Fields that prevent a stricter level. Fields of a container follow its name. */
   readonly reasons: readonly string[];
 }
 

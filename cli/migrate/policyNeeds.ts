@@ -1,4 +1,4 @@
-/** What a cluster and a worker have to allow before a set's pods may be. Pure. */
+/** Determines what the cluster and the worker must allow for the pods of a set. Pure. */
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
@@ -14,13 +14,17 @@ const DEFAULTS = {
   user: GITHUB_RUNNER.image.user,
 };
 
+/** Permissions that the pods of a set need. */
 export interface PodNeeds {
-  /** Fields of the worker's pod policy that have to allow more than without one. */
+  /** Fields that the worker's pod policy must allow in addition to its defaults. */
   readonly policy: readonly string[];
   readonly security: PodSecurity;
 }
 
-/** Returns `undefined` if it is no pod that could be judged. */
+/**
+ * Returns the permissions that a pod needs.
+ * @returns `undefined` if the pod is invalid
+ */
 export function podNeeds({
   supervision: _supervision,
   ...request

@@ -84,6 +84,7 @@ export function credentialFromSecret(secret: string, draft: SetDraft, field: str
   );
 }
 
+/** Row of the runner group. The default group is left out. */
 export const groupRow: FieldRow = (value, draft) => {
   if (typeof value !== 'string' || value.toLowerCase() !== 'default')
     draft.put('template', 'runnerGroup', value);
@@ -180,6 +181,7 @@ export const SCALE_SET_ROWS: FieldRows = {
   ephemeralRunnerConfigSecretMetadata: METADATA,
 };
 
+/** Rows of the values of the chart gha-runner-scale-set. */
 export const VALUES_ROWS: FieldRows = {
   ...COMMON_ROWS,
   scaleSetLabels: labelsRow,

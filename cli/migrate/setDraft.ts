@@ -1,15 +1,19 @@
-/** A set as it comes into being from an object of ARC, field by field. */
+/** A runner set that is built field by field from an ARC object. */
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { FieldError } from '../shared/exit.ts';
 
+/** A JSON object that is being built. */
 export type Json = Record<string, unknown>;
 
-/** The part of a set that a field goes to: the set itself, its template, the runner's container, the pod's spec or metadata. */
+/**
+ * Part of a runner set: the set itself, its template, the runner container, the pod spec or the pod
+ * metadata.
+ */
 export type Part = 'set' | 'template' | 'runner' | 'spec' | 'metadata';
 
-/** Where it stands in the set. */
+/** Path of each part in the set. */
 const PATHS: Readonly<Record<Part, readonly (string | number)[]>> = {
   set: [],
   template: ['template'],
@@ -18,14 +22,14 @@ const PATHS: Readonly<Record<Part, readonly (string | number)[]>> = {
   metadata: ['template', 'pod', 'metadata'],
 };
 
-/** What a reader of the set has to know about a field of ARC's: what it meant, and what to do instead. */
+/** Note for the reader of a set about a field of ARC: what it meant, and what to do instead. */
 export interface MigrationNote {
-  /** ARC's field, `spec.template.spec.workDir`. */
+  /** Field of the ARC object, such as `spec.template.spec.workDir`. */
   readonly field: string;
   readonly text: string;
-  /** Where it is told: a path of the set, of which only the beginning need be there. */
+  /** Path in the set at which the note is shown. Only its beginning must exist. */
   readonly at: readonly (string | number)[];
-  /** The set must not start runners before somebody has decided. */
+  /** Whether a person must decide before the set may start runners. */
   readonly needsDecision: boolean;
 }
 

@@ -37,6 +37,7 @@ export async function selectRunners(
   );
 }
 
+/** Prints the newest runners of a selection, and whether there are more than `limit`. */
 export async function listRunners(
   session: Session,
   output: Output,
@@ -62,7 +63,10 @@ export async function listRunners(
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
-/** @param now - ms since the epoch, for the age */
+/**
+ * Returns the table of runners.
+ * @param now - current time, for the ages (ms since the epoch)
+ */
 export function runnerTable(rows: readonly ListedRow[], now: number, wide = false): string {
   const columns: Column<ListedRow>[] = [
     { head: 'ID', cell: ({ id }) => id },

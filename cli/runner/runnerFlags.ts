@@ -222,9 +222,14 @@ export function readFileText(path: string): string {
   }
 }
 
+/** Returns the path of an input file for messages. `-` is shown as standard input. */
 export const displayPath = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** Reads the object of `-f`: YAML or JSON (which is YAML). @param example - what it may look like @throws CliError usage */
+/**
+ * Reads the object of `-f`, in YAML or JSON.
+ * @param example - an example for the error message
+ * @throws CliError `usage`
+ */
 export async function readInputFile(
   path: string,
   example = '{"organization": "acme"}',

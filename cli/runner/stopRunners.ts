@@ -17,17 +17,24 @@ import type { Session } from '../shared/session.ts';
 import { findRunner } from './startRunner.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
 
+/** Options of `holdfast runner drain` and `holdfast runner cancel`. */
 export interface StopOptions {
   readonly action: 'drain' | 'cancel';
   readonly mode: CancelMode;
   readonly reason?: string;
-  /** Wait until the runners have ended. */
+  /**
+   * Whether to wait until the runners have ended.
+   * @default false
+   */
   readonly wait?: boolean;
-  /** Do not ask. */
+  /**
+   * Whether to skip the confirmation.
+   * @default false
+   */
   readonly yes?: boolean;
 }
 
-/** What became of the request for one runner. */
+/** Result of the request for one runner. */
 interface Stopped {
   readonly id: string;
   readonly runId: string;
@@ -37,7 +44,10 @@ interface Stopped {
   readonly end?: RunnerEnd;
 }
 
-/** More than these at once would only queue up at the server; waiting for more than that hits a namespace's poller limit. */
+/**
+ * Maximum concurrent requests. More would queue at the server, and waits would reach the poller
+ * limit of the namespace.
+ */
 const CONCURRENCY = 10;
 const MAX_SELECTED = 10_000;
 /** A worker that runs answers an update within this, in ms. */

@@ -54,6 +54,11 @@ const saysSo = (
   (minIdle === undefined || minIdle === min) &&
   (most === undefined || most === max);
 
+/**
+ * Pauses a set and prints its status. A paused set starts and drains no runners; its running ones
+ * continue.
+ * @throws CliError
+ */
 export async function pauseSet(
   session: Session,
   output: Output,
@@ -69,6 +74,10 @@ export async function pauseSet(
   ]);
 }
 
+/**
+ * Resumes a paused set and prints its status.
+ * @throws CliError
+ */
 export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
   const status = await runSetCommand(session, await runningSet(session, name), {
     command: 'resume',

@@ -1,13 +1,13 @@
-/** How `holdfast` ends: its exit statuses, and the error that carries one. */
+/** Exit statuses of `holdfast`, and the error that carries one. */
 
 /** Exit statuses of every command. Documented in docs/cli.md and in `holdfast --help`. */
 export const EXIT = {
   ok: 0,
   /** The command failed, or the runner's outcome was not `succeeded`. */
   failed: 1,
-  /** Bad usage, input or settings: nothing was done. */
+  /** Invalid usage, input or settings. The command did nothing. */
   usage: 2,
-  /** No such runner, or it has ended already. */
+  /** The runner does not exist or has already ended. */
   notFound: 3,
   /** Temporal does not answer. */
   unreachable: 4,
@@ -19,6 +19,7 @@ export const EXIT = {
   sigterm: 143,
 } as const;
 
+/** Kind of a command error. It determines the exit status. */
 export type ErrorCode =
   'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
 

@@ -22,11 +22,14 @@ interface Stream {
   readonly rows?: number;
 }
 
-/** What `--output` may say. `text`: for people. `wide`: with more columns. `name`: ids alone, one a line. */
+/**
+ * Values of `--output`. `text` is for people, `wide` adds columns, `name` prints one ID per line.
+ */
 export const OUTPUT_FORMS = ['text', 'wide', 'name', 'json', 'yaml'] as const;
+/** One of the {@link OUTPUT_FORMS}. */
 export type OutputForm = (typeof OUTPUT_FORMS)[number];
 
-/** Writes results in the form that was asked for. Lines given to it are cleaned of control characters, one by one. */
+/** Writes results in the requested form. Control characters are removed from each line. */
 export class Output {
   readonly form: OutputForm;
   readonly terminal: Terminal;
@@ -36,7 +39,7 @@ export class Output {
     this.form = form;
   }
 
-  /** The result is a document, as JSON or as YAML, and not text. */
+  /** Whether the result is a JSON or YAML document instead of text. */
   get json(): boolean {
     return this.form === 'json' || this.form === 'yaml';
   }

@@ -182,14 +182,22 @@ interface Opened {
   readonly read: () => ConnectionSettings;
 }
 
+/** Options of a session. */
 export interface SessionOptions {
-  /** Told when an API key or certificates were rotated and cannot be used (those of before are), and when traces cannot be exported. @default nobody is */
+  /**
+   * Called when rotated credentials cannot be used (the previous ones stay in use), or when traces
+   * cannot be exported.
+   * @default problems are not reported
+   */
   readonly onTrouble?: (message: string) => void;
-  /** How often their files are looked at, in ms. @default 10000 */
+  /**
+   * Interval between two checks of the credential files (ms).
+   * @default 10000
+   */
   readonly checkMs?: number;
 }
 
-/** An open connection. Close it. */
+/** An open connection to Temporal. Close it at the end. */
 export class Session {
   readonly settings: ConnectionSettings;
   readonly #read: () => ConnectionSettings;
@@ -197,7 +205,7 @@ export class Session {
   readonly #tracing: Tracing | undefined;
   readonly #trace: string | undefined;
   readonly #checks: NodeJS.Timeout;
-  /** The connections of before: calls may be under way on them. */
+  /** Previous connections, on which calls may be in progress. */
   readonly #retired: Client[] = [];
   #options: ClientOptions;
   #client: Client;

@@ -5,6 +5,7 @@ import { hasRecentPoller } from '../../core/domain/pollers.ts';
 import type { PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
 
+/** A task queue that no worker polls, and what to do about it. */
 export interface UnpolledQueue {
   readonly taskQueue: string;
   readonly fix: string;
@@ -120,6 +121,7 @@ export function fixFor(queue: string, taskQueue: string): string {
   return `no worker with HOLDFAST_TASK_QUEUE=${taskQueue} has the credential "${queue.slice(ofCredentials.length)}": add it to HOLDFAST_CREDENTIALS, and restart that worker`;
 }
 
+/** Returns one line of text for each task queue. */
 export function unpolledLines(queues: readonly UnpolledQueue[]): string[] {
   return queues.map(({ taskQueue, fix }) => `Nobody polls:     task queue ${taskQueue}: ${fix}`);
 }

@@ -22,13 +22,14 @@ export type Pause = () => Promise<unknown>;
 const MIN_MS = 500;
 const MAX_MS = 3_600_000;
 
+/** Adds `--watch` and `--interval` to a command. */
 export function addWatchOptions(command: Command): Command {
   return command
     .option('-w, --watch', 'look again and again, until Ctrl-C, or until what is shown has ended')
     .addOption(intervalOption('with --watch: time between two looks', '2s'));
 }
 
-/** `--interval`, whose value is in ms. */
+/** Returns the option `--interval`, whose value is parsed to ms. */
 export function intervalOption(description: string, preset: string): Option {
   return new Option('--interval <duration>', description)
     .argParser(readInterval)

@@ -5,6 +5,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
 
+/** Flags of `holdfast sweep`. */
 export interface SweepFlags {
   readonly dryRun?: boolean;
   readonly force?: boolean;
@@ -16,7 +17,10 @@ export interface SweepFlags {
   readonly credential?: string;
 }
 
-/** @param environment - the worker's settings, with the connection's options written into them */
+/**
+ * Adds `holdfast sweep` to the program.
+ * @param environment - the settings of the worker, with the connection options written into them
+ */
 export function addSweepCommand(
   program: Command,
   context: CommandContext,

@@ -22,6 +22,7 @@ function sweepProblem(report: SweepReport): string | undefined {
   return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
 
+/** Returns the text form of a sweep report. */
 export function sweepLines(report: SweepReport): string[] {
   const { location, counts, skipped, findings, omittedFindings, skippedLists } = report;
   const found = FINDING_KINDS.filter((kind) => counts[kind].found > 0);

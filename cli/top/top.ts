@@ -1,4 +1,4 @@
-/** `holdfast top`: one look at everything that runs. */
+/** `holdfast top`: a snapshot of all running sets, runners and jobs. */
 import { JOB_WORKFLOW, RUNNER_PHASES, RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
@@ -10,22 +10,23 @@ import { readSets, setTable, type SetRow } from '../set/setList.ts';
 import type { Session } from '../shared/session.ts';
 import type { Output } from '../shared/output.ts';
 
-/** How far back what ended badly is counted, in ms. */
+/** Period in which failed runners and jobs are counted (ms). */
 const LOOK_BACK_MS = 3_600_000;
 
-/** Everything that runs now. */
+/** The running sets, runners and jobs. */
 export interface Top {
   /** ISO 8601. */
   readonly at: string;
   readonly sets: readonly SetRow[];
   readonly runners: readonly RunnerRow[];
   readonly jobs: readonly RunnerRow[];
-  /** There are more of one of them than were asked for. */
+  /** Whether any of the lists has more entries. */
   readonly more: boolean;
   /** Runners and jobs that ended `errored` or `failed` since. */
   readonly endedBadly: { readonly since: string; readonly count: number; readonly ui?: string };
 }
 
+/** Prints the running sets, runners and jobs, at most `limit` of each. */
 export async function showTop(session: Session, output: Output, limit: number): Promise<void> {
   const top = await readTop(session, limit, Date.now());
   output.result(top, topLines(top, Date.parse(top.at), output.wide));
@@ -50,7 +51,10 @@ async function readTop(session: Session, limit: number, now: number): Promise<To
   };
 }
 
-/** @param now - ms since the epoch */
+/**
+ * Returns the text form.
+ * @param now - current time (ms since the epoch)
+ */
 export function topLines(
   { at, sets, runners, jobs, more, endedBadly: { count, ui } }: Top,
   now: number,

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { parseLimit, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { intervalOption, printOrWatch } from '../shared/watch.ts';
 
+/** Adds `holdfast top` to the program. */
 export function addTopCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('top')
