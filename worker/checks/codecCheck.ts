@@ -3,6 +3,10 @@ import { CodecKeyFile, CODEC_KEY_FILE } from '../codec/codecKeyFile.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
+/**
+ * Returns whether payloads are encrypted and with which key. An invalid key file is an error with
+ * its fix.
+ */
 export function checkCodec({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>): Finding {
   if (codecKeyFile === undefined)
     return {

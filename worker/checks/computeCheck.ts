@@ -6,6 +6,10 @@ import type { Finding } from './finding.ts';
 
 type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
 
+/**
+ * Checks that runners can be started: access to the state directory, or connection and permissions
+ * of the cluster.
+ */
 export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
   return compute.kind === 'process'
     ? [checkStateDir(compute.stateDir)]

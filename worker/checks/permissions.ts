@@ -25,18 +25,23 @@ const CLUSTER_ID_PERMISSION = {
   name: CLUSTER_ID_NAMESPACE,
 } as const;
 
+/** One Kubernetes permission that the worker needs. */
 export interface Permission {
   readonly resource: string;
   readonly verb: string;
-  /** For this one object only, a namespace. */
+  /** Name of the single object that the permission is for, a namespace. */
   readonly name?: string;
 }
 
+/** Permissions that the worker lacks, and how to grant them. */
 export interface PermissionReport {
-  /** Who the API server takes this process for. */
+  /** User name of this process at the API server. */
   readonly user: string;
   readonly missing: readonly Permission[];
-  /** A shell command that an administrator can run as it is; absent when nothing is missing. */
+  /**
+   * Shell command with which an administrator grants the missing permissions. Absent if none is
+   * missing.
+   */
   readonly fix?: string;
 }
 

@@ -1,20 +1,21 @@
-/** The file of the payload codec's keys, read again when it changes. */
+/** Reads the key file of the payload codec. */
 import { readFileSync, statSync } from 'node:fs';
 import { parseCodecKeys, type CodecKeys } from './codecKeys.ts';
 
-/** The environment variable that names the file, for the worker and the command alike. */
+/** Environment variable with the path of the key file, for the worker and the command. */
 export const CODEC_KEY_FILE = 'HOLDFAST_CODEC_KEY_FILE';
 
-/** Told once for each change that cannot be read; the keys of before are used on. */
+/** Called once for each change of the file that cannot be read. The previous keys stay in use. */
 export type OnReadError = (error: Error) => void;
 
+/** The keys of the payload codec, from a file that is read again when it changes. */
 export class CodecKeyFile {
   readonly #path: string;
   readonly #onUnreadable: OnReadError;
   #version: string;
   #keys: CodecKeys;
 
-  /** @throws Error on one line, which names the file and never what is in it */
+  /** @throws Error with one line that names the file, never its content */
   constructor(path: string, onUnreadable: OnReadError = () => undefined) {
     this.#path = path;
     this.#onUnreadable = onUnreadable;
@@ -22,7 +23,10 @@ export class CodecKeyFile {
     this.#keys = this.#read();
   }
 
-  /** The keys of now. A file that has become unreadable leaves those of before: a life under way must not stop for a slip in it. */
+  /**
+   * Returns the current keys. If the file has become unreadable, the previous keys stay in use so
+   * that running workflows continue.
+   */
   keys(): CodecKeys {
     try {
       const version = this.#look();
@@ -35,7 +39,10 @@ export class CodecKeyFile {
     return this.#keys;
   }
 
-  /** Another, if the file is: a Secret that is mounted changes by being another file. Told apart in nanoseconds. */
+  /**
+   * Returns the version of the file. A mounted Secret changes by becoming another file. Times are
+   * compared in nanoseconds.
+   */
   #look(): string {
     try {
       const { dev, ino, size, mtimeNs, ctimeNs } = statSync(this.#path, { bigint: true });

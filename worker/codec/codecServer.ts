@@ -17,18 +17,28 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { PayloadKeyError } from './encryptionCodec.ts';
 
+/** Options of {@link createCodecServer}. */
 export interface CodecServerOptions {
   readonly codec: PayloadCodec;
-  /** Where pages may come from that ask: that of Temporal's UI, such as `http://localhost:8233`. */
+  /**
+   * Origins of pages that may send requests, such as `http://localhost:8233` of the Temporal UI.
+   */
   readonly origins: readonly string[];
-  /** The bearer tokens of now, any of which is good; `undefined`: nobody is asked for one, so listen on this machine alone. @throws Error when they cannot be read */
+  /**
+   * Returns the current bearer tokens, any of which is accepted. If `undefined`, no token is
+   * required, so listen on this machine only.
+   * @throws Error if the tokens cannot be read
+   */
   readonly tokens: (() => readonly string[]) | undefined;
   readonly logger: Logger;
 }
 
-/** Temporal takes 4 MiB in one message; base64 makes a third more of it, and the UI may ask about several events at once. */
+/**
+ * Body limit (bytes). Temporal accepts 4 MiB per message, base64 adds a third, and the UI may send
+ * several events at once.
+ */
 const BODY_LIMIT = 16 * 1024 * 1024;
-/** What the UI and the command line send with a request. */
+/** Request headers that the UI and the CLI send. */
 const ALLOWED_HEADERS = 'authorization, content-type, x-namespace';
 
 /** In protobuf's JSON, bytes are base64. */
@@ -52,6 +62,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
+/**
+ * Creates the codec server, with which the Temporal UI and CLI decode encrypted payloads. It
+ * listens when its `listen` is called.
+ */
 export function createCodecServer({
   codec,
   origins,

@@ -13,16 +13,24 @@ export const FAILURE_CONVERTER_PATH = fileURLToPath(
   ),
 );
 
+/** Options of {@link createEncryptedDataConverter}. */
 export interface EncryptedDataConverterOptions {
-  /** The file of the keys: on each line an id and 32 bytes in base64. The first encrypts, all decrypt. Read again when it changes. */
+  /**
+   * Path of the key file. Each line has an ID and 32 bytes in base64. The first key encrypts, all
+   * keys decrypt. The file is read again when it changes.
+   */
   readonly keyFile: string;
-  /** Told when the file has become unreadable: the keys of before are used on. @default nobody is */
+  /**
+   * Called when the file has become unreadable. The previous keys stay in use.
+   * @default the failure is not reported
+   */
   readonly onUnreadable?: OnReadError;
 }
 
 /**
- * What a Worker and a Client of yours need to speak with those of Holdfast that have `HOLDFAST_CODEC_KEY_FILE`: give it to both.
- * @throws Error on one line, which names the file and the fix
+ * Creates the data converter that your own Workers and Clients need in order to exchange payloads
+ * with a Holdfast that has `HOLDFAST_CODEC_KEY_FILE`. Pass it to both.
+ * @throws Error with one line that names the file and the fix
  */
 export function createEncryptedDataConverter({
   keyFile,

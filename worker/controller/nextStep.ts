@@ -1,53 +1,66 @@
-/** What is to be done for one RunnerSet resource, by what is known of it and of its set. Pure; docs/runner-sets.md has the table. */
+/**
+ * Decides the next action for one RunnerSet resource, from its state and that of its set. Pure;
+ * docs/runner-sets.md has the table.
+ */
 import type { ReadyStatus } from './runnerSetResource.ts';
 
-/** A set, from the view of one resource. */
+/** State of a set, as seen from one resource. */
 export type SetFacts =
   | { readonly state: 'absent' }
   | {
       readonly state: 'ended';
-      /** It was this resource's. */
+      /** Whether this resource created the set. */
       readonly owned: boolean;
       readonly message: string;
       readonly failed: boolean;
-      /** How long ago, in ms. */
+      /** Time since its end (ms). */
       readonly ageMs: number;
     }
   | {
       readonly state: 'running';
-      /** Whose it is: this resource's; one's of the same name in the same namespace that was deleted; or somebody else's. */
+      /**
+       * Creator of the set: this resource (`this`), a deleted resource with the same name and
+       * namespace (`earlier`), or another one (`other`).
+       */
       readonly owner: 'this' | 'earlier' | 'other';
-      /** The task queue that it runs on, where that is not ours. */
+      /** Task queue of the set, if it is not that of this worker. */
       readonly otherTaskQueue?: string;
-      /** It drains its runners, and ends. */
+      /** Whether the set is draining its runners in order to end. */
       readonly deleting: boolean;
-      /** Does it differ from the spec? `undefined`: no worker has answered. */
+      /** Whether the set differs from the spec. `undefined` if no worker has answered. */
       readonly differs: boolean | undefined;
     };
 
+/** State of one RunnerSet resource and its set. */
 export interface ReconcileInput {
-  /** `undefined`: there is no such resource any more. */
+  /** State of the resource. `undefined` if it is deleted. */
   readonly resource:
     | {
         readonly name: string;
-        /** What is wrong with its spec. */
+        /** Errors of its spec, if it is invalid. */
         readonly invalid?: string;
-        /** Its status is about this generation. */
+        /** Whether its status is for the current generation. */
         readonly observed: boolean;
-        /** Its status says that somebody has ended the set: Temporal forgets that after its retention. */
+        /**
+         * Whether its status says that the set was ended by another party. Temporal forgets this
+         * after the retention period.
+         */
         readonly reportedEnded?: boolean;
       }
     | undefined;
   readonly set: SetFacts;
 }
 
-/** With what the resource says while the step is under way, or for as long as there is nothing to do. */
+/** The next action, and the status of the resource during the action or while there is none. */
 export interface Step {
   readonly action: 'start' | 'apply' | 'end' | 'none';
   readonly status: ReadyStatus;
 }
 
-/** A set that failed, as one does whose credential the workers do not know, is started again after this, in ms: the cause may have gone. */
+/**
+ * Time to wait before a failed set is started again (ms). The cause, such as an unknown credential,
+ * may be fixed by then.
+ */
 export const FAILED_RETRY_MS = 300_000;
 
 const step = (what: Step['action'], ready: boolean, reason: string, message: string): Step => ({
@@ -62,6 +75,7 @@ const ENDED = step(
   'the set was ended, and not by this resource: it stays so until the spec changes',
 );
 
+/** Returns the next action for one RunnerSet resource, and its status meanwhile. */
 export function nextStep({ resource, set }: ReconcileInput): Step {
   if (resource === undefined) {
     const orphan = set.state === 'running' && set.owner !== 'other' && !set.deleting;

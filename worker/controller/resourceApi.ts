@@ -11,6 +11,7 @@ import { RUNNER_SETS, type RunnerSetResource } from './runnerSetResource.ts';
 
 const { group, version, plural, listKind } = RUNNER_SETS;
 
+/** The RunnerSet resources of one namespace at the API server. */
 export class ResourceApi {
   readonly #api: ApiServer;
   readonly #path: string;
@@ -20,7 +21,11 @@ export class ResourceApi {
     this.#path = `/apis/${group}/${version}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
   }
 
-  /** @returns what there is, and from where a watch goes on @throws Error */
+  /**
+   * Lists the resources.
+   * @returns the resources, and the resource version from which a watch continues
+   * @throws Error
+   */
   async list(
     signal: AbortSignal,
   ): Promise<{ resources: RunnerSetResource[]; resourceVersion: string }> {
@@ -38,7 +43,11 @@ export class ResourceApi {
     }
   }
 
-  /** Ends when the server ends it, which is a moment before `watchTimeoutMs` is over. @throws as {@link openWatch} */
+  /**
+   * Watches the resources until the server ends the request, shortly before `watchTimeoutMs` has
+   * passed.
+   * @throws as {@link openWatch} does
+   */
   async watch(
     resourceVersion: string,
     watchTimeoutMs: number,

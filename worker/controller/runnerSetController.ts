@@ -1,7 +1,8 @@
 /**
- * Keeps sets as RunnerSet resources say, and the resources' status as the sets are. Level-triggered and without a memory that matters: it may stop at any time,
- * and run in every worker at once, since each step is the same whoever takes it. It holds no finalizer: a resource goes at once, also while no worker runs, and
- * its set is drained when one looks.
+ * Reconciles sets with RunnerSet resources, and the status of the resources with the sets. It is
+ * level-triggered and keeps no essential state. It may stop at any time and may run in every worker
+ * at once, because each step is idempotent. It uses no finalizer: a resource is deleted
+ * immediately, even while no worker runs, and the next reconciliation drains its set.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
@@ -25,37 +26,49 @@ import {
 } from './runnerSetResource.ts';
 import type { FoundSet, SetWorkflows } from './setWorkflows.ts';
 
+/** Options of {@link RunnerSetController}. */
 export interface RunnerSetControllerOptions {
   readonly api: ResourceApi;
   readonly sets: SetWorkflows;
-  /** Of the resources. */
+  /** Namespace of the resources. */
   readonly namespace: string;
   readonly taskQueue: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** How often every resource and its set are looked at, in ms, besides at once after a change. @default 15000 */
+  /**
+   * Interval between two reconciliations of each resource (ms), in addition to one after every
+   * change.
+   * @default 15000
+   */
   readonly resyncMs?: number;
-  /** After a step that is to be seen done, and after one that failed. @default 2000 */
+  /**
+   * Time to wait before the next check after an action or a failure (ms).
+   * @default 2000
+   */
   readonly requeueMs?: number;
 }
 
 const AT_ONCE = 10;
 
+/**
+ * Reconciles RunnerSet resources with their sets. It starts when it is constructed and runs until
+ * it is stopped.
+ */
 export class RunnerSetController {
   readonly #options: RunnerSetControllerOptions;
   readonly #end = new AbortController();
   readonly #log = new RateLimitedLogger();
   readonly #running: Promise<unknown>;
   #resources = new Map<string, RunnerSetResource>();
-  /** Names that are to be looked at. */
+  /** Names of resources to reconcile. */
   readonly #due = new Set<string>();
   #wake: () => void = () => undefined;
-  /** What a set has refused, by the resource's UID. */
+  /** Changes that sets have rejected, by the UID of the resource. */
   readonly #refused = new Map<
     string,
     { readonly generation: number; readonly at: number; readonly why: string }
   >();
 
-  /** Starts at once, and goes on until {@link stop}. */
+  /** Starts immediately and runs until {@link stop}. */
   constructor(options: RunnerSetControllerOptions) {
     this.#options = options;
     this.#running = Promise.all([this.#watch(), this.#work()]);
@@ -67,7 +80,7 @@ export class RunnerSetController {
     await this.#running;
   }
 
-  /** A list, and a watch for as long as until the next list is due. */
+  /** Lists the resources and watches them until the next list is due. */
   async #watch(): Promise<void> {
     const { api, resyncMs = 15_000, requeueMs = 2_000 } = this.#options;
     const { signal } = this.#end;

@@ -29,18 +29,19 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
+/** Status of a RunnerSet resource. All counts are numbers of runners, except for `jobs`. */
 export interface RunnerSetResourceStatus {
-  /** The generation that `conditions` are about. */
+  /** Generation of the spec that `conditions` describe. */
   readonly observedGeneration?: number;
   readonly desired?: number;
-  /** Runners that are there, in whatever state. */
+  /** Number of runners in any state. */
   readonly replicas?: number;
   readonly starting?: number;
   readonly idle?: number;
   readonly busy?: number;
   readonly draining?: number;
   readonly jobs?: { readonly queued: number; readonly running: number };
-  /** Of the runners' pods, for autoscalers. */
+  /** Label selector of the pods of the runners, for autoscalers. */
   readonly selector?: string;
   readonly blockedReason?: string;
   readonly waitingFor?: string;
@@ -48,6 +49,7 @@ export interface RunnerSetResourceStatus {
   readonly conditions?: readonly Condition[];
 }
 
+/** A RunnerSet resource, with the fields that the controller uses. */
 export interface RunnerSetResource {
   readonly metadata: {
     readonly name: string;
@@ -59,7 +61,7 @@ export interface RunnerSetResource {
   readonly status?: RunnerSetResourceStatus;
 }
 
-/** How the resource stands: what its `Ready` condition says. */
+/** Content of the `Ready` condition. */
 export interface ReadyStatus {
   readonly ready: boolean;
   readonly reason: string;

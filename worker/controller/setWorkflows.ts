@@ -1,4 +1,4 @@
-/** The sets of RunnerSet resources at Temporal: found, started, changed and ended. */
+/** Finds, starts, changes and ends the sets of RunnerSet resources in Temporal. */
 import {
   WorkflowFailedError,
   type Client,
@@ -26,13 +26,17 @@ import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { setCommandOptions } from '../temporal/setCommand.ts';
 import { setStartOptions } from '../temporal/setStart.ts';
 
+/** Options of {@link SetWorkflows}. */
 export interface SetWorkflowsOptions {
-  /** The client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * Returns the current client.
+   * @throws Error if there is no connection to Temporal
+   */
   readonly client: () => Client;
   readonly taskQueue: string;
 }
 
-/** A set as Temporal knows it. */
+/** State of a set in Temporal. */
 export type FoundSet =
   | { readonly state: 'absent' }
   | {
@@ -62,6 +66,7 @@ const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.
 const resourceOf = (memo: Record<string, unknown> | undefined): RunnerSetRef | undefined =>
   resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]).data;
 
+/** The sets of RunnerSet resources in Temporal: finds, starts, changes and ends them. */
 export class SetWorkflows {
   readonly #options: SetWorkflowsOptions;
 
@@ -69,7 +74,10 @@ export class SetWorkflows {
     this.#options = options;
   }
 
-  /** @throws what the client throws when Temporal does not answer */
+  /**
+   * Returns the state of a set.
+   * @throws the error of the Temporal client if Temporal does not answer
+   */
   async find(name: string): Promise<FoundSet> {
     const described = await this.#describe(name);
     if (described === undefined || described.type !== RUNNER_SET_WORKFLOW)
@@ -92,7 +100,7 @@ export class SetWorkflows {
     };
   }
 
-  /** Names of the running sets that resources of this namespace have made. */
+  /** Returns the names of running sets that resources of this namespace created. */
   async namesOf(namespace: string): Promise<string[]> {
     const names: string[] = [];
     for await (const { memo } of this.#options

@@ -5,17 +5,25 @@ import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiS
 import type { HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 
+/** Options of {@link startRunnerSetController}. */
 export interface StartOptions {
-  /** The client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * Returns the current client.
+   * @throws Error if there is no connection to Temporal
+   */
   readonly client: () => Client;
   readonly logger: Logger;
   readonly onRequest: (measure: ApiRequestMetrics) => void;
 }
 
-/** A list and a watch, and a few requests after a change. */
+/** Maximum connections: one list, one watch, and a few requests after a change. */
 const CONNECTIONS = 4;
 
-/** @returns `undefined` where no namespace is named @throws KubeConfigError when the cluster cannot be found */
+/**
+ * Starts the controller of RunnerSet resources.
+ * @returns `undefined` if no namespace is configured
+ * @throws KubeConfigError if no cluster is configured
+ */
 export async function startRunnerSetController(
   { compute, taskQueue }: HoldfastConfig,
   { client, logger, onRequest }: StartOptions,

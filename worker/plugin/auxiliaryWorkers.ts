@@ -16,6 +16,7 @@ import { createWaitCompleter } from './waitCompleter.ts';
 import { GatedSlotSupplier, type GatedSlotSupplierOptions } from './gatedSlotSupplier.ts';
 import type { CiQueue } from '../settings/ciQueues.ts';
 
+/** Options of {@link AuxiliaryWorkers}. */
 export interface CompanionsOptions {
   readonly compute: Compute;
   readonly ciServers: CiServers;
@@ -23,27 +24,34 @@ export interface CompanionsOptions {
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
   readonly onCompletion?: (completed: boolean) => void;
-  /** Options of the Worker beside which they run; `activities` are Holdfast's alone. */
+  /** Options of the main Worker. Its `activities` are those of Holdfast only. */
   readonly workerOptions: WorkerOptions;
 }
 
-/** A task queue whose activities all need one server, and how they are taken from it. */
+/** A task queue whose activities all need one server, and its limits. */
 interface Lane extends GatedSlotSupplierOptions {
   readonly taskQueue: string;
-  /** Activities a second, over all workers; absent: no limit. */
+  /**
+   * Maximum activities per second over all workers.
+   * @default no limit
+   */
   readonly maxPerSecond?: number | undefined;
 }
 
-/** A Worker's own default. */
+/** The default of the SDK for concurrent activities. */
 const DEFAULT_ACTIVITIES = 100;
 
 const COMPANION = Symbol('holdfast companion');
 
-/** Are these the options of a Worker that the plugin makes itself? */
+/** Returns whether these are the options of a Worker that the plugin creates itself. */
 export function isAuxiliaryWorker(options: WorkerOptions): boolean {
   return COMPANION in options;
 }
 
+/**
+ * The Workers of the CI and cluster task queues, and the watcher of pods. They run and stop
+ * together with the main Worker.
+ */
 export class AuxiliaryWorkers {
   readonly #options: CompanionsOptions;
   readonly #lanes: readonly Lane[];
@@ -69,25 +77,29 @@ export class AuxiliaryWorkers {
     };
   }
 
-  /** All Workers go on with this connection; what is under way may end on the one before. */
+  /** Switches all Workers to this connection. Requests in progress may end on the previous one. */
   useConnection(connection: NativeConnection): void {
     this.#connection = connection;
     for (const worker of this.#workers) worker.connection = connection;
   }
 
   /**
-   * Runs the Worker and everything beside it until it is shut down, or until one of them fails: then all stop, and the first
-   * failure is thrown. All stop polling at once; the watcher goes last, because an activity may still give its slot back.
+   * Runs the main Worker, the auxiliary ones and the watcher until shutdown. If one of them fails,
+   * all stop. All stop polling immediately. The watcher stops last, because activities may still
+   * wait without a slot.
+   * @throws the first failure
    */
   async runWith(main: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#workers.push(main);
-    // A Worker has no event for "shutdown was asked for", and `next` resolves only after the grace: too late for the others.
+    // A Worker has no event for a requested shutdown, and `next` resolves only after the grace
+    // period, too late for the others.
     const shutdown = main.shutdown.bind(main);
     main.shutdown = () => {
       shutdown();
       this.#stop();
     };
-    // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
+    // The Worker polls immediately. A caller of runUntil() may shut it down before the others have
+    // started.
     const run = next(main);
     const others = [
       ...this.#lanes.map(async (lane) => await this.#runLane(lane)),
@@ -105,7 +117,7 @@ export class AuxiliaryWorkers {
 
   async #runLane(lane: Lane): Promise<void> {
     const worker = await Worker.create(this.#laneWorkerOptions(lane));
-    // It may have changed meanwhile.
+    // The connection may have changed meanwhile.
     if (this.#connection) worker.connection = this.#connection;
     this.#workers.push(worker);
     const run = worker.run();
@@ -116,7 +128,7 @@ export class AuxiliaryWorkers {
   async #startWatcher(main: Worker): Promise<void> {
     const { compute, deferredCompletions, logger, onCompletion, workerOptions } = this.#options;
     const client = (): Client => {
-      // Of now: another connection brings another client.
+      // Read on each use: a new connection has a new client.
       if (!main.client) throw new Error('the Worker has no connection to Temporal');
       return main.client;
     };

@@ -1,4 +1,4 @@
-/** Builds, from the configuration, what the activities work with. */
+/** Creates the dependencies of the activities from the configuration. */
 import type { Logger } from 'pino';
 import { createCiServers } from '../../activities/ciServers/index.ts';
 import type { PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
@@ -17,6 +17,7 @@ import type { Metrics } from '../process/metrics.ts';
 import { createPodLogStore } from './podLogs.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 
+/** Dependencies of the activities. Close them at the end. */
 export interface Ports {
   readonly compute: Compute;
   readonly ciServers: CiServers;
@@ -26,17 +27,23 @@ export interface Ports {
   close(): Promise<void>;
 }
 
+/** Logger and metrics for {@link createPorts}. */
 export interface PortsOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** A compute, and what its owner does with it at the end. */
+/** A compute, with the function that closes it. */
 interface OwnedCompute {
   readonly compute: Compute;
   readonly close?: () => Promise<void>;
 }
 
+/**
+ * Creates the dependencies of the activities from the configuration.
+ * @throws KubeConfigError if no cluster is configured
+ * @throws CredentialsError if a CA file cannot be read
+ */
 export async function createPorts(
   config: HoldfastConfig,
   { logger, metrics }: PortsOptions,
@@ -73,7 +80,10 @@ function supervised({
   return { supervisor: { image }, ...(place === undefined ? {} : { store: { image, place } }) };
 }
 
-/** @throws KubeConfigError when the cluster cannot be found */
+/**
+ * Creates the compute that the configuration selects.
+ * @throws KubeConfigError if no cluster is configured
+ */
 export async function createCompute(
   { compute, installation }: HoldfastConfig,
   {

@@ -11,21 +11,23 @@ interface GatedSlotPermit extends SlotPermit {
   readonly free: () => void;
 }
 
+/** Options of {@link GatedSlotSupplier}. */
 export interface GatedSlotSupplierOptions {
-  /** Activities at once. */
+  /** Maximum concurrent activities. */
   readonly limit: number;
-  /** Does what the activities of this lane need answer? */
+  /** Returns whether the server that the activities need is reachable. */
   readonly reachable: () => boolean;
   readonly clock?: Clock;
 }
 
-/** Between two activities while the server is away. */
+/** Time between two activities during an outage (ms). */
 const SPACING_MS = 200;
 
 /**
- * The slots of a lane: a task queue whose activities all need one server. While that is away the worker takes an activity from the queue
- * only now and then, which is enough to find out whether it is back, and to say in each of them what it waits for. The others stay at the
- * Temporal server: they hold no slot, fail no attempt, wait out no back-off, and all come as soon as the server is back.
+ * Task slots of a task queue whose activities all need one server. During an outage the worker
+ * takes an activity only now and then. That is enough to detect the end of the outage and to report
+ * what each activity waits for. The others stay at the Temporal server, where they use no slot,
+ * attempt or back-off, and all start when the server is back.
  */
 export class GatedSlotSupplier implements CustomSlotSupplier<ActivitySlotInfo> {
   readonly type = 'custom';

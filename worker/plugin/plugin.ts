@@ -29,38 +29,56 @@ import { checkSdkCopies } from './sdkCopies.ts';
 import { checkWorkerDeploymentOptions } from './versioning.ts';
 import type { CiQueue } from '../settings/ciQueues.ts';
 
+/** Options of {@link HoldfastPlugin}. */
 export interface HoldfastPluginOptions {
-  /** Runs the runners. */
+  /** Platform that runs the runners. */
   readonly compute: Compute;
-  /** Gives the CI server of each credential. */
+  /** CI server client of each credential. */
   readonly ciServers: CiServers;
   /** The credentials whose task queues this worker serves. */
   readonly ciQueues: readonly CiQueue[];
-  /** Keeps the last lines of runners that did not succeed. @default none is kept */
+  /**
+   * Storage for the last log lines of runners that did not succeed.
+   * @default no logs are kept
+   */
   readonly podLogs?: PodLogs;
-  /** Timeouts by scope, under those of a runner's own input. @default none */
+  /**
+   * Timeouts by scope. Those in a runner's input take precedence.
+   * @default none
+   */
   readonly timeoutPolicy?: TimeoutPolicy;
-  /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/watcher/deferredCompletions.ts. @default 5000 @internal */
+  /**
+   * Maximum time that an activity defers its completion (ms); see
+   * activities/watcher/deferredCompletions.ts.
+   * @default 5000
+   * @internal
+   */
   readonly deferCompletionsMs?: number;
   /** Data converter of the Worker, of Clients that have this plugin, and of bundles. @default their own */
   readonly dataConverter?: DataConverter;
-  /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
+  /**
+   * Target of the spans of runner workflows. The process must then have an OpenTelemetry tracer
+   * provider, as the OpenTelemetry SDK registers it.
+   * @default spans are not exported
+   */
   readonly tracing?: SpanExportTarget;
   /** @default no logging */
   readonly logger?: Logger;
-  /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
+  /**
+   * Called for each wait that the watcher completed (`true`), or that was not pending (`false`).
+   */
   readonly onCompletion?: (completed: boolean) => void;
-  /** Told of every sweep that this worker made. */
+  /** Called after every sweep of this worker. */
   readonly onSweep?: (report: SweepReport) => void;
 }
 
-/** How the plugin's parts are doing. */
+/** State of the parts of the plugin. */
 export interface HoldfastPluginStatus {
-  /** All Workers poll. */
+  /** Whether all Workers poll. */
   readonly polling: boolean;
-  /** The watch over the pods is up to date. */
+  /** Whether the watch of pods is up to date. */
   readonly podCacheSynced: boolean;
-  /** Activities under way, on all task queues. */
+  /** Number of running activities on all task queues. */
   readonly activitiesInFlight: number;
 }
 

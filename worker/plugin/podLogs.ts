@@ -1,10 +1,14 @@
-/** Where the last lines of a runner go that did not succeed, by HOLDFAST_POD_LOGS: the worker's own log, or a folder. */
+/**
+ * Storage for the last log lines of runners that did not succeed, by HOLDFAST_POD_LOGS: the log of
+ * the worker, or a folder.
+ */
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { PodLogs } from '../../activities/ports.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 
+/** Creates the store for the last log lines of runners that did not succeed. */
 export function createPodLogStore(
   { to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>,
   logger: Logger,
@@ -28,7 +32,10 @@ export function createPodLogStore(
   };
 }
 
-/** Readable by its owner only: a job's log may hold anything. Pods' names are DNS labels, and unique. */
+/**
+ * Writes a file that only its owner can read, because the log of a job may contain secrets. Pod
+ * names are unique DNS labels.
+ */
 async function write(folder: string, pod: string, text: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${pod}.log`);

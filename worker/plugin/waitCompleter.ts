@@ -20,13 +20,18 @@ const DESCRIBE_CONCURRENCY = 32;
 /** Pending activity states, from temporal.api.enums.v1.PendingActivityState: only a started activity can be completed from outside. */
 const STARTED = 2;
 
+/** Options of {@link createWaitCompleter}. */
 export interface CompleterOptions {
-  /** The client of now. */
+  /** Returns the current client. */
   readonly client: () => Client;
-  /** Waits are looked for among the runners of this task queue only: another installation's pods are not ours to miss. */
+  /**
+   * Task queue of the runner workflows whose waits are listed. Pods of other installations are not
+   * in the watch.
+   */
   readonly taskQueue: string;
 }
 
+/** Creates the completer with which the watcher completes, retries and finds waits in Temporal. */
 export function createWaitCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
     complete: async (workflowId, activityId, result) =>
@@ -34,7 +39,7 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
         client().activity.complete({ workflowId, activityId }, withoutWorkflowId(result)),
       ),
     async requestRecheck(workflowId, activityId, reason): Promise<void> {
-      // A failure is what has the server schedule the next try; part of the plan, and not waited for.
+      // A failure makes the server schedule the next attempt. It is expected and has no delay.
       const again = applicationFailure(reason, FAILURE_TYPES.notVisible, {
         nextRetryDelayMs: 1,
         expected: true,

@@ -1,23 +1,34 @@
-/** The worker's small HTTP server: `/livez`, `/readyz`, `/metrics`, and whatever else is registered on it. */
+/**
+ * The HTTP server of the worker: `/livez`, `/readyz`, `/metrics`, and further routes registered on
+ * it.
+ */
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 
-/** One thing that must hold before the worker counts as ready. */
+/** A condition for the readiness of the worker. An exception counts as not ready. */
 export type ReadinessCheck = () => boolean | Promise<boolean>;
 
+/** Options of {@link createHttpServer}. */
 export interface HttpServerOptions {
   readonly logger: Logger;
-  /** By name; the names that fail are in the answer. */
+  /** Readiness checks by name. The response lists the names that fail. */
   readonly ready: Readonly<Record<string, ReadinessCheck>>;
   readonly registry: Registry;
-  /** The metrics of the Temporal SDK's native part as Prometheus text. @default there is none in this process */
+  /**
+   * Returns the metrics of the native part of the Temporal SDK as Prometheus text.
+   * @default no such metrics
+   */
   readonly temporalMetrics?: () => Promise<string>;
 }
 
 /** Body limit of all routes. GitHub's own cap is 25 MB, but the events that we read are a hundredth of a MiB. */
 const BODY_LIMIT = 1024 * 1024;
 
+/**
+ * Creates the HTTP server with `/livez`, `/readyz` and `/metrics`. It listens when its `listen` is
+ * called.
+ */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, ready, registry, temporalMetrics = async () => '' } = options;
   const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' }, { level: 'warn' });
@@ -30,7 +41,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     requestTimeout: 15_000,
   });
 
-  // It answers: the event loop turns. What is broken beyond that, a restart would not mend.
+  // A response proves that the event loop runs. A restart would not fix other failures.
   server.get('/livez', async () => ({ status: 'ok' }));
 
   server.get('/readyz', async (_request, reply) => {

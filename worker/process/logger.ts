@@ -2,18 +2,24 @@
 import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
 import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 
+/** Level and format of the log. */
 export interface LogOptions {
   readonly level: string;
   readonly format: 'json' | 'text';
 }
 
-/** @param destination - @default standard output, written at once, so that the last line before an exit is not lost */
+/**
+ * Creates the logger of a process.
+ * @param destination - @default standard output, written synchronously so that the last line before
+ * an exit is not lost
+ */
 export function createLogger(
   options: LogOptions,
   destination: DestinationStream = pino.destination({ dest: 1, sync: true }),
 ): Logger {
   const form = options.format === 'text' ? asText : (line: string): string => line.trimEnd();
-  // What a runner or a server says forges no line, and gives no orders to the terminal of whoever reads it.
+  // Escapes control characters, so that text from runners and servers cannot forge lines or send
+  // terminal sequences.
   const target = {
     write: (line: string) => destination.write(`${escapeControlCharacters(form(line))}\n`),
   };

@@ -1,4 +1,7 @@
-/** What the worker counts. Temporal's own metrics come from its runtime; these are about CI servers, Kubernetes, waits and webhooks. */
+/**
+ * Metrics of the worker about CI servers, Kubernetes, waits and webhooks. The Temporal runtime
+ * exports its own.
+ */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../../activities/ciServers/index.ts';
 import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
@@ -8,25 +11,27 @@ import { createJobDurations } from '../webhook/setMetrics.ts';
 import type { JobDelivery } from '../webhook/jobDelivery.ts';
 import { createSweepMetrics } from './sweepMetrics.ts';
 
+/** Metrics of a process, updated by calling these functions. */
 export interface Metrics {
   readonly registry: Registry;
   readonly ciRequest: RequestObserver;
   readonly kubernetesRequest: (measure: ApiRequestMetrics) => void;
-  /** Pods that jobs have of their own. */
+  /** Sets the number of pods that jobs created themselves. */
   readonly jobPods: (count: JobPodCount) => void;
-  /** A wait was completed (`true`), or nobody waited (`false`). */
+  /** Counts a wait that was completed (`true`) or not pending (`false`). */
   readonly podWait: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
-  /** An event of a job that a runner of this set runs. */
+  /** Records an event of a job on a runner of this set. */
   readonly job: (set: string, news: JobDelivery) => void;
-  /** Deliveries that GitHub was asked to send again. */
+  /** Counts deliveries whose redelivery was requested. */
   readonly redelivered: (credential: string, count: number) => void;
-  /** A sweep is over. */
+  /** Records a sweep. */
   readonly sweep: (report: SweepReport) => void;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
+/** Creates the metrics and their registry, with the default metrics of Node.js. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -21,14 +21,18 @@ import type { Tracing } from '../tracing/startTracing.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+/** Environment of a service process. */
 export interface RunOptions {
   /** @default process.env */
   readonly env?: Env;
-  /** Takes one line that says why the process cannot start. @default standard error */
+  /**
+   * Receives each line of the reason why the process cannot start.
+   * @default writes to standard error
+   */
   readonly writeError?: (line: string) => void;
 }
 
-/** The process cannot start; each line names a setting or a thing, and the fix. */
+/** The process cannot start. Each line names a setting or an object, and the fix. */
 class StartupError extends Error {
   override readonly name = 'CannotStart';
   readonly lines: readonly string[];
@@ -39,12 +43,16 @@ class StartupError extends Error {
   }
 }
 
+/** A service that runs as a process of its own, such as the worker or the webhook. */
 export interface Service<C> {
-  /** For its lines on standard error. */
+  /** Name of the service, for its lines on standard error. */
   readonly name: string;
   /** @throws ConfigError */
   readonly load: (env: Env) => C;
-  /** @param onClose - takes what is to be closed in the end, last first @throws CannotStart */
+  /**
+   * @param onClose - registers a function to call at the end, in reverse order
+   * @throws CannotStart
+   */
   readonly serve: (
     config: C,
     logger: Logger,

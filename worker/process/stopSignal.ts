@@ -2,22 +2,24 @@
 import { EXIT_STATUS } from './exitStatus.ts';
 
 type SignalName = 'SIGTERM' | 'SIGINT';
-/** What the signals are called in the log, as in Go's and the kubelet's. */
+/** Names of the signals in the log, as Go and the kubelet use them. */
 const DESCRIPTIONS = { SIGTERM: 'terminated', SIGINT: 'interrupt' } as const satisfies Record<
   SignalName,
   string
 >;
 
+/** Request to stop this process, by SIGTERM or SIGINT. */
 export interface StopSignal {
   /** Aborted by the first of the signals. */
   readonly signal: AbortSignal;
   /** The signal that came first. */
   readonly name: SignalName | undefined;
   readonly description: string;
-  /** Gives the signals their default meaning back. */
+  /** Restores the default handling of the signals. */
   dispose(): void;
 }
 
+/** Listens for SIGTERM and SIGINT. The second signal ends the process immediately. */
 export function listenForShutdown(target: NodeJS.Process = process): StopSignal {
   const controller = new AbortController();
   let name: SignalName | undefined;

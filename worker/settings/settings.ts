@@ -1,6 +1,7 @@
 /**
- * All settings of the worker, one zod schema: what can be set, what it means, and its default. Every name is an environment
- * variable; docs/configuration.md is checked against this file. An empty value counts as not set.
+ * All settings of the worker as one zod schema, with their meaning and defaults. Every name is an
+ * environment variable. docs/configuration.md is checked against this file. An empty value counts
+ * as unset.
  */
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { z } from 'zod';
@@ -18,6 +19,10 @@ import {
   integer,
 } from './settingTypes.ts';
 
+/**
+ * Schema of all settings, by environment variable. Descriptions and defaults are part of the
+ * documentation.
+ */
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
   HOLDFAST_TASK_QUEUE: text
@@ -265,4 +270,5 @@ export const settings = z.object({
 
 /** The settings, read and checked, before they are made into a {@link HoldfastConfig}. */
 export type Settings = z.output<typeof settings>;
+/** Name of a setting, which is its environment variable. */
 export type SettingName = keyof Settings;

@@ -39,14 +39,17 @@ export class YamlError extends Error {
   }
 }
 
+/** One document of a YAML file, parsed and as a plain value. */
 export interface YamlDocument {
   readonly document: Document.Parsed;
   readonly value: unknown;
 }
 
 /**
- * @param lines - learns where lines begin
- * @throws YamlError of what is no YAML, too long, nested too deeply, or grown beyond measure by aliases
+ * Parses all documents of a YAML text.
+ * @param lines - records where lines begin
+ * @throws YamlError if the text is not valid YAML, too long, too deeply nested, or expanded too far
+ * by aliases
  */
 export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocument[] {
   if (text.length > LONGEST)

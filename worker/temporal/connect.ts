@@ -1,4 +1,7 @@
-/** Connecting to Temporal at start, with patience: at boot the server may come up after the worker. */
+/**
+ * Connects to Temporal at the start of a process, with retries: the server may start after the
+ * worker.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import type { Logger } from 'pino';
@@ -10,28 +13,32 @@ export class TemporalUnreachableError extends Error {
   override readonly name = 'TemporalUnreachableError';
 }
 
-/** A connection of either kind that the SDK has. */
+/** A connection of the client or of the worker SDK. */
 export interface TemporalConnection extends ConnectionLike {
   setApiKey(apiKey: string): void | Promise<void>;
 }
 
-/** Tries once. */
+/** Makes one attempt to connect. */
 export type Connect<C extends TemporalConnection> = (
   options: TemporalConfig['connectionOptions'],
 ) => Promise<C>;
 
+/** Options of {@link connectTemporal}. */
 export interface ConnectOptions<C extends TemporalConnection> {
   readonly connect: Connect<C>;
-  /** Give up after this long, in ms; 0: after the first try. */
+  /** Time after which connecting fails (ms). 0 permits one attempt. */
   readonly timeoutMs: number;
   readonly logger?: Pick<Logger, 'warn'>;
   readonly signal?: AbortSignal;
 }
 
-/** One try may take this long: a wrong address often just swallows packets. */
+/** Maximum duration of one attempt (ms). A wrong address often only drops packets. */
 const TRY_MS = 10_000;
 
-/** @throws TemporalUnreachableError */
+/**
+ * Connects to Temporal, with retries until the timeout.
+ * @throws TemporalUnreachableError if no attempt succeeds in time
+ */
 export async function connectTemporal<C extends TemporalConnection>(
   temporal: TemporalConfig,
   { connect, timeoutMs, logger, signal }: ConnectOptions<C>,

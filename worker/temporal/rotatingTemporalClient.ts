@@ -1,4 +1,7 @@
-/** The worker's connection to Temporal and the client on it, kept good while API keys and certificates are rotated. */
+/**
+ * Keeps the connection to Temporal and its client working while API keys and certificates are
+ * rotated.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientInterceptors } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
@@ -9,32 +12,43 @@ import { oneLine } from '../settings/config.ts';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';
 import { CREDENTIALS_CHECK_MS, credentialsChange, withCredentials } from './temporalCredentials.ts';
 
+/** Options of {@link RotatingTemporalClient}. */
 export interface TemporalLinkOptions<C extends TemporalConnection> {
-  /** Makes another one. */
+  /** Opens a new connection. */
   readonly connect: Connect<C>;
   readonly connection: C;
-  /** What it was made with. */
+  /** Configuration of `connection`. */
   readonly temporal: TemporalConfig;
-  /** Reads the same anew. @throws Error on one line */
+  /**
+   * Reads the configuration again.
+   * @throws Error with one line
+   */
   readonly readTemporal: () => TemporalConfig;
   readonly dataConverter: DataConverter;
   /** @default none */
   readonly interceptors?: ClientInterceptors | undefined;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Between two looks at the files, in ms. @default 10000 */
+  /**
+   * Interval between two checks of the files (ms).
+   * @default 10000
+   */
   readonly intervalMs?: number;
 }
 
-/** How long another connection may take, in ms, before the files are looked at again. */
+/** Timeout of a new connection (ms). After it, the files are checked again. */
 const RECONNECT_MS = 10_000;
 
+/**
+ * Connection to Temporal and its client. They are replaced when API keys or certificates are
+ * rotated, so read them on each use.
+ */
 export class RotatingTemporalClient<C extends TemporalConnection> {
   readonly #options: TemporalLinkOptions<C>;
   readonly #stopping = new AbortController();
   #temporal: TemporalConfig;
   #connection: C;
   #client: Client;
-  /** The connection before this one, on which calls may still be under way. */
+  /** Previous connection, on which calls may be in progress. */
   #previous: C | undefined;
   #following: Promise<void> | undefined;
 

@@ -11,6 +11,7 @@ import proto from '@temporalio/proto';
 import { GRPC_NOT_FOUND, grpcStatus } from '../../activities/shared/grpcStatus.ts';
 import { SWEEP_WORKFLOW, sweepScheduleId } from '../../core/contract/index.ts';
 
+/** Options for the Schedule of the sweep. */
 export interface SweepScheduleOptions {
   readonly client: Client;
   readonly taskQueue: string;
@@ -18,7 +19,7 @@ export interface SweepScheduleOptions {
   readonly intervalMs: number;
 }
 
-/** What became of the Schedule. `unchanged`: nothing had to be done. */
+/** Result of ensuring the Schedule. `unchanged` means that it was already correct. */
 export type SweepScheduleResult = 'created' | 'updated' | 'unchanged' | 'deleted';
 
 /** Catch-up window (ms). A sweep that could not start within it is left to the next one. */

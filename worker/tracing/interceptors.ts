@@ -107,6 +107,7 @@ class TracingActivityInterceptor extends OpenTelemetryActivityInboundInterceptor
   }
 }
 
+/** Interceptors that record a span for each activity and propagate its trace. */
 export const traceActivities: ActivityInterceptorsFactory = (activity) => ({
   inbound: new TracingActivityInterceptor(activity),
   outbound: new OpenTelemetryActivityOutboundInterceptor(activity),

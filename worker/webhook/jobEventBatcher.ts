@@ -12,22 +12,43 @@ import {
 } from '../../activities/runnerSet/signalPace.ts';
 import { jobEventsSignal, type JobEvent } from '../../core/contract/index.ts';
 
+/** Limits of the batches of job events. */
 export interface BatchLimits {
-  /** Events in one signal. @default 200 */
+  /**
+   * Maximum events per signal.
+   * @default 200
+   */
   readonly maxEvents?: number;
-  /** Size of one signal's events as JSON, in characters; one event is never too many. @default 262144 (Temporal warns at 512 KiB) */
+  /**
+   * Maximum size of the events of one signal as JSON (characters). A single event may exceed it.
+   * Temporal warns at 512 KiB.
+   * @default 262144
+   */
   readonly maxSize?: number;
-  /** From the begin of one signal to a set to that of the next, in ms. @default 50 */
+  /**
+   * Minimum time between the starts of two signals to a set (ms).
+   * @default 50
+   */
   readonly pauseMs?: number;
-  /** After a signal that failed, before the next to the same set, in ms. @default 1000 */
+  /**
+   * Time to wait after a failed signal to the same set (ms).
+   * @default 1000
+   */
   readonly retryPauseMs?: number;
-  /** How long an event is tried on after it came, although whoever has added it was told that it failed, in ms. @default 60000 */
+  /**
+   * Time since its arrival during which an event is retried in the background, after its caller was
+   * answered with a failure (ms).
+   * @default 60000
+   */
   readonly backgroundRetryMs?: number;
-  /** Events that are tried on, of all sets together. @default 10000 */
+  /**
+   * Maximum events retried in the background, for all sets together.
+   * @default 10000
+   */
   readonly maxBackgroundRetries?: number;
 }
 
-/** One signal; the SDK tries again meanwhile. */
+/** Deadline of one signal, the retries of the SDK included (ms). */
 const SIGNAL_DEADLINE_MS = 6_000;
 
 interface Waiting {

@@ -5,12 +5,13 @@ import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import type { CiServers } from '../../activities/ports.ts';
 import { DELIVERY_FORMATS } from './servers/deliveryFormats.ts';
 
+/** Options of {@link startRedelivery}. */
 export interface RedeliveryOptions {
   readonly credentials: Credentials;
   readonly ciServers: CiServers;
   /** Interval between two rounds (ms). Each is up to a tenth longer or shorter: replicas spread. */
   readonly intervalMs: number;
-  /** Are events accepted now? There is no point in having them sent again before. */
+  /** Returns whether events are accepted now. Redelivery waits until they are. */
   readonly ready: () => Promise<boolean>;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   readonly onRedelivered?: (credential: string, count: number) => void;

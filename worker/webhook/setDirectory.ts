@@ -1,4 +1,7 @@
-/** The running sets and the jobs that each covers: from visibility, remembered for a few seconds. */
+/**
+ * The running sets and the jobs that each serves, read from visibility and cached for a few
+ * seconds.
+ */
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
@@ -11,16 +14,23 @@ import {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { JobDelivery } from './jobDelivery.ts';
 
+/** Options of {@link SetDirectory}. */
 export interface CoveringSetsOptions {
-  /** The client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * Returns the current client.
+   * @throws Error if there is no connection to Temporal
+   */
   readonly client: () => Client;
-  /** Sets of this task queue are ours. */
+  /** Task queue of the sets. */
   readonly taskQueue: string;
   readonly logger: Pick<Logger, 'warn'>;
   readonly now?: () => number;
 }
 
-/** Nobody knows yet what a running set covers, and none of the others covers the job: it may be that one's. */
+/**
+ * The routing of a running set is unknown, and no other set serves the job. The unknown set may
+ * serve it.
+ */
 export class RoutingUnknownError extends Error {
   override readonly name = 'SetsUnknownError';
 }
@@ -30,18 +40,22 @@ interface Answer {
   readonly at: number;
 }
 
-/** How old the sets may be that an event is matched against. */
+/** Maximum age of the sets for matching an event (ms). */
 const SETS_AGE_MS = 5_000;
-/** How old, before it is said that no set covers a job: jobs for other runners are many, and Temporal allows a namespace 10 looks a second by default. */
+/**
+ * Maximum age of the sets for deciding that no set serves a job (ms). Jobs for other runners are
+ * frequent, and Temporal permits a namespace 10 visibility requests per second by default.
+ */
 const UNCOVERED_AGE_MS = 2_000;
-/** A set without a worker must not hold up the others' events. */
+/** Deadline of a query (ms). A set without a worker must not delay the events of others. */
 const QUERY_DEADLINE_MS = 2_000;
 const QUERIES_AT_ONCE = 20;
 
+/** Finds the set that must serve a job, from a list of running sets that is a few seconds old. */
 export class SetDirectory {
   readonly #options: CoveringSetsOptions;
   readonly #running: RunningSets;
-  /** What sets without a memo last said, by workflow id: of one that does not answer now, better than nothing. */
+  /** Latest answers of sets without a memo, by workflow ID. Used while a set does not answer. */
   #answers = new Map<string, Answer>();
   readonly #silent = new Set<string>();
 
@@ -54,9 +68,11 @@ export class SetDirectory {
   }
 
   /**
-   * The set that has to serve the job, and all that run.
-   * @param afresh - the one that was chosen before has ended since: look again
-   * @throws SetsUnknownError, or what Temporal's client throws when the sets cannot be listed
+   * Returns the set that must serve the job, and all running sets.
+   * @param afresh - whether to read the list again, because the set chosen before has ended
+   * @throws RoutingUnknownError if no known set serves the job and the routing of a running set is
+   * unknown
+   * @throws the error of the Temporal client if the sets cannot be listed
    */
   async route(
     { event, ...origin }: JobDelivery,
@@ -75,7 +91,7 @@ export class SetDirectory {
     return { chosen: chosen?.workflowId, running: now.ids };
   }
 
-  /** As {@link RunningSets.list}. */
+  /** Returns the sets as {@link RunningSets.list} does. */
   async list(maxAgeMs: number): Promise<SetsSnapshot> {
     return await this.#running.list(maxAgeMs);
   }

@@ -1,4 +1,7 @@
-/** What all sets say of themselves, for the metrics: asked at a scrape, remembered for a while, never in the scrape's way. */
+/**
+ * Reads the statuses of all sets for the metrics. They are queried at a scrape and cached, and
+ * never block the scrape.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
@@ -7,16 +10,23 @@ import type { RunnerSetStatus } from '../../core/contract/index.ts';
 import type { SetDirectory } from './setDirectory.ts';
 import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 
-/** How old an answer may be. */
+/** Maximum age of a status before it is queried again (ms). */
 const AGE_MS = 10_000;
-/** From this age on it is not shown any more: Temporal, or its worker, has been away for too long. */
+/**
+ * Age from which a status is no longer reported (ms). Temporal or the worker has then been
+ * unavailable for too long.
+ */
 const STALE_MS = 60_000;
-/** A scrape does not wait longer (Prometheus gives up after 10 s); what is there by then is shown, the rest comes with the next one. */
+/**
+ * Maximum wait of a scrape (ms); Prometheus gives up after 10 s. Later statuses are in the next
+ * scrape.
+ */
 const SCRAPE_WAIT_MS = 4_000;
-/** More sets than this are not asked. */
+/** Maximum number of sets queried. */
 const MAX_SETS = 200;
 const QUERIES_AT_ONCE = 10;
 
+/** Cache of the statuses of all sets, for the metrics. */
 export class SetStatuses {
   readonly #sets: SetDirectory;
   readonly #logger: Pick<Logger, 'warn'>;
@@ -30,7 +40,10 @@ export class SetStatuses {
     this.#logger = logger;
   }
 
-  /** A set that does not answer is not among them: a gap in a graph is better than a number that is none. Never throws. */
+  /**
+   * Returns the known statuses. A set that does not answer is missing, because a gap in a graph is
+   * better than a wrong number. Never throws.
+   */
   async get(): Promise<readonly RunnerSetStatus[]> {
     if (performance.now() - this.#at > AGE_MS) {
       const timeout = new AbortController();

@@ -34,18 +34,22 @@ import {
   type WebhookResponse,
 } from './webhookResponses.ts';
 
+/** Options of the webhook. */
 export interface WebhookOptions {
-  /** The client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * Returns the current client.
+   * @throws Error if there is no connection to Temporal
+   */
   readonly client: () => Client;
-  /** The secrets of now; a delivery signed with any of them is good. */
+  /** Returns the current secrets. A delivery signed with any of them is accepted. */
   readonly secrets: () => readonly string[];
-  /** Runners and sets of this task queue are ours. */
+  /** Task queue of the runners and sets. */
   readonly taskQueue: string;
   readonly sets: SetDirectory;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Told what became of each delivery, for metrics. */
+  /** Called with the outcome of each delivery, for metrics. */
   readonly onDelivery?: (outcome: string) => void;
-  /** Told of each event of a job that a runner of a set runs, for metrics. */
+  /** Called for each event of a job on a runner of a set, for metrics. */
   readonly onJob?: (set: string, news: JobDelivery) => void;
   /**
    * Time until the runner of a set has an event that its set has (ms). See
@@ -57,11 +61,20 @@ export interface WebhookOptions {
   readonly deadlineMs?: number;
   /** Maximum number of deliveries on their way to Temporal. Others get 503. @default 1000 */
   readonly maxInFlight?: number;
-  /** Of all bodies that are being read, in bytes. @default 16777216 */
+  /**
+   * Maximum total size of the bodies that are being read (bytes).
+   * @default 16777216
+   */
   readonly bodyBudget?: number;
-  /** Kinds of CI servers that are served. @default all */
+  /**
+   * Delivery formats of the CI servers to serve.
+   * @default all
+   */
   readonly formats?: readonly DeliveryFormat[];
-  /** @default nothing is traced */
+  /**
+   * Records the span of a delivery.
+   * @default deliveries are not traced
+   */
   readonly traces?: TraceDelivery | undefined;
 }
 

@@ -4,13 +4,20 @@ import type { Logger } from 'pino';
 import { ConnectionLimit } from './connectionLimit.ts';
 import { registerWebhook, type WebhookOptions } from './webhook.ts';
 
+/** Options of {@link createWebhookServer}. */
 export interface WebhookServerOptions extends WebhookOptions {
   readonly logger: Logger;
-  /** At once. @default 4000 */
+  /**
+   * Maximum concurrent connections.
+   * @default 4000
+   */
   readonly maxConnections?: number;
 }
 
-/** GitHub sends a delivery in one go, and gives up on its answer after 10 s. */
+/**
+ * Timeout of the request headers (ms). GitHub sends a delivery in one piece and waits 10 s for the
+ * response.
+ */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 /**
@@ -19,7 +26,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
  */
 const LINGER_MS = 1_000;
 
-/** Makes the server; it listens when its `listen` is called. */
+/** Creates the server. It listens when its `listen` is called. */
 export async function createWebhookServer({
   maxConnections = 4_000,
   ...options

@@ -2,6 +2,7 @@
 import type { DeliveryFormat } from './deliveryFormat.ts';
 import { GITHUB_DELIVERIES } from './github/gitHubDeliveries.ts';
 
+/** Delivery formats of all supported CI servers. */
 export const DELIVERY_FORMATS: readonly DeliveryFormat[] = [GITHUB_DELIVERIES];
 
 /** Returns the path to which a kind of CI server sends its deliveries. */

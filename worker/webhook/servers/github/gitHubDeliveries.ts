@@ -35,6 +35,7 @@ const EXPIRED: WebhookResponse = {
     'what the body tells of is over four days old, and GitHub delivers nothing again after three',
 };
 
+/** Format of webhook deliveries of GitHub. */
 export const GITHUB_DELIVERIES: DeliveryFormat = {
   server: 'github',
 
@@ -47,7 +48,8 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
 
   deliveryId: (headers) => header(headers, DELIVERY),
 
-  // The ID is not signed. With the signature it stands for this body alone: no other can be missed.
+  // The ID is not signed. Together with the signature it identifies this body, so no other delivery
+  // can count as a duplicate.
   repetitionKey: (headers) => `${header(headers, DELIVERY)} ${header(headers, SIGNATURE)}`,
 
   isSigned: (headers, body, secrets) => verifySignature(body, header(headers, SIGNATURE), secrets),
