@@ -312,7 +312,7 @@ export interface Compute {
     uid?: string;
     namespace?: string;
     /**
-     * Owner that the pod must have, see {@link OwnedPodRef}. If the pod has another owner, the call
+     * Owner that the pod must have, see `OwnedPodRef`. If the pod has another owner, the call
      * throws `foreign` with a UID, and returns `undefined` without one.
      * @default the pod may have any owner, for callers that no workflow called
      */
