@@ -1,6 +1,5 @@
 /** Everything around the worker that must be right before runners can work. The worker checks it at start, `holdfast doctor` at any time. */
 import type { ConnectionLike } from '@temporalio/client';
-import type { ServedLocation } from '../../core/domain/location.ts';
 import { connectTemporal } from '../temporal/connect.ts';
 import { createCompute } from '../plugin/createPorts.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
@@ -32,8 +31,7 @@ export async function runAllChecks(
       if (findings.some(({ level }) => level === 'error')) return findings;
       return [
         ...findings,
-        await checkLocation(config, connection, async () => await placeOf(config)),
-        ...(await checkOtherTemporal(config, connection)),
+        ...(await checkRunners(config, connection)),
         ...(await checkVersions(config, connection)),
       ];
     } finally {
@@ -68,12 +66,19 @@ export async function runEnvironmentChecks(
   return [...temporal, checkCodec(config), ...compute, ...credentials];
 }
 
-const IDLE_TIMEOUT = { info: () => undefined, warn: () => undefined };
+const SILENT = { info: () => undefined, warn: () => undefined };
 
-async function placeOf(config: HoldfastConfig): Promise<ServedLocation> {
-  const { compute, close } = await createCompute(config, { logger: IDLE_TIMEOUT });
+/** Checks whose the runners are that the task queue and the cluster have. */
+async function checkRunners(
+  config: HoldfastConfig,
+  connection: ConnectionLike,
+): Promise<Finding[]> {
+  const { compute, close } = await createCompute(config, { logger: SILENT });
   try {
-    return await compute.location();
+    return [
+      await checkLocation(config, connection, async () => await compute.location()),
+      ...(await checkOtherTemporal(config, connection, compute)),
+    ];
   } finally {
     await close?.();
   }

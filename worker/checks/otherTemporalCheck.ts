@@ -1,19 +1,17 @@
 /** Are there runners here whose workflows are in another Temporal namespace? */
 import { Client, type ConnectionLike } from '@temporalio/client';
+import type { Compute } from '../../activities/ports.ts';
 import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
-import { createCompute } from '../plugin/createPorts.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
-
-const SILENT = { info: () => undefined, warn: () => undefined };
 
 /** Lists the pods of this installation. Never throws. */
 export async function checkOtherTemporal(
   config: HoldfastConfig,
   connection: ConnectionLike,
+  compute: Compute,
 ): Promise<Finding[]> {
-  const { compute, close } = await createCompute(config, { logger: SILENT });
   try {
     const pods = (await compute.ownedObjects?.list('pod')) ?? [];
     const { namespace } = config.temporal;
@@ -27,8 +25,6 @@ export async function checkOtherTemporal(
         fix: 'look at the message',
       },
     ];
-  } finally {
-    await close?.();
   }
 }
 
