@@ -1,5 +1,6 @@
 /** Decision when the uploader starts, and when it exits without an upload. Pure. */
 
+/** What the uploader knows of the step whose files it stores. */
 export interface StepFacts {
   /**
    * Whether the step's supervisor was up: it has started a log, or recorded its start or its end.

@@ -1,5 +1,6 @@
 /** What a job is run for again and again, a newer version each time: a pull request, or a branch that is pushed to. Pure. */
 
+/** The pull request or branch whose versions a job is run for. */
 export interface ChangeSet {
   /** Name of the job. */
   readonly job: string;

@@ -269,7 +269,7 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
           volumeMounts: [{ name: 'info', mountPath: '/info' }],
         },
         { volumes: [volume] },
-        { annotations: { 'holdfast.dev/workflow-id': name } },
+        { 'holdfast.dev/workflow-id': name },
       );
       const { metadata } = await namespace.waitForPod(
         name,

@@ -11,7 +11,7 @@ export interface TestNamespace {
     name: string,
     container: Partial<V1Container>,
     spec?: Partial<NonNullable<V1Pod['spec']>>,
-    metadata?: NonNullable<V1Pod['metadata']>,
+    annotations?: Readonly<Record<string, string>>,
   ): Promise<V1Pod>;
   /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 60 s) */
   waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
@@ -52,11 +52,11 @@ export function testNamespace(kubeconfig: string, name: string): TestNamespace {
     name,
     core,
     kubeConfig,
-    createPod: (pod, container, spec, metadata) =>
+    createPod: (pod, container, spec, annotations = {}) =>
       core.createNamespacedPod({
         namespace: name,
         body: {
-          metadata: { ...metadata, name: pod },
+          metadata: { name: pod, annotations },
           spec: {
             restartPolicy: 'Never',
             ...spec,

@@ -1,5 +1,6 @@
 /** Responses to deliveries. The metric counts outcomes; docs/configuration.md lists them. */
 
+/** Response to one delivery. */
 export interface WebhookResponse {
   readonly outcome: string;
   readonly status: number;
