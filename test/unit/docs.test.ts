@@ -196,7 +196,7 @@ test('the contract documents the default that each duration has', () => {
     .map((name) => read(`core/contract/${name}.ts`))
     .join('\n');
   const rows = [
-    ...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g),
+    ...source.matchAll(/@default (?:"(\w+)"|off|none)\s+\*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g),
   ];
   const tables = [
     contract.RUNNER_TIMEOUTS,
