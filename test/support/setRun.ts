@@ -88,10 +88,21 @@ export class SetRun {
         return true;
       } catch (error) {
         if (isUndelivered(error)) return false;
-        throw error;
+        throw new Error(`${this.name}: ${await this.#lastTaskFailure()}`, { cause: error });
       }
     });
     return status as RunnerSetStatus;
+  }
+
+  /** Why the server may refuse a query: the last workflow task that failed or timed out. */
+  async #lastTaskFailure(): Promise<string> {
+    const { events } = await this.handle.fetchHistory();
+    const failed = events?.findLast(
+      (event) =>
+        event.workflowTaskFailedEventAttributes != null ||
+        event.workflowTaskTimedOutEventAttributes != null,
+    );
+    return `${events?.length} events, last failure ${JSON.stringify(failed)}`;
   }
 
   /** Awaits a status that the condition likes; pods come up meanwhile, unless the test keeps them. */
