@@ -266,6 +266,22 @@ export interface DeletionOptions {
   readonly unlessBusy?: boolean;
 }
 
+/** Options of {@link Compute.streamLog}. */
+export interface LogStreamOptions {
+  /**
+   * Whether the stream continues until the runner container has ended.
+   * @default false
+   */
+  readonly follow?: boolean;
+  /**
+   * Number of lines from the end of the log at which the stream begins.
+   * @default the whole log
+   */
+  readonly tailLines?: number;
+  /** Ends the stream, without an error. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Platform that runs the runners: pods on Kubernetes, or local processes. All methods may throw
  * {@link ComputeError}.
@@ -388,6 +404,16 @@ export interface Compute {
    * @throws ComputeError `foreign`, as {@link deletePod} does
    */
   tailLog(pod: OwnedPodRef, maxBytes: number): Promise<string | undefined>;
+  /**
+   * Opens the log of the runner container.
+   * @returns `undefined` if there is no log: the container has not started, or the pod is deleted
+   * @throws ComputeError `foreign`, as {@link deletePod} does. The stream may also throw
+   * ComputeError.
+   */
+  streamLog(
+    pod: OwnedPodRef,
+    options: LogStreamOptions,
+  ): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Returns all pods of this installation. */
   list(): Promise<PodView[]>;
   /**

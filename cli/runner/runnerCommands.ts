@@ -1,7 +1,13 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import {
+  parseCount,
+  parseLimit,
+  warn,
+  withSession,
+  type CommandContext,
+} from '../shared/commandContext.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
@@ -16,6 +22,7 @@ export function addRunnerCommands(program: Command, context: CommandContext): vo
   addStart(runner, context);
   addList(runner, context);
   addGet(runner, context);
+  addLogs(runner, context);
   addStop(runner, context, 'drain');
   addStop(runner, context, 'cancel');
   addSchema(runner, context);
@@ -102,6 +109,37 @@ function addGet(runner: Command, context: CommandContext): void {
       );
     });
 }
+
+function addLogs(runner: Command, context: CommandContext): void {
+  const command = runner
+    .command('logs <id>')
+    .description('print the log of a runner, or the last lines that were kept of it')
+    .option('-f, --follow', 'print until the runner has ended')
+    .option('--tail <n>', 'number of lines from the end (default: all)')
+    .addHelpText('after', LOGS_HELP)
+    .action(async (id: string, { follow, tail }: { follow?: boolean; tail?: string }) => {
+      const lines = tail === undefined ? undefined : parseCount('--tail', tail);
+      const { runnerLogs } = await import('./runnerLogs.ts');
+      await withSession(command, context, (session) =>
+        runnerLogs(
+          session,
+          context.output,
+          context.terminal.env,
+          id,
+          omitUndefined({ follow, tail: lines }),
+        ),
+      );
+    });
+}
+
+const LOGS_HELP = `
+It reads the pod's log from the cluster itself (HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT, else as kubectl does; it needs "get" for pods and
+pods/log), or the process' log from HOLDFAST_STATE_DIR. Once the pod is deleted, it prints the last lines that a worker has kept of a runner that
+did not succeed, if HOLDFAST_POD_LOGS is set here to the worker's folder.
+
+Examples:
+  $ holdfast runner logs runner-big --tail 50
+  $ holdfast runner logs runner-big --follow`;
 
 function addStop(runner: Command, context: CommandContext, action: 'drain' | 'cancel'): void {
   const command = addSelectionOptions(

@@ -8,11 +8,14 @@ import type { Output } from './output.ts';
 import { ProgressLine, type Observation } from './phaseLine.ts';
 import { QUERY_TIMEOUT_MS, queryStatus } from './runnerRow.ts';
 import type { Session } from './session.ts';
+import { printCommandOutput } from '../runner/runnerLogs.ts';
 import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
 
 /** How often the line is brought up to date, in ms. */
 const REFRESH_MS = 1_000;
+/** Time to wait for the rest of the output of a runner that has ended (ms). */
+const LAST_OUTPUT_MS = 2_000;
 /** How long leaving waits for a cancel request that is still under way, in ms. */
 const LAST_WORDS_MS = 1_500;
 
@@ -31,6 +34,19 @@ export interface AttachTarget {
   readonly find: (session: Session, id: string) => Promise<StartedRunner>;
   /** What its workflow says; `undefined` when no worker answers. @throws CliError */
   readonly look: (session: Session, workflowId: string) => Promise<Observation | undefined>;
+  /**
+   * Prints what it writes, until it has ended.
+   * @param how.ended - aborted when it has ended; `how.signal` when nothing more is to be printed
+   * @returns whether there was something to read; `undefined` if it writes nothing of its own
+   * @default nothing is printed
+   */
+  readonly printOutput?: (
+    session: Session,
+    env: Readonly<Record<string, string | undefined>>,
+    runner: StartedRunner,
+    write: (line: string) => void,
+    how: { readonly ended: AbortSignal; readonly signal: AbortSignal },
+  ) => Promise<boolean | undefined>;
 }
 
 /** A runner. */
@@ -47,6 +63,7 @@ const RUNNER: AttachTarget = {
     const status = await queryStatus(session, workflowId);
     return status && { phase: status.phase, status };
   },
+  printOutput: printCommandOutput,
 };
 
 type ExitReason =
@@ -106,6 +123,7 @@ export async function attach(
       over.signal,
       (now) => (lost = now),
     );
+    const printing = printOutput(session, output, runner, line, over.signal, followed);
     const watching = watch(session, runner.workflowId, line, over.signal, () => lost, followed);
     const first = await Promise.race([
       ended.then((end) => ({ kind: 'ended', end }) as const),
@@ -121,6 +139,7 @@ export async function attach(
       );
       return first.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
     }
+    await printing.finish(first.end);
     line.end();
     // What it said last may not have been looked at.
     line.tell(first.end.log);
@@ -130,6 +149,39 @@ export async function attach(
     line.end();
     signals.stop();
   }
+}
+
+/** Prints what is followed writes; trouble is a message, and costs nothing else. */
+function printOutput(
+  session: Session,
+  { terminal: { env } }: Output,
+  runner: StartedRunner,
+  line: ProgressLine,
+  signal: AbortSignal,
+  followed: AttachTarget,
+): { finish: (end: RunnerEnd) => Promise<void> } {
+  const ended = new AbortController();
+  const write = (text: string): void => {
+    if (!signal.aborted) line.print(text);
+  };
+  const printing = Promise.resolve(
+    followed.printOutput?.(session, env, runner, write, { ended: ended.signal, signal }),
+  ).catch((error: unknown) => {
+    const { message } = error as Error;
+    if (!signal.aborted) line.message('output_unavailable', `output not shown: ${message}`);
+    return undefined;
+  });
+  return {
+    async finish({ exitCode }) {
+      ended.abort();
+      const printed = await Promise.race([printing, sleep(LAST_OUTPUT_MS, signal)]);
+      if (printed === false && exitCode !== undefined)
+        line.message(
+          'output_unavailable',
+          'output not shown: the pod was deleted before its log could be read',
+        );
+    },
+  };
 }
 
 /** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */

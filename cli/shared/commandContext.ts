@@ -28,9 +28,14 @@ export function warn(
 
 /** The value of a list's option `--limit`. @throws CliError `usage` */
 export function parseLimit(limit: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(limit))
-    throw new CliError('usage', `--limit: "${limit}" is not a number from 1 to 999999`);
-  return Number(limit);
+  return parseCount('--limit', limit);
+}
+
+/** Parses the value of an option that is a count. @throws CliError `usage` */
+export function parseCount(option: string, value: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(value))
+    throw new CliError('usage', `${option}: "${value}" is not a number from 1 to 999999`);
+  return Number(value);
 }
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */

@@ -79,6 +79,14 @@ export class ProgressLine {
     if (this.live && this.text !== undefined) this.draw(now);
   }
 
+  /** Prints a line of the command's own output, as it is. */
+  print(text: string): void {
+    this.erase();
+    if (this.output.json) this.output.note('output', text, { id: this.id });
+    else this.output.line(text);
+    if (this.live && this.text !== undefined) this.draw(Date.now());
+  }
+
   /** Leaves the last line on the screen. */
   end(): void {
     if (this.drawn) this.output.terminal.stdout.write('\n');

@@ -54,3 +54,11 @@ export function formatLocation({
   const last = allNamespaces === true ? '*' : namespace;
   return [compute, cluster, installation, ...(last === undefined ? [] : [last])].join('/');
 }
+
+/** Parses the text of {@link formatLocation}. Returns `undefined` if it is not a location. */
+export function parseLocation(text: string): Location | undefined {
+  const [compute, cluster, installation, namespace, ...more] = text.split('/');
+  if (compute !== 'kubernetes' && compute !== 'process') return undefined;
+  if (!cluster || !installation || more.length > 0) return undefined;
+  return { compute, cluster, installation, ...omitUndefined({ namespace }) };
+}

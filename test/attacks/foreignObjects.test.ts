@@ -58,6 +58,10 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
       async (compute, pod) => await compute.deletePod(pod, { stopReason: 'cancelled' }),
     ],
     ['read the log of', async (compute, pod) => await compute.tailLog(pod, 100)],
+    [
+      'streamed the log of',
+      async (compute, pod) => await compute.streamLog(pod, { signal: AbortSignal.timeout(10_000) }),
+    ],
   ];
 
   test.each([
@@ -262,6 +266,7 @@ describe("the machine's folders", () => {
       compute.getPod(pod),
       compute.deletePod(pod, { gracePeriodSeconds: 0 }),
       compute.tailLog(pod, 100),
+      compute.streamLog(pod, { signal: AbortSignal.timeout(10_000) }),
     ])
       await expect(asked).rejects.toMatchObject({ kind: 'invalid' });
     expect(existsSync(join(victim(), 'output.log'))).toBe(true);

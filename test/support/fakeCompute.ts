@@ -100,6 +100,14 @@ export class FakeCompute implements Compute {
     return this.logs.get(name);
   }
 
+  async streamLog({ name }: { name: string }): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const log = this.logs.get(name);
+    if (log === undefined) return undefined;
+    return (async function* () {
+      yield Buffer.from(log);
+    })();
+  }
+
   async location(): Promise<ServedLocation> {
     return { compute: 'process', cluster: 'memory', installation: 'test' };
   }

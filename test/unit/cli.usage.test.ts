@@ -37,6 +37,7 @@ describe('help and usage', () => {
     [['runner', 'drain'], /name one runner, or select many/],
     [['runner', 'drain', 'x', '--set', 's'], /name one runner, or select many/],
     [['runner', 'list', '--limit', '0'], /--limit: "0"/],
+    [['runner', 'logs', 'x', '--tail', 'few'], /--tail: "few"/],
     [['runner', 'list', '--phase', 'Sleeping'], /--phase: "Sleeping" is none of Requested, /],
     [['run', '--attach', 'x', '--org', 'acme'], /--attach takes no other option/],
     [['run', '--attach', 'x', '--no-restart'], /--attach takes no other option/],

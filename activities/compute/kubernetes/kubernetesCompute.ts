@@ -26,6 +26,7 @@ import { isLabelValue, installationSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
 import { isOfInstallation, isOfRunner } from './ownership.ts';
+import { podLogStream } from './podLogStream.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podErrors, podSpec, type PodDefaults } from './podSpec.ts';
 import { matchesAny } from './podPolicy/patterns.ts';
@@ -317,6 +318,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     tailLog: async (pod, maxBytes) =>
       (await pods.isOwn(pod)) ? await podLogTail(api, objects, pod, maxBytes) : undefined,
+
+    streamLog: async (pod, how) =>
+      (await pods.isOwn(pod)) ? await podLogStream(api, objects, pod, how) : undefined,
 
     list: async () => await pods.list(),
 

@@ -5,6 +5,7 @@ import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson } from './atomicFile.ts';
 import { removeClaimFolders } from './claimDirectories.ts';
 import { deletePod } from './deletePod.ts';
+import { logStream } from './logStream.ts';
 import { logTail } from './logTail.ts';
 import { observePods, type ObservePods } from './observePods.ts';
 import { isOwnPod, isPodOf, requirePodName } from './podOwnership.ts';
@@ -13,6 +14,7 @@ import {
   emptyTrash,
   makeStateFolders,
   POD_FILE,
+  readPod,
   stateFolders,
 } from './podDirectory.ts';
 import { PodFolderWatch } from './podDirectoryWatch.ts';
@@ -161,6 +163,16 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       guard('read the log of', pod.name, async () =>
         (await isOwnPod(folders, pod))
           ? await logTail(join(folders.pods, pod.name, POD_FILE.output), maxBytes)
+          : undefined,
+      ),
+
+    streamLog: (pod, how) =>
+      guard('read the log of', pod.name, async () =>
+        (await isOwnPod(folders, pod))
+          ? await logStream(join(folders.pods, pod.name, POD_FILE.output), how, async () => {
+              const now = await readPod(folders, pod.name);
+              return now?.spec.uid !== pod.uid || now.exit !== undefined;
+            })
           : undefined,
       ),
 

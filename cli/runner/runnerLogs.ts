@@ -1,0 +1,184 @@
+/** `holdfast runner logs`, and what `holdfast run` prints of a plain command. */
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { CliError } from '../shared/exit.ts';
+import { getResult, sleep } from '../shared/followRunner.ts';
+import type { Output } from '../shared/output.ts';
+import { queryStatus } from '../shared/runnerRow.ts';
+import type { Session } from '../shared/session.ts';
+import { RunnerPodLogs } from './podLogs.ts';
+import { findRunner, type StartedRunner } from './startRunner.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Flags of `holdfast runner logs`. */
+export interface RunnerLogsFlags {
+  readonly follow?: boolean;
+  /** Number of lines from the end. */
+  readonly tail?: number;
+}
+
+/** What Temporal knows of a runner whose log is read. */
+interface RunnerFacts {
+  readonly workflowId: string;
+  readonly firstRunId: string;
+  readonly running: boolean;
+  /** Whether it is a plain command. */
+  readonly isCommand: boolean;
+  /** Absent until a worker has admitted the runner. */
+  readonly place?: string;
+}
+
+/** Interval between two looks at a runner that is not admitted yet, or is followed (ms). */
+const ADMISSION_POLL_MS = 100;
+const END_POLL_MS = 1_000;
+
+/**
+ * Prints the log of a runner: of its pod while that exists, otherwise the last lines that a worker
+ * has kept.
+ * @throws CliError `not_found` if there is no log
+ */
+export async function runnerLogs(
+  session: Session,
+  output: Output,
+  env: Env,
+  id: string,
+  { follow = false, tail }: RunnerLogsFlags,
+): Promise<void> {
+  const { workflowId } = await findRunner(session, id);
+  const facts = await admitted(session, workflowId, follow);
+  if (facts?.place === undefined)
+    throw new CliError(
+      'not_found',
+      `${workflowId} has no pod: no worker has admitted it; see it with "holdfast runner get ${id}"`,
+    );
+  const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
+  const lines: string[] = [];
+  const write = (line: string): void => {
+    if (output.json) lines.push(line);
+    else output.line(line);
+  };
+  try {
+    const attempt = await attemptOf(session, facts);
+    const how = { signal: new AbortController().signal, ...omitUndefined({ tailLines: tail }) };
+    const live = follow
+      ? await followLogs(session, logs, facts, attempt, write, how)
+      : await logs.print(attempt, write, how);
+    const kept = live ? undefined : await logs.readKept(attempt);
+    if (!live && kept === undefined)
+      throw new CliError('not_found', nothingLeft(logs.podName(attempt), facts, id));
+    for (const line of lastLines(kept, tail)) write(line);
+    if (output.json)
+      output.result(
+        { id: workflowId, pod: logs.podName(attempt), kept: !live, log: lines.join('\n') },
+        [],
+      );
+  } finally {
+    await logs.close();
+  }
+}
+
+function nothingLeft(pod: string, { place, running }: RunnerFacts, id: string): string {
+  return running
+    ? `pod ${pod} has no log in ${place}; see what the runner waits for with "holdfast runner get ${id}"`
+    : `pod ${pod} is not in ${place} any more. The last lines of a runner that did not succeed are where HOLDFAST_POD_LOGS of the worker says: its own log, or a folder (set HOLDFAST_POD_LOGS to it here)`;
+}
+
+function lastLines(text: string | undefined, tail: number | undefined): string[] {
+  if (text === undefined) return [];
+  const lines = text.replace(/\n$/, '').split('\n');
+  return tail === undefined ? lines : lines.slice(-tail);
+}
+
+/** Follows until the workflow has ended. */
+async function followLogs(
+  session: Session,
+  logs: RunnerPodLogs,
+  { workflowId }: RunnerFacts,
+  attempt: number,
+  write: (line: string) => void,
+  how: { readonly tailLines?: number; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const ended = new AbortController();
+  const printing = logs.follow(attempt, write, { ...how, ended: ended.signal });
+  const over = new AbortController();
+  const looking = (async () => {
+    while (!over.signal.aborted && (await readFacts(session, workflowId)).running)
+      await sleep(END_POLL_MS, over.signal);
+    ended.abort();
+  })();
+  try {
+    await Promise.race([printing, looking]);
+    return await printing;
+  } finally {
+    over.abort();
+    ended.abort();
+    await looking.catch(() => undefined);
+  }
+}
+
+/**
+ * Prints the output of a plain command as it is written. Does nothing for a runner of a CI server.
+ * @param how.ended - aborted when the runner has ended
+ * @returns whether there was output to read; `undefined` for a runner of a CI server
+ * @throws CliError or ComputeError if the log cannot be read from this machine
+ */
+export async function printCommandOutput(
+  session: Session,
+  env: Env,
+  { workflowId }: StartedRunner,
+  write: (line: string) => void,
+  how: { readonly signal: AbortSignal; readonly ended: AbortSignal },
+): Promise<boolean | undefined> {
+  const facts = await admitted(session, workflowId, true, how.ended);
+  if (facts === undefined || !facts.isCommand || facts.place === undefined) return undefined;
+  const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
+  try {
+    return await logs.follow(await attemptOf(session, facts), write, how);
+  } finally {
+    await logs.close();
+  }
+}
+
+/**
+ * Returns the facts of a runner once a worker has admitted it.
+ * @param wait - whether to wait for that; otherwise the facts of now
+ * @returns `undefined` if the runner ended before, or `over` was aborted
+ */
+async function admitted(
+  session: Session,
+  workflowId: string,
+  wait: boolean,
+  over: AbortSignal = new AbortController().signal,
+): Promise<RunnerFacts | undefined> {
+  for (;;) {
+    const facts = await readFacts(session, workflowId);
+    if (facts.place !== undefined || !wait) return facts;
+    if (!facts.running || over.aborted) return undefined;
+    await sleep(ADMISSION_POLL_MS, over);
+  }
+}
+
+async function readFacts(session: Session, workflowId: string): Promise<RunnerFacts> {
+  const { raw, runId, status, type, typedSearchAttributes } = await session.call(
+    (client) => client.workflow.getHandle(workflowId).describe(),
+    { workflowId },
+  );
+  if (type !== 'runner')
+    throw new CliError('not_found', `${workflowId} is not a runner but a workflow of type ${type}`);
+  return {
+    workflowId,
+    firstRunId: raw.workflowExecutionInfo?.firstRunId || runId,
+    running: status.name === 'RUNNING',
+    isCommand: typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope) === undefined,
+    ...omitUndefined({ place: typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) }),
+  };
+}
+
+/** Returns the current attempt, or the last one of a runner that has ended. 1 if it is unknown. */
+async function attemptOf(session: Session, facts: RunnerFacts): Promise<number> {
+  const known = facts.running
+    ? await queryStatus(session, facts.workflowId)
+    : await getResult(session, facts.workflowId);
+  return known?.attempt ?? 1;
+}
