@@ -1,7 +1,7 @@
 /** `holdfast job cancel` */
 import { cancelSignal, type CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { waitForResult } from '../shared/followRunner.ts';
+import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
 import { EXIT } from '../shared/exit.ts';
@@ -48,7 +48,9 @@ export async function cancelJob(
   output.result({ id: workflowId, runId, mode, ...omitUndefined({ end }) }, [
     `${workflowId}: ${text}`,
   ]);
-  return end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome)
-    ? EXIT.ok
-    : EXIT.failed;
+  return isCancelledWell(end) ? EXIT.ok : EXIT.failed;
 }
+
+/** Whether a job that was cancelled ended as expected. True if its end is unknown. */
+export const isCancelledWell = (end: RunnerEnd | undefined): boolean =>
+  end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome);

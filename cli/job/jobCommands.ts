@@ -4,6 +4,7 @@ import type { CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
+import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import type { JobSelection } from './listJobs.ts';
 import type { RevisionFlags } from './runRevision.ts';
@@ -34,6 +35,7 @@ interface RunFlags extends Partial<RevisionFlags> {
   readonly file: string;
   readonly id?: string;
   readonly attach?: boolean;
+  readonly onSigterm?: OnSigterm;
 }
 
 function addRun(job: Command, context: CommandContext): void {
@@ -43,6 +45,7 @@ function addRun(job: Command, context: CommandContext): void {
     .requiredOption('-f, --file <path>', 'YAML or JSON; - for standard input')
     .option('--id <id>', 'id of its workflow (default: job-, its name and a generated one)')
     .option('--attach', 'stay until it ends, and show its log')
+    .addOption(onSigtermOption())
     .addOption(
       new Option(
         '--commit <id>',
@@ -57,6 +60,8 @@ function addRun(job: Command, context: CommandContext): void {
     .option('--rerun', 'with --commit: also if that commit was run already')
     .addHelpText('after', RUN_HELP)
     .action(async ({ commit, base, pullRequest, rerun, ...flags }: RunFlags) => {
+      if (flags.onSigterm !== undefined && flags.attach !== true)
+        throw new CliError('usage', '--on-sigterm: is for an attached run; add --attach');
       for (const [name, value] of Object.entries({ base, 'pull-request': pullRequest, rerun })) {
         if (value !== undefined && commit === undefined)
           throw new CliError(
@@ -104,7 +109,7 @@ function addRun(job: Command, context: CommandContext): void {
             context.output,
             plan.workflowId,
             async () => await startJob(session, plan),
-            JOB,
+            { target: JOB, ...omitUndefined({ onSigterm: flags.onSigterm }) },
           ),
         );
       });
@@ -148,10 +153,21 @@ function addGet(job: Command, context: CommandContext): void {
     });
 }
 
+interface CancelFlags {
+  readonly mode: CancelMode;
+  readonly reason?: string;
+  readonly wait?: boolean;
+  readonly changeSet?: string;
+}
+
 function addCancel(job: Command, context: CommandContext): void {
   const command = job
-    .command('cancel <id>')
+    .command('cancel [id]')
     .description('interrupt a job: the running step is stopped within its grace, then post runs')
+    .option(
+      '--change-set <change>',
+      'instead of an id: all jobs for a pull request (owner/repo#7) or for the pushes to a branch (owner/repo@main)',
+    )
     .addOption(
       new Option(
         '--mode <mode>',
@@ -162,14 +178,21 @@ function addCancel(job: Command, context: CommandContext): void {
     )
     .option('--reason <text>', 'shown with the job')
     .option('--wait', 'until it has ended; exit status 1 if it ends failed or errored')
-    .addHelpText(
-      'after',
-      '\nA stronger request upgrades a weaker one; a weaker or a second one changes nothing.\n\nExample:\n  $ holdfast job cancel web-brisk-otter-7f3a --reason "wrong branch" --wait',
-    )
-    .action(async (id: string, flags: { mode: CancelMode; reason?: string; wait?: boolean }) => {
-      const { cancelJob } = await import('./cancelJob.ts');
+    .addHelpText('after', CANCEL_HELP)
+    .action(async (id: string | undefined, { changeSet, ...flags }: CancelFlags) => {
+      const [{ cancelJob }, { cancelChangeSet, parseSelector }] = await Promise.all([
+        import('./cancelJob.ts'),
+        import('./cancelChangeSet.ts'),
+      ]);
+      const selector = changeSet === undefined ? undefined : parseSelector(changeSet);
+      if ((id === undefined) === (selector === undefined))
+        throw new CliError('usage', 'name one job, or select those of a change set: --change-set');
       await withSession(command, context, async (session) =>
-        context.exit(await cancelJob(session, context.output, id, flags)),
+        context.exit(
+          selector === undefined
+            ? await cancelJob(session, context.output, id ?? '', flags)
+            : await cancelChangeSet(session, context.output, selector, flags),
+        ),
       );
     });
 }
@@ -226,12 +249,23 @@ function addLogs(job: Command, context: CommandContext): void {
     );
 }
 
+const CANCEL_HELP = `
+A stronger request upgrades a weaker one; a weaker or a second one changes nothing.
+
+--change-set finds the groups of runs that "job run --commit" made, and running jobs whose repository and source say the same. A version that
+waits in a group is dropped. No job at all is success, too: a pull request may be closed when nothing runs. Lists may be a second old.
+
+Examples:
+  $ holdfast job cancel web-brisk-otter-7f3a --reason "wrong branch" --wait
+  $ holdfast job cancel --change-set acme/web#7 --reason closed`;
+
 const RUN_HELP = `
 The file holds one job: a name, the steps of pre, test and post, and deadlines. docs/jobs.md has every field. Everything is checked before
 anything is started.
 
 With --attach, Ctrl-C once drains: the stage that runs may finish, and post runs. Twice stops the running step within its grace; post runs. Three
-times leaves at once, with status 1. SIGTERM detaches, with status 143, and does nothing to the job.
+times leaves at once, with status 1. Without a terminal, as in a CI step, the first SIGINT stops it, and the second leaves. SIGTERM detaches, with
+status 143, and does nothing to the job. With --on-sigterm stop it stops the job, and a second SIGTERM detaches.
 
 With --commit, --base and --pull-request it is a version of that pull request; without the number, of the pushes to that branch. One version runs
 at a time: a newer one has the older run interrupted, and begins when that and its pods are gone. The same commit is not run twice.

@@ -9,6 +9,7 @@ import {
   type CommandContext,
 } from '../shared/commandContext.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
+import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { StartedRunner } from './startRunner.ts';
@@ -209,9 +210,11 @@ function addRun(program: Command, context: CommandContext): void {
       '--no-restart',
       'if the runner with this id has ended, report its outcome rather than start another',
     )
+    .addOption(onSigtermOption())
     .addHelpText('after', SPEC_HELP)
     .addHelpText('after', RUN_HELP)
-    .action(async (words: string[], flags: RunFlags) => {
+    .action(async (words: string[], { onSigterm, ...flags }: RunFlags) => {
+      const signals = omitUndefined({ onSigterm });
       const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
       const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
       if (plan === undefined) rejectOtherOptions(words, flags);
@@ -222,12 +225,12 @@ function addRun(program: Command, context: CommandContext): void {
         if (plan === undefined) {
           const found = await findRunner(session, flags.attach ?? '');
           return context.exit(
-            await attach(session, context.output, found.workflowId, async () => found),
+            await attach(session, context.output, found.workflowId, async () => found, signals),
           );
         }
         const start = async (): Promise<StartedRunner> =>
           await startRunner(session, plan, whenEnded);
-        context.exit(await attach(session, context.output, plan.workflowId, start));
+        context.exit(await attach(session, context.output, plan.workflowId, start, signals));
       });
     });
 }
@@ -236,10 +239,14 @@ interface RunFlags extends RunnerFlags {
   readonly attach?: string;
   /** `false`: `--no-restart` was given. */
   readonly restart: boolean;
+  readonly onSigterm?: OnSigterm;
 }
 
 /** With `--attach`. @throws CliError if anything else says what the runner is to be */
-function rejectOtherOptions(words: readonly string[], { restart, ...flags }: RunFlags): void {
+function rejectOtherOptions(
+  words: readonly string[],
+  { restart, ...flags }: Omit<RunFlags, 'onSigterm'>,
+): void {
   if (words.length > 0 || !restart || Object.keys(flags).length > 1)
     throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
 }
@@ -269,8 +276,9 @@ const SPEC_HELP =
 
 const RUN_HELP = `
 Ctrl-C once drains: the job may finish. Twice stops the job within its grace. Three times leaves at once, with status ${EXIT.failed}; the
-runner keeps its cancel request. SIGTERM detaches, with status ${EXIT.sigterm}, and does nothing to the runner: the same command with the
-same --name attaches to it again.
+runner keeps its cancel request. Without a terminal the first SIGINT stops the job, and the second leaves. SIGTERM detaches, with status
+${EXIT.sigterm}, and does nothing to the runner: the same command with the same --name attaches to it again. With --on-sigterm stop it stops
+the job, and a second SIGTERM detaches.
 
 Examples:
   $ holdfast run --repo acme/app --labels linux,x64

@@ -1,9 +1,9 @@
-/** Stays attached to a runner, or a job, until it ends: a live phase line, and Ctrl-C. */
+/** Stays attached to a runner, or a job, until it ends: a live phase line, and signals. */
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError, EXIT } from './exit.ts';
 import { exitStatusOf, sleep, waitForResult, type RunnerEnd } from './followRunner.ts';
-import { interruptAction, debounceMs } from './interrupts.ts';
+import { debounceMs, interruptAction, sigtermAction, type OnSigterm } from './interrupts.ts';
 import type { Output } from './output.ts';
 import { ProgressLine, type Observation } from './phaseLine.ts';
 import { QUERY_TIMEOUT_MS, queryStatus } from './runnerRow.ts';
@@ -66,13 +66,22 @@ const RUNNER: AttachTarget = {
   printOutput: printCommandOutput,
 };
 
+/** What is followed, and what signals mean for it. */
+export interface AttachOptions {
+  /** @default a runner */
+  readonly target?: AttachTarget;
+  /** @default "detach" */
+  readonly onSigterm?: OnSigterm;
+}
+
 type ExitReason =
   { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
- * Starts one runner or job, if it does not run yet, and follows it. SIGINT drains, stops, and at the third leaves, from the very start on: a runner
- * whose start is still under way is cancelled as soon as it is there. SIGTERM and SIGHUP leave at once and touch nothing: whoever stops this
- * process (a node drain, a closed terminal) does not thereby mean the runner.
+ * Starts one runner or job, if it does not run yet, and follows it. On a terminal SIGINT drains, stops, and at the third leaves; elsewhere it stops
+ * and at the second leaves. That holds from the very start on: a runner whose start is still under way is cancelled as soon as it is there. SIGTERM
+ * and SIGHUP leave at once and touch nothing: whoever stops this process (a node drain, a closed terminal) does not thereby mean the runner. With
+ * `onSigterm: 'stop'` the first SIGTERM stops it.
  * @param begin - starts it, or has found it
  * @returns the status to exit with
  * @throws CliError if it cannot be started
@@ -82,7 +91,7 @@ export async function attach(
   output: Output,
   workflowId: string,
   begin: () => Promise<StartedRunner>,
-  followed: AttachTarget = RUNNER,
+  { target: followed = RUNNER, onSigterm = 'detach' }: AttachOptions = {},
 ): Promise<number> {
   const over = new AbortController();
   const line = new ProgressLine(output, workflowId, Date.now());
@@ -97,12 +106,7 @@ export async function attach(
         `the ${mode} request is not delivered yet (${problem}); trying again`,
       ),
   );
-  const signals = handleSignals(
-    line,
-    requests,
-    followed,
-    debounceMs(output.terminal.env, process.stdin.isTTY),
-  );
+  const signals = handleSignals(line, requests, followed, onSigterm, output.terminal.env);
   let lost = false;
   try {
     const starting = startOrAttach(session, workflowId, begin, requests, followed);
@@ -131,14 +135,8 @@ export async function attach(
       watching,
     ]);
     if (first.kind === 'exit') return await exit(line, runner, requests, followed);
-    if (first.kind === 'detach') {
-      line.end();
-      line.message(
-        'detached',
-        `detached (${first.signal}): ${runner.workflowId} goes on; re-attach with: ${followed.commands.attach} ${runner.workflowId}`,
-      );
-      return first.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
-    }
+    if (first.kind === 'detach')
+      return await detach(line, runner.workflowId, first.signal, requests, followed);
     await printing.finish(first.end);
     line.end();
     // What it said last may not have been looked at.
@@ -224,14 +222,16 @@ async function exitBeforeStart(
   requests: CancelRequests,
   { commands }: AttachTarget,
 ): Promise<number> {
+  const { any } = requests;
+  const delivered = await requests.settled(LAST_WORDS_MS);
   if (how.kind === 'detach') {
+    const state = !any || delivered ? 'goes on' : `was not told to end (${commands.cancel})`;
     line.message(
       'detached',
-      `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it goes on; re-attach with: ${commands.attach} ${workflowId}`,
+      `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it ${state}; re-attach with: ${commands.attach} ${workflowId}`,
     );
     return how.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
   }
-  const delivered = await requests.settled(LAST_WORDS_MS);
   line.message(
     'left',
     delivered
@@ -256,6 +256,29 @@ function report(session: Session, output: Output, runner: StartedRunner, end: Ru
   return exitStatusOf(end);
 }
 
+/** Leaves the runner or job to itself. A cancel request that is on its way is delivered first, if that is possible. */
+async function detach(
+  line: ProgressLine,
+  workflowId: string,
+  signal: 'SIGTERM' | 'SIGHUP',
+  requests: CancelRequests,
+  { commands }: AttachTarget,
+): Promise<number> {
+  const { any } = requests;
+  const delivered = await requests.settled(LAST_WORDS_MS);
+  line.end();
+  const state = any
+    ? delivered
+      ? 'keeps its cancel request'
+      : `was not told to end: Temporal does not answer; send it with: ${commands.cancel} ${workflowId}`
+    : 'goes on';
+  line.message(
+    'detached',
+    `detached (${signal}): ${workflowId} ${state}; re-attach with: ${commands.attach} ${workflowId}`,
+  );
+  return signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
+}
+
 async function exit(
   line: ProgressLine,
   runner: StartedRunner,
@@ -278,36 +301,52 @@ function handleSignals(
   line: ProgressLine,
   requests: CancelRequests,
   { drains }: AttachTarget,
-  sameMs: number,
+  onSigterm: OnSigterm,
+  env: Readonly<Record<string, string | undefined>>,
 ): { leave: Promise<ExitReason>; stop: () => void } {
+  const onTerminal = process.stdin.isTTY;
+  const source = { onTerminal, debounceMs: debounceMs(env, onTerminal) };
   let presses = 0;
+  let terms = 0;
   let last: number | undefined;
   let resolve: (leave: ExitReason) => void;
   const leaving = new Promise<ExitReason>((done) => (resolve = done));
+  const request = (mode: 'drain' | 'stop', cause: string, what: string): void => {
+    requests.send(mode, cause);
+    line.message(
+      mode,
+      requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`,
+    );
+  };
   const onSigint = (): void => {
     const now = performance.now();
-    const { kind } = interruptAction(presses, last === undefined ? undefined : now - last, sameMs);
+    const { kind } = interruptAction(presses, last === undefined ? undefined : now - last, source);
     if (kind === 'ignore') return;
     presses += 1;
     last = now;
     if (kind === 'exit') return resolve({ kind: 'exit' });
-    requests.send(kind);
-    const what =
-      kind === 'drain'
-        ? `draining: ${drains}; press Ctrl-C again to stop it`
-        : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit';
-    line.message(
-      kind,
-      requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`,
+    if (kind === 'drain')
+      return request('drain', 'Ctrl-C', `draining: ${drains}; press Ctrl-C again to stop it`);
+    request(
+      'stop',
+      onTerminal ? 'Ctrl-C again' : 'SIGINT',
+      `stopping: the job gets its grace to end; ${onTerminal ? 'press Ctrl-C again' : 'send SIGINT again'} to leave it alone and exit`,
     );
   };
-  const onSigterm = (): void => resolve({ kind: 'detach', signal: 'SIGTERM' });
+  const onTerm = (): void => {
+    if (sigtermAction(terms++, onSigterm) === 'detach')
+      return resolve({ kind: 'detach', signal: 'SIGTERM' });
+    request(
+      'stop',
+      'SIGTERM',
+      'stopping: the job gets its grace to end; send SIGTERM again to detach',
+    );
+  };
   const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });
-  process.on('SIGINT', onSigint).on('SIGTERM', onSigterm).on('SIGHUP', onSighup);
+  process.on('SIGINT', onSigint).on('SIGTERM', onTerm).on('SIGHUP', onSighup);
   return {
     leave: leaving,
-    stop: () =>
-      void process.off('SIGINT', onSigint).off('SIGTERM', onSigterm).off('SIGHUP', onSighup),
+    stop: () => void process.off('SIGINT', onSigint).off('SIGTERM', onTerm).off('SIGHUP', onSighup),
   };
 }
 
@@ -352,8 +391,9 @@ class CancelRequests {
     return this.sending.length > 0;
   }
 
-  send(mode: CancelMode): void {
-    this.sending.push(this.deliver(mode));
+  /** @param cause - signal that asked for it, in words */
+  send(mode: CancelMode, cause: string): void {
+    this.sending.push(this.deliver(mode, cause));
   }
 
   /** Whether the last request, the strongest, was delivered within `ms`. */
@@ -367,7 +407,7 @@ class CancelRequests {
     return result;
   }
 
-  private async deliver(mode: CancelMode): Promise<boolean> {
+  private async deliver(mode: CancelMode, cause: string): Promise<boolean> {
     if (
       !(await this.starting.then(
         () => true,
@@ -376,7 +416,7 @@ class CancelRequests {
     )
       return false;
     const handle = this.session.client.workflow.getHandle(this.workflowId);
-    const reason = `${mode === 'drain' ? 'Ctrl-C' : 'Ctrl-C again'} in ${this.command}`;
+    const reason = `${cause} in ${this.command}`;
     let told = false;
     while (!this.over.aborted) {
       try {

@@ -1,4 +1,5 @@
-/** What Ctrl-C means while attached to a runner. */
+/** Meaning of signals while attached to a runner or job. */
+import { Option } from 'commander';
 
 /** `drain`: let the job finish. `stop`: end it gracefully. `exit`: leave, whatever the runner does. */
 export type Interrupt =
@@ -6,6 +7,29 @@ export type Interrupt =
   | { readonly kind: 'drain' }
   | { readonly kind: 'stop' }
   | { readonly kind: 'exit' };
+
+/** Meanings of SIGTERM: leave the runner or job alone, or stop it. */
+export const ON_SIGTERM = ['detach', 'stop'] as const;
+/** Meaning of SIGTERM while attached. */
+export type OnSigterm = (typeof ON_SIGTERM)[number];
+
+/** Returns the option `--on-sigterm` of a command that attaches. */
+export const onSigtermOption = (): Option =>
+  new Option(
+    '--on-sigterm <action>',
+    'detach: leave it running; stop: end it within its grace and wait (default: detach)',
+  ).choices(ON_SIGTERM);
+
+/** Where SIGINT comes from. */
+export interface InterruptSource {
+  /**
+   * Whether a person can press Ctrl-C: standard input is a terminal. Elsewhere SIGINT is the
+   * request of a program, such as a CI step that is cancelled, which sends it once.
+   */
+  readonly onTerminal: boolean;
+  /** Time after a signal in which another one is the same press (ms). See {@link debounceMs}. */
+  readonly debounceMs: number;
+}
 
 /**
  * How long after a signal another one is still the same press of Ctrl-C, in ms. The terminal signals the whole process group, and
@@ -20,17 +44,24 @@ export function debounceMs(
 }
 
 /**
- * The n-th press decides: drain, stop, exit.
- * @param presses - how many counted before
- * @param sinceLastMs - since the last signal that counted; undefined for the first
- * @param sameMs - see {@link debounceMs}
+ * Decides what a SIGINT means. On a terminal: drain, stop, exit. Elsewhere: stop, exit.
+ * @param presses - SIGINTs that counted before
+ * @param sinceLastMs - time since the last one that counted (ms); undefined for the first
  */
 export function interruptAction(
   presses: number,
   sinceLastMs: number | undefined,
-  sameMs: number,
+  source: InterruptSource,
 ): Interrupt {
-  if (sinceLastMs !== undefined && sinceLastMs < sameMs) return { kind: 'ignore' };
-  if (presses === 0) return { kind: 'drain' };
-  return presses === 1 ? { kind: 'stop' } : { kind: 'exit' };
+  if (sinceLastMs !== undefined && sinceLastMs < source.debounceMs) return { kind: 'ignore' };
+  const actions = source.onTerminal ? (['drain', 'stop'] as const) : (['stop'] as const);
+  return { kind: actions[presses] ?? 'exit' };
+}
+
+/**
+ * Decides what a SIGTERM means. The second one always detaches.
+ * @param earlier - SIGTERMs before this one
+ */
+export function sigtermAction(earlier: number, onSigterm: OnSigterm): OnSigterm {
+  return earlier === 0 ? onSigterm : 'detach';
 }

@@ -1,6 +1,7 @@
 /**
  * Public names of the `jobGroup` workflow, which runs a job for each revision of a change set (a
- * pull request or a branch): its workflow type, signal and query.
+ * pull request or a branch): its workflow type, signal and query. Its signal `cancel` is that of a
+ * runner: it ends the run and drops the revision that waits.
  */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { JobInput } from './jobInput.ts';
@@ -35,7 +36,10 @@ export interface JobGroupStatus {
   commit?: string;
   /** Run in progress. `superseded`: it is being ended in favor of a newer revision. */
   running?: { workflowId: string; superseded: boolean };
-  /** Outcome of the run of the newest revision. Absent until that run has ended. */
+  /**
+   * Outcome of the run of the newest revision. Absent until that run has ended. `aborted` if a cancel
+   * came before its run.
+   */
   outcome?: RunnerOutcome;
   /** Whether the newest revision waits for the previous run to end. */
   queued: boolean;

@@ -36,6 +36,8 @@ export async function runCli(
   return { status, ...terminal.written };
 }
 
+const quote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
 /** `holdfast` as a process of its own, for what only a process has: signals, and its exit status. */
 export class CliProcess {
   stdout = '';
@@ -43,17 +45,38 @@ export class CliProcess {
   readonly child: ChildProcess;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
-    this.child = spawn(
-      process.execPath,
-      [fileURLToPath(new URL('../../cli/main.ts', import.meta.url)), ...args],
-      {
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
+  /** @param onTerminal - whether its standard input is a terminal, as of a person's shell */
+  constructor(
+    args: readonly string[],
+    env: Record<string, string> = {},
+    { onTerminal = false }: { onTerminal?: boolean } = {},
+  ) {
+    const words = [fileURLToPath(new URL('../../cli/main.ts', import.meta.url)), ...args];
+    const options = { env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env } };
+    // util-linux's script makes the terminal. Output goes to the pipes of its parent, as if redirected.
+    this.child = onTerminal
+      ? spawn(
+          'script',
+          [
+            '-qec',
+            `exec ${[process.execPath, ...words].map(quote).join(' ')} >&3 2>&4`,
+            '/dev/null',
+          ],
+          {
+            ...options,
+            stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
+          },
+        )
+      : spawn(process.execPath, words, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [, , , shown, noted] = this.child.stdio;
+    (onTerminal ? shown : this.child.stdout)?.on(
+      'data',
+      (data: Buffer) => (this.stdout += data.toString()),
     );
-    this.child.stdout?.on('data', (data: Buffer) => (this.stdout += data.toString()));
-    this.child.stderr?.on('data', (data: Buffer) => (this.stderr += data.toString()));
+    (onTerminal ? noted : this.child.stderr)?.on(
+      'data',
+      (data: Buffer) => (this.stderr += data.toString()),
+    );
     this.exited = new Promise((resolve) =>
       this.child.once('close', (code, signal) => resolve({ code, signal })),
     );
@@ -65,6 +88,11 @@ export class CliProcess {
       () => pattern.test(this.stdout) || pattern.test(this.stderr),
       () => `${this.stdout}${this.stderr}`,
     );
+  }
+
+  /** Presses Ctrl-C on its terminal, which sends SIGINT. */
+  pressCtrlC(): void {
+    this.child.stdin?.write('\u0003');
   }
 
   signal(signal: NodeJS.Signals): void {

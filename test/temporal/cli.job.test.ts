@@ -181,19 +181,112 @@ await describeWithLab(
           '--attach',
         ],
         env,
+        { onTerminal: true },
       );
       const run = JobRun.of(all, `job-${name}`);
       await until('the job to be there', async () => (await run.status()).steps.length > 0);
       await run.runs('test-1');
-      attached.signal('SIGINT');
+      attached.pressCtrlC();
       await attached.prints(/draining: the stage that runs may finish, and post runs/);
       await run.reaches('the drain', ({ cancel }) => cancel?.mode === 'drain');
-      attached.signal('SIGINT');
+      attached.pressCtrlC();
       await run.reaches('the stop', ({ cancel }) => cancel?.mode === 'stop');
       await run.ends('post-1');
       expect(await attached.exited).toMatchObject({ code: 1 });
       expect(attached.stdout).toContain(`job-${name} aborted/cancelled`);
       expect(run.made).toEqual(['test-1', 'post-1']);
+    });
+
+    test.each([
+      ['SIGINT', []],
+      ['SIGTERM', ['--on-sigterm', 'stop']],
+    ] as const)(
+      'run --attach without a terminal: %s %j stops the step, and post has run',
+      async (signal, flags) => {
+        const attached = new CliProcess(
+          ['job', 'run', '-f', await written(), '--id', `job-${name}`, '--attach', ...flags],
+          env,
+        );
+        const run = JobRun.of(all, `job-${name}`);
+        await attached.prints(/Running step unit\./);
+        await run.runs('test-1');
+        attached.signal(signal);
+        await run.reaches('the stop', ({ cancel }) => cancel?.mode === 'stop');
+        await run.ends('post-1');
+        expect(await attached.exited).toMatchObject({ code: 1 });
+        expect(attached.stdout).toContain(`job-${name} aborted/cancelled`);
+      },
+    );
+
+    test('run --attach without a terminal: SIGINT, then SIGTERM, leaves the job with its cancel request', async () => {
+      const attached = new CliProcess(
+        ['job', 'run', '-f', await written(), '--id', `job-${name}`, '--attach'],
+        env,
+      );
+      const run = JobRun.of(all, `job-${name}`);
+      await attached.prints(/Running step unit\./);
+      await run.runs('test-1');
+      all.compute.onDelete = 'linger';
+      attached.signal('SIGINT');
+      await attached.prints(/stopping: /);
+      attached.signal('SIGTERM');
+      expect(await attached.exited).toEqual({ code: 143, signal: null });
+      expect(attached.stdout).toContain(`job-${name} keeps its cancel request`);
+      expect((await run.status()).cancel).toMatchObject({ mode: 'stop' });
+      await run.handle.signal('cancel', { mode: 'force' });
+    });
+
+    test('cancel --change-set: the runs of groups, one that waits, and jobs by their source; no others', async () => {
+      const number = 1 + Math.floor(Math.random() * 1e9);
+      const repository = 'Acme/Web';
+      const file = await written({ repository });
+      const version = ['run', '-f', file, '--base', 'main', '--pull-request', `${number}`];
+      const group = `job-group:${name}:acme/web:main:pr-${number}`;
+      await json(...version, '--commit', 'aaa1');
+      const first = JobRun.of(all, `${group}:1`);
+      await first.runs('test-1');
+      await json(...version, '--commit', 'bbb2');
+      const source = { event: 'pull_request', pullRequest: number } as const;
+      const started = async (id: string, more: Partial<JobInput>): Promise<JobRun> => {
+        await json(
+          'run',
+          '-f',
+          await written({ repository, ...more }),
+          '--id',
+          `job-${name}-${id}`,
+        );
+        return JobRun.of(all, `job-${name}-${id}`);
+      };
+      const alone = await started('alone', { source });
+      const others = [
+        await started('other', { source: { ...source, pullRequest: number + 1 } }),
+        await started('elsewhere', { source, repository: 'acme/app' }),
+      ];
+      const selected = [first.id, alone.id].toSorted();
+      let cancelled: string[] = [];
+      await until('the lists to have all', async () => {
+        const { jobs, groups } = await json<{ jobs: { id: string }[]; groups: string[] }>(
+          'cancel',
+          '--change-set',
+          `acme/web#${number}`,
+          '--reason',
+          'closed',
+        );
+        expect(groups.every((id) => id === group)).toBe(true);
+        cancelled = [...new Set([...cancelled, ...jobs.map(({ id }) => id)])].toSorted();
+        return cancelled.length === selected.length && groups.length === 1;
+      });
+      expect(cancelled).toEqual(selected);
+      for (const run of [first, alone]) {
+        await run.ends('post-1');
+        expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+      }
+      for (const run of others) expect((await run.status()).cancel).toBeUndefined();
+      expect(await all.world.client.workflow.getHandle(group).query('status')).toMatchObject({
+        commit: 'bbb2',
+        queued: false,
+      });
+      await Promise.all(others.map((run) => run.handle.signal('cancel', { mode: 'force' })));
     });
 
     test('logs --follow goes on until the end; of one that was terminated its workflow still tells', async () => {

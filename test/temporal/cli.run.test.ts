@@ -42,9 +42,14 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
   });
 
   function run(...more: string[]): CliProcess {
+    return begin(more, false);
+  }
+  const onTerminal = (...more: string[]): CliProcess => begin(more, true);
+  function begin(more: string[], terminal: boolean): CliProcess {
     const process = new CliProcess(
       ['run', '-f', join(folder, 'short.json'), '--name', name, ...more],
       env,
+      { onTerminal: terminal },
     );
     started.push(process);
     return process;
@@ -103,9 +108,9 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
   });
 
   test('Ctrl-C once drains: the job finishes', async () => {
-    const cli = run('--static');
+    const cli = onTerminal('--static');
     const job = await makeBusy();
-    cli.signal('SIGINT');
+    cli.pressCtrlC();
     await cli.prints(/draining: the job may finish; press Ctrl-C again to stop it/);
     await until('the drain', async () => (await cancelMode()) === 'drain');
     await until('refusals', () => ci.count('remove') >= 2);
@@ -117,12 +122,12 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
   });
 
   test('Ctrl-C twice stops the job', async () => {
-    const cli = run('--static');
+    const cli = onTerminal('--static');
     await makeBusy();
-    cli.signal('SIGINT');
+    cli.pressCtrlC();
     await cli.prints(/draining: /);
     await until('the drain', async () => (await cancelMode()) === 'drain');
-    cli.signal('SIGINT');
+    cli.pressCtrlC();
     await cli.prints(/stopping: /);
     expect((await cli.exited).code).toBe(1);
     expect(cli.stdout).toMatch(/aborted\/cancelled: /);
@@ -131,19 +136,49 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
 
   test('Ctrl-C three times leaves at once; the runner keeps its cancel request', async () => {
     compute.onDelete = 'linger'; // its grace takes longer than our patience
-    const cli = run('--static');
+    const cli = onTerminal('--static');
     const { pod } = await makeBusy();
-    cli.signal('SIGINT');
+    cli.pressCtrlC();
     await cli.prints(/draining: /);
     await until('the drain', async () => (await cancelMode()) === 'drain');
+    cli.pressCtrlC();
+    await cli.prints(/stopping: /);
+    await until('the stop', async () => (await cancelMode()) === 'stop');
+    cli.pressCtrlC();
+    expect((await cli.exited).code).toBe(1);
+    expect(cli.stdout).toMatch(new RegExp(`left: runner-${name} keeps its cancel request`));
+    expect((await handle().describe()).status.name).toBe('RUNNING');
+    expect(await cancelMode()).toBe('stop');
+    await until('the deletion', () => compute.deletions.length > 0);
+    ci.registrations.clear();
+    compute.end(pod, 143);
+    compute.vanish(pod);
+    expect(await handle().result()).toMatchObject({ outcome: 'aborted' });
+  });
+
+  test.each([
+    ['SIGINT', []],
+    ['SIGTERM', ['--on-sigterm', 'stop']],
+  ] as const)('without a terminal %s %j stops the job at once', async (signal, flags) => {
+    const cli = run('--static', ...flags);
+    await makeBusy();
+    cli.signal(signal);
+    await cli.prints(/stopping: /);
+    expect((await cli.exited).code).toBe(1);
+    expect(cli.stdout).toMatch(/aborted\/cancelled: /);
+    expect(compute.deletions.map(({ underJob }) => underJob)).toContain(true);
+  });
+
+  test('without a terminal SIGINT twice leaves at once; the runner keeps its cancel request', async () => {
+    compute.onDelete = 'linger';
+    const cli = run('--static');
+    const { pod } = await makeBusy();
     cli.signal('SIGINT');
     await cli.prints(/stopping: /);
     await until('the stop', async () => (await cancelMode()) === 'stop');
     cli.signal('SIGINT');
     expect((await cli.exited).code).toBe(1);
     expect(cli.stdout).toMatch(new RegExp(`left: runner-${name} keeps its cancel request`));
-    expect((await handle().describe()).status.name).toBe('RUNNING');
-    expect(await cancelMode()).toBe('stop');
     await until('the deletion', () => compute.deletions.length > 0);
     ci.registrations.clear();
     compute.end(pod, 143);
@@ -161,9 +196,9 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
 
     test('Ctrl-C cancels the runner as soon as it is there, and its end is told', async () => {
       const start = gate.held('StartWorkflowExecution');
-      const cli = run('--static');
+      const cli = onTerminal('--static');
       const answer = await start;
-      cli.signal('SIGINT');
+      cli.pressCtrlC();
       await cli.prints(/draining: .*\(its start is not answered yet: the request follows it\)/);
       answer.release();
       expect((await cli.exited).code).toBe(1);
@@ -174,22 +209,22 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
 
     test('Ctrl-C, and the answer never comes: it is looked for, and cancelled', async () => {
       const start = gate.held('StartWorkflowExecution');
-      const cli = run('--static');
+      const cli = onTerminal('--static');
       await start;
-      cli.signal('SIGINT');
+      cli.pressCtrlC();
       expect((await cli.exited).code).toBe(1);
       expect(cli.stdout).toMatch(new RegExp(`runner-${name} aborted/cancelled: `));
     });
 
     test('three times leaves at once, and says that nobody knows', async () => {
       const start = gate.held('StartWorkflowExecution');
-      const cli = run('--static');
+      const cli = onTerminal('--static');
       const answer = await start;
       for (const says of [/draining: /, /stopping: /]) {
-        cli.signal('SIGINT');
+        cli.pressCtrlC();
         await cli.prints(says);
       }
-      cli.signal('SIGINT');
+      cli.pressCtrlC();
       expect(await cli.exited).toEqual({ code: 1, signal: null });
       expect(cli.stdout).toMatch(
         new RegExp(

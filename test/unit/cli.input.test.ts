@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { CliError } from '../../cli/shared/exit.ts';
-import { interruptAction, debounceMs } from '../../cli/shared/interrupts.ts';
+import { debounceMs, interruptAction, sigtermAction } from '../../cli/shared/interrupts.ts';
 import { generateName } from '../../cli/shared/generateName.ts';
 import { inputFromFlags, type RunnerFlags } from '../../cli/runner/runnerFlags.ts';
 import { selectionQuery, type Selection } from '../../cli/shared/selection.ts';
@@ -343,16 +343,31 @@ describe('connection', () => {
   });
 });
 
-describe('Ctrl-C', () => {
-  test.each<[number, number | undefined, string]>([
-    [0, undefined, 'drain'],
-    [1, 150, 'stop'],
-    [1, 149, 'ignore'],
-    [2, 149, 'ignore'],
-    [2, 5_000, 'exit'],
-    [7, 5_000, 'exit'],
-  ])('after %i presses, %p ms since the last: %s', (presses, since, kind) => {
-    expect(interruptAction(presses, since, 150)).toEqual({ kind });
+describe('signals while attached', () => {
+  test.each<[onTerminal: boolean, number, number | undefined, string]>([
+    [true, 0, undefined, 'drain'],
+    [true, 1, 150, 'stop'],
+    [true, 1, 149, 'ignore'],
+    [true, 2, 149, 'ignore'],
+    [true, 2, 5_000, 'exit'],
+    [true, 7, 5_000, 'exit'],
+    [false, 0, undefined, 'stop'],
+    [false, 1, 5_000, 'exit'],
+    [false, 7, 5_000, 'exit'],
+  ])(
+    'SIGINT, terminal %p, after %i that counted, %p ms since the last: %s',
+    (onTerminal, presses, since, kind) => {
+      expect(interruptAction(presses, since, { onTerminal, debounceMs: 150 })).toEqual({ kind });
+    },
+  );
+
+  test.each([
+    [0, 'detach', 'detach'],
+    [1, 'detach', 'detach'],
+    [0, 'stop', 'stop'],
+    [1, 'stop', 'detach'],
+  ] as const)('SIGTERM after %i others, with --on-sigterm %s: %s', (earlier, policy, action) => {
+    expect(sigtermAction(earlier, policy)).toBe(action);
   });
 
   test.each([
@@ -364,6 +379,6 @@ describe('Ctrl-C', () => {
   });
 
   test('each signal counts elsewhere, however quickly they come', () => {
-    expect(interruptAction(1, 0, 0)).toEqual({ kind: 'stop' });
+    expect(interruptAction(1, 0, { onTerminal: true, debounceMs: 0 })).toEqual({ kind: 'stop' });
   });
 });

@@ -80,11 +80,23 @@ describe('what is wrong is told before anything is started, with status 2', () =
     [['run']],
     [['list', '--limit', 'all']],
     [['get']],
+    [['cancel']],
     [['cancel', 'x', '--mode', 'gently']],
+    [['cancel', 'x', '--change-set', 'acme/web#7']],
+    [['cancel', '--change-set', 'acme/web']],
     [['logs']],
   ])('holdfast job %j', async (words) => {
     expect(await runCli(['job', ...words], NOWHERE)).toMatchObject({ status: 2 });
   });
+});
+
+test('--on-sigterm is for an attached run', async () => {
+  const { status, stderr } = await runCli(
+    ['job', 'run', '-f', file(WEB), '--on-sigterm', 'stop'],
+    NOWHERE,
+  );
+  expect(stderr).toMatch(/--on-sigterm: .*--attach/);
+  expect(status).toBe(2);
 });
 
 describe('a version of a change set', () => {

@@ -420,9 +420,10 @@ describe('docs/jobs.md', () => {
     }[];
     const lines = Object.values(workflow?.jobs ?? {})
       .flatMap(({ steps }) => steps)
-      .flatMap(({ run }) => (run === undefined ? [] : [run]));
+      .flatMap(({ run }) => [...(run ?? '').matchAll(/\bholdfast .+/g)].map(([line]) => line));
     expect(lines.map((line) => line.split(' ').slice(0, 3).join(' '))).toEqual([
       'holdfast job run',
+      'holdfast job cancel',
       'holdfast job cancel',
     ]);
     for (const line of lines) {

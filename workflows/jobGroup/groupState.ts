@@ -21,8 +21,13 @@ export interface GroupState {
   readonly running?: RunningVersion;
   /** Whether the newest revision has not been started yet. */
   readonly queued: boolean;
-  /** Outcome of the newest revision, once its run has ended. Outcomes of older ones are ignored. */
+  /**
+   * Outcome of the newest revision, once its run has ended. Outcomes of older ones are ignored.
+   * `aborted` if a cancel came before its run.
+   */
   readonly outcome?: RunnerOutcome;
+  /** Whether a cancel came after the newest revision: the same commit may be run again. */
+  readonly cancelled?: true;
 }
 
 /** Revision of a change set. */
@@ -43,13 +48,16 @@ export interface RunningVersion {
 export type GroupEvent =
   /** `again`: somebody asks for another run of this commit, of whatever age. */
   | { readonly kind: 'asked'; readonly version: Version; readonly rerun: boolean }
+  /** No revision that is known so far is to be run, as after the closing of a pull request. */
+  | { readonly kind: 'cancelled' }
   /** The run is over, and nothing of it is left. */
   | { readonly kind: 'ended'; readonly runNumber: number; readonly outcome: RunnerOutcome };
 
-/** Action of a job group: start the run of a revision, or end one in favor of a newer revision. */
+/** Action of a job group: start the run of a revision, end one in favor of a newer revision, or pass a cancel request on to it. */
 export type GroupAction =
   | { readonly kind: 'start'; readonly runNumber: number; readonly commit: string }
-  | { readonly kind: 'supersede'; readonly runNumber: number };
+  | { readonly kind: 'supersede'; readonly runNumber: number }
+  | { readonly kind: 'cancel'; readonly runNumber: number };
 
 /** State before the first revision. */
 export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
@@ -60,7 +68,7 @@ export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
  */
 export function parseGroupState(raw: unknown): GroupState {
   if (!isObject(raw)) return INITIAL_STATE;
-  const { runNumber, commit, lastRevision, outcome } = raw;
+  const { runNumber, commit, lastRevision, outcome, cancelled } = raw;
   if (!Number.isSafeInteger(runNumber) || (runNumber as number) < 0) return INITIAL_STATE;
   return {
     runNumber: runNumber as number,
@@ -69,6 +77,7 @@ export function parseGroupState(raw: unknown): GroupState {
       commit: isCommit(commit) ? commit : undefined,
       lastRevision: isVersion(lastRevision) ? lastRevision : undefined,
       outcome: RUNNER_OUTCOMES.find((known) => known === outcome),
+      cancelled: cancelled === true || undefined,
     }),
   };
 }
@@ -92,10 +101,11 @@ export function step(state: GroupState, event: GroupEvent): Step {
       state: event.runNumber === state.running?.runNumber ? afterRun(state, event) : state,
       actions: [],
     };
+  if (event.kind === 'cancelled') return cancel(state);
   const { version, rerun } = event;
-  const isNews = isLater(version, state.lastRevision);
+  const isNews = isLater(version, state);
   const known = isNews ? { ...state, lastRevision: version } : state;
-  return rerun || (isNews && version.commit !== state.commit)
+  return rerun || (isNews && (state.cancelled === true || version.commit !== state.commit))
     ? take(known, version.commit)
     : { state: known, actions: [] };
 }
@@ -115,12 +125,35 @@ export function willRun(state: GroupState, unread: readonly GroupEvent[]): boole
   return unread.reduce((known, event) => step(known, event).state, state).queued;
 }
 
-/** A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. */
-function isLater({ commit, atMs }: Version, told: Version | undefined): boolean {
-  return told === undefined || (commit !== told.commit && atMs >= told.atMs);
+/**
+ * A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. After a cancel the same commit
+ * is news if it comes with a later time, as of a pull request that is opened again.
+ */
+function isLater(
+  { commit, atMs }: Version,
+  { lastRevision: told, cancelled }: GroupState,
+): boolean {
+  if (told === undefined) return true;
+  return commit === told.commit ? cancelled === true && atMs > told.atMs : atMs >= told.atMs;
 }
 
-function take({ outcome: _older, ...before }: GroupState, commit: string): Step {
+function cancel(state: GroupState): Step {
+  const { queued, running } = state;
+  if (running !== undefined)
+    return {
+      state: { ...state, queued: false, cancelled: true },
+      actions: [{ kind: 'cancel', runNumber: running.runNumber }],
+    };
+  return {
+    state: { ...state, queued: false, cancelled: true, ...(queued ? { outcome: 'aborted' } : {}) },
+    actions: [],
+  };
+}
+
+function take(
+  { outcome: _older, cancelled: _earlier, ...before }: GroupState,
+  commit: string,
+): Step {
   const state = { ...before, runNumber: before.runNumber + 1, commit, queued: true };
   const { running } = before;
   if (running === undefined || running.superseded) return { state, actions: [] };
@@ -132,7 +165,8 @@ function take({ outcome: _older, ...before }: GroupState, commit: string): Step 
 
 function afterRun(
   { running: _over, ...state }: GroupState,
-  { outcome }: Extract<GroupEvent, { kind: 'ended' }>,
+  { runNumber, outcome }: Extract<GroupEvent, { kind: 'ended' }>,
 ): GroupState {
-  return state.queued ? state : { ...state, outcome };
+  if (state.queued) return state;
+  return { ...state, outcome: runNumber === state.runNumber ? outcome : 'aborted' };
 }

@@ -16,11 +16,13 @@ import {
   groupedJobId,
   jobGroupStatusQuery,
   jobRevisionSignal,
+  type CancelRequest,
   type JobGroupStatus,
   type JobInput,
   type JobResult,
   type RunnerOutcome,
 } from '../../core/contract/index.ts';
+import { parseCancelRequest } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { workerActivities } from '../shared/activityProxies.ts';
 import { SignalGate } from '../shared/signalGate.ts';
@@ -41,15 +43,18 @@ const IDLE_TIMEOUT = '7d';
 /** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
 const SETTLED = '1s';
 
+const SUPERSEDED = 'a newer version has come';
+
 /** What has come, and the job that goes with it. */
 interface ReceivedEvent {
   readonly event: GroupEvent;
   readonly job?: JobInput;
+  readonly cancel?: CancelRequest;
 }
 
 /**
  * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
- * version has the older run ended first. Ends by itself when nothing has run for a week.
+ * version has the older run ended first. `cancel` ends the run and drops the version that waits. Ends by itself when nothing has run for a week.
  * @param carried - what this workflow knew before it went on as a new one: numbers and names, which allow nothing. What is run comes with a
  *   signal, and is admitted by the job itself
  */
@@ -58,6 +63,7 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
   const heard: ReceivedEvent[] = [];
   let state = parseGroupState(carried);
   let job: JobInput | undefined;
+  let cancel: CancelRequest | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   const gate = revisionGate(heard);
   setHandler(
@@ -73,7 +79,9 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
   );
 
   const carryOut = async (action: GroupAction): Promise<void> => {
-    if (action.kind === 'supersede') return await supersede(run);
+    if (action.kind === 'supersede')
+      return await requestEnd(run, { mode: 'stop', stopReason: 'superseded', reason: SUPERSEDED });
+    if (action.kind === 'cancel') return await requestEnd(run, cancel);
     const { runNumber, commit } = action;
     run = await start(groupedJobId(group, runNumber), commit, job, (outcome) =>
       heard.push({ event: { kind: 'ended', runNumber, outcome } }),
@@ -86,8 +94,9 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     else await condition(isNews);
     if (!isNews()) return;
     gate.restart();
-    for (const { event, job: asked } of heard.splice(0)) {
+    for (const { event, job: asked, cancel: request } of heard.splice(0)) {
       const next = step(state, event);
+      cancel = request;
       if (next.state.runNumber !== state.runNumber) job = asked;
       ({ state } = next);
       for (const action of next.actions) await carryOut(action);
@@ -118,6 +127,15 @@ function revisionGate(heard: ReceivedEvent[]): SignalGate {
         return 1;
       },
     },
+    {
+      name: cancelSignal.name,
+      description:
+        'Ends the run and drops the version that waits: nothing, a reason, or {reason, mode}',
+      take: (body) => {
+        heard.push({ event: { kind: 'cancelled' }, cancel: parseCancel(body) });
+        return 1;
+      },
+    },
   ]);
   gate.open();
   return gate;
@@ -141,6 +159,12 @@ function parseRevision(body: unknown): ReceivedEvent[] {
     { at: typeof at === 'string' ? at : undefined },
   );
   return [];
+}
+
+/** Reads the request to pass on to the run. Anything unreadable is a plain stop. */
+function parseCancel(body: unknown): CancelRequest {
+  const { mode, reason } = parseCancelRequest(body as Parameters<typeof parseCancelRequest>[0]);
+  return { mode, reason };
 }
 
 /** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
@@ -178,17 +202,14 @@ function withoutVerdict(error: unknown): RunnerOutcome {
     : 'errored';
 }
 
-async function supersede(
+async function requestEnd(
   run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined,
+  request: CancelRequest | undefined,
 ): Promise<void> {
   try {
-    await run?.signal(cancelSignal, {
-      mode: 'stop',
-      stopReason: 'superseded',
-      reason: 'a newer version has come',
-    });
+    await run?.signal(cancelSignal, request);
   } catch (error) {
-    log.info('The older run was not told of the newer version: it has ended', {
+    log.info('The run did not get the cancel request: it has ended', {
       run: run?.workflowId,
       why: String(error),
     });

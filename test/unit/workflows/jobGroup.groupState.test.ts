@@ -1,7 +1,13 @@
 /** A newer version of a change set and the runs of the older ones. */
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
-import { jobGroupId } from '../../../core/domain/changeSet.ts';
+import {
+  jobGroupId,
+  parseChangeSetSelector,
+  parseJobGroupId,
+  selectsChangeSet,
+  selectsJob,
+} from '../../../core/domain/changeSet.ts';
 import {
   INITIAL_STATE,
   begin,
@@ -26,6 +32,8 @@ const start = (runNumber: number, commit: string): GroupAction => ({
   runNumber,
   commit,
 });
+const cancelled: GroupEvent = { kind: 'cancelled' };
+const cancel = (runNumber: number): GroupAction => ({ kind: 'cancel', runNumber });
 const supersede = (runNumber: number): GroupAction => ({ kind: 'supersede', runNumber });
 
 /** Events that are heard of together, and what follows then. */
@@ -134,6 +142,28 @@ describe('a version of a change set', () => {
       [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')],
       [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]],
     ],
+    ['a cancel, nothing was asked', [cancelled], [[]]],
+    ['… while one runs', [asked('a'), cancelled], [[start(1, 'a')], [cancel(1)]]],
+    [
+      '… drops the one that waits',
+      [asked('a'), asked('b'), cancelled, ended(1, 'aborted')],
+      [[start(1, 'a')], [supersede(1)], [cancel(1)], []],
+    ],
+    [
+      '… after which the same commit runs again',
+      [asked('a'), cancelled, ended(1, 'aborted'), asked('a', 2_000)],
+      [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')]],
+    ],
+    [
+      '… but not if it comes late, nor does an older one',
+      [asked('b', 2_000), cancelled, ended(1, 'aborted'), asked('b', 2_000), asked('a', 1_000)],
+      [[start(1, 'b')], [cancel(1)], [], [], []],
+    ],
+    [
+      '… and once only',
+      [asked('a'), cancelled, ended(1, 'aborted'), asked('a', 2_000), ended(2), asked('a', 3_000)],
+      [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')], [], []],
+    ],
     ['an end that is told twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
     [
       'an end of one that is long over',
@@ -165,6 +195,11 @@ describe('a version of a change set', () => {
     ['when it is over: its own', [asked('a'), ended(1, 'failed')], 'failed'],
     ['when a newer one has come: none', [asked('a'), ended(1, 'failed'), asked('b')], undefined],
     ['… and ended the older one first: none', [asked('a'), asked('b'), ended(1)], undefined],
+    [
+      'when it was cancelled before its run: aborted',
+      [asked('a'), asked('b'), cancelled, ended(1)],
+      'aborted',
+    ],
     [
       "… and is over: the newer one's",
       [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)],
@@ -253,5 +288,58 @@ describe('a change set', () => {
     ],
   ])('%s has one id, whatever its commit', (_what, id, expected) => {
     expect(id).toBe(expected);
+  });
+});
+
+describe('the selection of a change set', () => {
+  const web7 = { job: 'unit', repository: 'acme/web', base: 'main', pullRequest: 7 };
+  const webPush = { job: 'unit', repository: 'acme/web', base: 'release/1.x' };
+
+  test.each([web7, webPush])('%j is read back from the id of its group', (changeSet) => {
+    expect(parseJobGroupId(jobGroupId(changeSet))).toEqual(changeSet);
+  });
+
+  test.each([
+    'job-group:x',
+    'job-group:unit:acme/web:main:pr-x',
+    'job-unit',
+    `${jobGroupId(web7)}:1`,
+  ])('%s is no id of a group', (id) => expect(parseJobGroupId(id)).toBeUndefined());
+
+  test.each([
+    ['acme/web#7', { repository: 'acme/web', pullRequest: 7 }],
+    ['acme/web@release/1.x', { repository: 'acme/web', branch: 'release/1.x' }],
+    ['acme/web', undefined],
+    ['acme/web#0', undefined],
+    ['acme/web#seven', undefined],
+    ['acme#7', undefined],
+    ['acme/web@', undefined],
+  ])('%s', (text, selector) => expect(parseChangeSetSelector(text)).toEqual(selector));
+
+  test.each([
+    ['acme/web#7', web7, true],
+    ['Acme/Web#7', web7, true],
+    ['acme/web#7', { ...web7, base: 'next', job: 'e2e' }, true],
+    ['acme/web#8', web7, false],
+    ['acme/app#7', web7, false],
+    ['acme/web@main', web7, false],
+    ['acme/web@release/1.x', webPush, true],
+    ['acme/web@main', webPush, false],
+  ])('%s, the group of %j: %p', (text, changeSet, expected) => {
+    const selector = parseChangeSetSelector(text);
+    expect(selector && selectsChangeSet(selector, changeSet)).toBe(expected);
+  });
+
+  test.each([
+    ['acme/web#7', { event: 'pull_request', pullRequest: 7 }, true],
+    ['acme/web#7', { event: 'pull_request', pullRequest: 8 }, false],
+    ['acme/web#7', {}, false],
+    ['acme/web@main', { event: 'push', ref: 'refs/heads/main' }, true],
+    ['acme/web@main', { event: 'pull_request', ref: 'refs/heads/main', base: 'main' }, false],
+    ['acme/web@main', { event: 'push', ref: 'refs/heads/next' }, false],
+    ['acme/app@main', { event: 'push', ref: 'refs/heads/main' }, false],
+  ] as const)('%s, a job of acme/web for %j: %p', (text, source, expected) => {
+    const selector = parseChangeSetSelector(text);
+    expect(selector && selectsJob(selector, 'Acme/web', source)).toBe(expected);
   });
 });
