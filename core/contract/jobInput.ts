@@ -12,7 +12,8 @@ export const JOB_TIMEOUTS = {
    */
   timeout: '4h',
   /**
-   * Time limit after an interruption, for the step being stopped and all of `post` together.
+   * Time limit after an interruption, for the step being stopped and all of `post` together. A
+   * quarter of it is kept for `post`.
    * @default "30m"
    */
   gracePeriod: '30m',
@@ -25,7 +26,9 @@ export const STEP_TIMEOUTS = {
   /** Time limit from the start of the command. @default "2h" */
   timeout: '2h',
   /**
-   * Time from the stop signal to SIGKILL. The pod gets a quarter more, and at least 2 s more.
+   * Time from the stop signal to SIGKILL. The pod gets a quarter more, and at least 2 s more. In a
+   * job with `post`, the pod of a step of `pre` or `test` gets at most three quarters of the job's
+   * grace period.
    * @default "15s"
    */
   gracePeriod: '15s',

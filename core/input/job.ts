@@ -38,6 +38,7 @@ import {
   type InputError,
   type Parsed,
 } from './fields.ts';
+import { postShareError } from './postShare.ts';
 import { parseRunnerInput } from './runner.ts';
 import {
   jobTimeoutsFor,
@@ -264,6 +265,12 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
     // Of the default nobody has to be warned in each job.
     else if (each.gracePeriod !== undefined)
       warnings.push(...runner.spec.warnings.map((warning) => `${stage} ${each.name}: ${warning}`));
+    const { gracePeriod: stepGrace = STEP_TIMEOUTS.gracePeriod } = each;
+    const noRoom =
+      stage === 'post' || (input.post ?? []).length === 0
+        ? undefined
+        : postShareError(stepGrace, times.gracePeriodMs);
+    if (noRoom !== undefined) errors.push({ field: `${field}.gracePeriod`, message: noRoom });
   });
   if (errors.length > 0) return { ok: false, errors };
   return {

@@ -68,7 +68,13 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
     async play(world, id) {
       const run = await JobRun.start(
         world,
-        { ...THREE, pre: [], timeout: '2s', gracePeriod: '2s' },
+        {
+          pre: [],
+          test: THREE.test.map((each) => ({ ...each, gracePeriod: '1s' })),
+          post: THREE.post,
+          timeout: '2s',
+          gracePeriod: '4s',
+        },
         id,
       );
       await run.runs('test-1');

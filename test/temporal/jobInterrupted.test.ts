@@ -99,7 +99,11 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
 
   test('the grace ends during post: the running step is stopped with its own grace, the rest is not run', async () => {
     all.compute.onDelete = 'linger';
-    const run = await JobRun.start(all, { post: THREE.post, gracePeriod: '1s' });
+    const run = await JobRun.start(all, {
+      test: [step('unit', { gracePeriod: '1s' })],
+      post: THREE.post,
+      gracePeriod: '4s',
+    });
     await run.ends('test-1');
     const gather = await run.runs('post-1');
     await run.handle.signal('cancel', 'enough');
@@ -122,7 +126,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       'Running step unit.',
       'Running step gather.',
       ...INTERRUPTED,
-      'Process did not exit before 1s grace period',
+      'Process did not exit before 4s grace period',
       `cleanup: Deleting pod ${gather}`,
     ]);
   });

@@ -5,6 +5,7 @@ import { parseRunnerInput } from '../../../core/input/runner.ts';
 
 const STEP = { name: 'unit', commands: 'make test' };
 const JOB = { name: 'web', test: [STEP] };
+const STEP_AFTER = { name: 'clean', commands: 'make clean' };
 const HOUR = 3_600_000;
 
 function admitted(input: object, policy?: TimeoutPolicy): JobSpec {
@@ -237,6 +238,35 @@ describe('what cannot work is named, all at once', () => {
       },
       [/^test\.0\.volumes .*folder of Holdfast's own/],
     ],
+    [{ ...JOB, gracePeriod: '24s', post: [STEP_AFTER] }, []],
+    [
+      { ...JOB, gracePeriod: '23s', post: [STEP_AFTER] },
+      [
+        /^test\.0\.gracePeriod must leave a quarter of the job's gracePeriod of 23s to post: .* a grace of 15s gets 18s to stop; lower it to at most 14s, or raise the job's gracePeriod to at least 24s/,
+      ],
+    ],
+    [
+      {
+        ...JOB,
+        gracePeriod: '1h',
+        pre: [{ ...STEP, name: 'prepare', gracePeriod: '1h' }],
+        test: [{ ...STEP, gracePeriod: '36m' }],
+        post: [{ ...STEP_AFTER, gracePeriod: '2h' }],
+      },
+      [
+        /^pre\.0\.gracePeriod .* gets 1h15m0s to stop; lower it to at most 36m0s, or raise the job's gracePeriod to at least 1h40m0s/,
+      ],
+    ],
+    [
+      {
+        ...JOB,
+        gracePeriod: '2s',
+        test: [{ ...STEP, gracePeriod: '1s' }],
+        post: [STEP_AFTER],
+      },
+      [/^test\.0\.gracePeriod .*; raise the job's gracePeriod to at least 4s, or lower it/],
+    ],
+    [{ ...JOB, gracePeriod: '1s' }, []],
     [{ ...JOB, test: many(MAX_STEPS) }, []],
     [
       { ...JOB, test: many(MAX_STEPS), post: [STEP] },
@@ -269,6 +299,14 @@ describe('what cannot work is named, all at once', () => {
   ])('%#', (input, expected) => {
     expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
   });
+});
+
+test('a grace of the job that the worker’s config lowers leaves post its share, too', () => {
+  const input = { ...JOB, test: [{ ...STEP, gracePeriod: '10m' }], post: [STEP_AFTER] };
+  expect(refused(input)).toEqual([]);
+  expect(refused(input, { default: { jobs: { gracePeriod: '10m' } } })).toEqual([
+    expect.stringMatching(/^test\.0\.gracePeriod must leave a quarter .* of 10m0s to post/),
+  ]);
 });
 
 describe('defaults and caps of the worker’s config: the most specific wins', () => {
