@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { ChildEnd } from './exitStatus.ts';
 import { readProcess } from './processTable.ts';
@@ -28,8 +29,26 @@ export interface OutputPipes {
 
 const NO_PIPES: OutputPipes = { stdout: null, stderr: null };
 
-/** Output streams of a process that are piped to the supervisor. The others are inherited. */
-export type OutputMode = 'nothing' | 'stdout' | 'both';
+/**
+ * Output streams of a process that are piped to the supervisor. The others are inherited. `merged`:
+ * both go to the supervisor's standard output. A socket: both go there.
+ */
+export type OutputMode = 'nothing' | 'stdout' | 'both' | 'merged' | Socket;
+
+function stdioOf(mode: OutputMode): StdioOptions {
+  switch (mode) {
+    case 'nothing':
+      return 'inherit';
+    case 'merged':
+      return ['inherit', 1, 1];
+    case 'stdout':
+      return ['inherit', 'pipe', 'inherit'];
+    case 'both':
+      return ['inherit', 'pipe', 'pipe'];
+    default:
+      return ['inherit', mode, mode];
+  }
+}
 
 /**
  * Starts a process as the leader of a session, hence of a process group, of its own.
@@ -48,11 +67,7 @@ export function startChild(
     child = spawn(file, args, {
       env,
       detached: true,
-      stdio: [
-        'inherit',
-        piped === 'nothing' ? 'inherit' : 'pipe',
-        piped === 'both' ? 'pipe' : 'inherit',
-      ],
+      stdio: stdioOf(piped),
     });
   } catch (error) {
     handlers.failed((error as Error).message); // too long a command line, for one

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SupervisorAction, EndRecord } from '../signals/actions.ts';
-import { startChild } from './child.ts';
+import { type OutputMode, startChild } from './child.ts';
 import { childEnvironment } from './childEnvironment.ts';
 import { CommandProcesses, sendSignal } from './commandProcesses.ts';
 import { type Log, eventLog } from '../records/eventLog.ts';
@@ -21,6 +21,7 @@ import type { Options } from '../settings/options.ts';
 import { Output } from '../records/output.ts';
 import { Pending } from './pending.ts';
 import { forwardOutput } from '../records/forwardOutput.ts';
+import { openOutputSocket, type OutputSocket } from '../records/outputSocket.ts';
 import { type Probes, serveProbes } from '../ciRunner/probes.ts';
 import { StopReasonFiles } from '../signals/stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryDirectory.ts';
@@ -47,6 +48,8 @@ export class Supervisor {
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
   #file: Output | undefined; // to which both are copied
+  #merged: OutputSocket | undefined;
+  #logTruncated = false;
   readonly #log: Log = eventLog(this.#stderr);
   /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
   readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
@@ -151,10 +154,45 @@ export class Supervisor {
     }
     if (probes !== undefined) this.#probes = await this.#serve(probes);
     // After the probes: who finds the file knows that they listen, or did.
-    if (logFile !== undefined) this.#file = await Output.appendingTo(logFile, this.#pending);
+    if (logFile !== undefined)
+      this.#file = await Output.appendingTo(logFile, this.#pending, (error) =>
+        this.#onLogFailure(error),
+      );
     if (this.#file !== undefined)
       for (const output of [this.#stdout, this.#stderr]) output.copyTo(this.#file);
+    await this.#mergeOutput(folder);
     if (this.#probes !== undefined) this.#log('info', `Probes listen on port ${this.#probes.port}`);
+  }
+
+  /** Tells it once: a disk that is full fails each line. */
+  #onLogFailure(error: Error): void {
+    if (this.#logTruncated) return;
+    this.#logTruncated = true;
+    this.#log(
+      'error',
+      `Could not write the log file, which lacks lines from here on: ${error.message}`,
+    );
+  }
+
+  /** Only what is copied to a file passes through us; else the command writes to our standard output itself. */
+  async #mergeOutput(folder: string): Promise<void> {
+    const { mergeOutput, logFile } = this.#options;
+    if (!mergeOutput || logFile === undefined || this.#kind.log !== undefined) return;
+    try {
+      this.#merged = await openOutputSocket(folder);
+    } catch (error) {
+      this.#log(
+        'error',
+        `Could not merge the command's outputs, whose order may change: ${(error as Error).message}`,
+      );
+    }
+  }
+
+  #outputMode(): OutputMode {
+    const { logFile, mergeOutput } = this.#options;
+    if (logFile !== undefined) return this.#merged?.forCommand ?? 'both';
+    if (this.#kind.log !== undefined) return 'stdout';
+    return mergeOutput ? 'merged' : 'nothing';
   }
 
   async #serve(probes: NonNullable<Options['probes']>): Promise<Probes> {
@@ -231,28 +269,24 @@ export class Supervisor {
   }
 
   #spawn(): void {
-    const { command, logFile } = this.#options;
+    const { command } = this.#options;
     const { log } = this.#kind;
-    const piped = log === undefined ? 'nothing' : 'stdout';
-    const { stdout, stderr } = startChild(
-      command,
-      this.#env,
-      logFile === undefined ? piped : 'both',
-      {
-        spawned: (pid) => {
-          this.#processes.child = pid;
-          this.#startedAt = new Date().toISOString();
-          this.#startNoted = this.#noteStart(this.#startedAt);
-          this.#onEvent({ kind: 'spawned' });
-        },
-        failed: (message) => this.#onEvent({ kind: 'startFailed', message }),
-        exited: (end) => {
-          this.#endedAt = new Date().toISOString();
-          this.#onEvent({ kind: 'childExited', end });
-        },
+    const { stdout, stderr } = startChild(command, this.#env, this.#outputMode(), {
+      spawned: (pid) => {
+        this.#processes.child = pid;
+        this.#startedAt = new Date().toISOString();
+        this.#startNoted = this.#noteStart(this.#startedAt);
+        this.#onEvent({ kind: 'spawned' });
       },
-    );
+      failed: (message) => this.#onEvent({ kind: 'startFailed', message }),
+      exited: (end) => {
+        this.#endedAt = new Date().toISOString();
+        this.#onEvent({ kind: 'childExited', end });
+      },
+    });
+    this.#merged?.forCommand.destroy();
     this.#output = Promise.all([
+      this.#merged && forwardOutput(this.#merged.reader, this.#stdout),
       stdout &&
         (log === undefined
           ? forwardOutput(stdout, this.#stdout)
@@ -311,6 +345,7 @@ export class Supervisor {
       startedAt: this.#startedAt,
       endedAt: this.#endedAt ?? new Date().toISOString(),
       ...job,
+      ...(this.#logTruncated ? { logTruncated: true } : {}),
     });
     const written = [this.#startNoted];
     if (marker !== undefined)

@@ -10,6 +10,8 @@ export interface EndRecordFile extends EndRecord {
   readonly endedAt: string;
   /** Only of a CI runner. */
   readonly job?: JobRecord;
+  /** Whether the log file lacks lines, as on a full disk. */
+  readonly logTruncated?: true;
 }
 
 /** The kubelet keeps 4 KiB of a termination message, shared by the pod's containers; ours is a tenth of this, in bytes. */
@@ -25,9 +27,10 @@ export function markerText({
   startedAt,
   endedAt,
   job,
+  logTruncated,
   error,
 }: EndRecordFile): string {
-  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, error: error?.slice(0, MAX_ERROR) })}\n`;
+  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, logTruncated, error: error?.slice(0, MAX_ERROR) })}\n`;
 }
 
 /** Writes the file whole or not at all, and on the disk when it is there: whoever sees it can rely on it. @throws Error */

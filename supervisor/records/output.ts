@@ -15,18 +15,25 @@ export class Output {
   readonly #fd: number;
   readonly #pending: Pending;
   #last: Promise<void> = Promise.resolve();
+  readonly #onFailure: ((error: Error) => void) | undefined;
   #copy: Output | undefined;
   #given = 0;
   #written = 0;
 
-  constructor(fd: number, pending: Pending) {
+  /** @param onFailure - called for each write that fails, such as on a full disk */
+  constructor(fd: number, pending: Pending, onFailure?: (error: Error) => void) {
     this.#fd = fd;
     this.#pending = pending;
+    this.#onFailure = onFailure;
   }
 
   /** To the end of a file, which is made where there is none. @throws Error when it cannot be opened */
-  static async appendingTo(path: string, pending: Pending): Promise<Output> {
-    return new Output(await pending.track(promisify(open)(path, 'a', 0o644)), pending);
+  static async appendingTo(
+    path: string,
+    pending: Pending,
+    onFailure: (error: Error) => void,
+  ): Promise<Output> {
+    return new Output(await pending.track(promisify(open)(path, 'a', 0o644)), pending, onFailure);
   }
 
   /** Whatever is written from now on is written there, too. */
@@ -70,7 +77,8 @@ export class Output {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         // The descriptor is shared with our child and whoever started us; any of them may have set O_NONBLOCK.
-        if (code !== 'EAGAIN') return; // EPIPE, EBADF: there is no reader, and nowhere to say so
+        // EPIPE, EBADF: there is no reader. ENOSPC, EDQUOT, EIO: the file lacks these bytes.
+        if (code !== 'EAGAIN') return this.#onFailure?.(error as Error);
         await new Promise((resolve) => setTimeout(resolve, FULL_MS));
       }
     }

@@ -18,6 +18,8 @@ export interface Options {
   readonly probes?: { readonly port: number; readonly host?: string };
   readonly startFile?: string;
   readonly logFile?: string;
+  /** Whether the command has one descriptor for standard output and standard error. */
+  readonly mergeOutput: boolean;
   readonly marker?: string;
   readonly terminationLog?: string;
   readonly runDir?: string;
@@ -83,6 +85,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     plan,
     runnerKind: read('runner-kind', oneOf<RunnerKindName>(...RUNNER_KIND_NAMES)) ?? 'command',
     ephemeral: text('one-job') === '1',
+    mergeOutput: text('merge-output') === '1',
     ...defined({
       cleanupCommand,
       startFile: text('start-file'),

@@ -104,6 +104,12 @@ export const SETTINGS = [
     help: 'File to which everything that is printed is written, too, in the order in which it was read. Default: none.',
   },
   {
+    flag: 'merge-output',
+    env: 'HOLDFAST_MERGE_OUTPUT',
+    value: '1',
+    help: "1: the command's standard error goes to standard output, in the order in which it is printed. Not for --runner-kind github.",
+  },
+  {
     flag: 'marker',
     env: 'HOLDFAST_MARKER_FILE',
     value: 'PATH',

@@ -35,6 +35,50 @@ describe('the log file', () => {
     expect(supervised.stderr).toBe('err\n');
   });
 
+  test('with --merge-output has what the command prints in its order, as what is printed has', async () => {
+    const file = path();
+    const supervised = run(
+      file,
+      'for i in $(seq 1 2000); do echo "$i out"; echo "$i err" >&2; done',
+      '--merge-output',
+      '1',
+    );
+    expect(await supervised.status()).toBe(0);
+    const expected = Array.from({ length: 2_000 }, (_, i) => `${i + 1} out\n${i + 1} err\n`).join(
+      '',
+    );
+    expect(readFileSync(file, 'utf8')).toBe(expected);
+    expect(supervised.stdout.toString()).toBe(expected);
+    expect(supervised.stderr).toBe('');
+  });
+
+  test('with --merge-output has a lot, whole, from a program that takes its output to be blocking', async () => {
+    const file = path();
+    const supervised = run(file, 'seq 1 400000; seq 400001 800000 >&2', '--merge-output', '1');
+    expect(await supervised.status()).toBe(0);
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    expect(lines).toHaveLength(800_000);
+    expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(-1);
+  });
+
+  test('with --merge-output in a folder that takes no socket: is there all the same, and it says so', async () => {
+    const file = path();
+    const folder = join(bundle.folder, 'x'.repeat(100));
+    const supervised = run(
+      file,
+      'echo out; echo err >&2',
+      '--merge-output',
+      '1',
+      '--run-dir',
+      folder,
+    );
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.errors).toEqual([
+      expect.stringMatching(/^Could not merge the command's outputs/),
+    ]);
+    expect(readFileSync(file, 'utf8').split('\n')).toEqual(expect.arrayContaining(['out', 'err']));
+  });
+
   test('is there before the command, and after the probes', async () => {
     const file = path();
     const supervised = run(file, `test -e '${file}' && echo there`, '--probe-port', '0');
@@ -69,10 +113,35 @@ describe('the log file', () => {
     expect(readFileSync(file, 'utf8')).toContain('up\n');
   });
 
+  test('on a full disk: lacks lines, which is said once, and the record tells it', async () => {
+    const marker = join(mkdtempSync(join(bundle.folder, 'full-')), 'finished.json');
+    const supervised = run('/dev/full', 'echo one; sleep 0.1; echo two', '--marker', marker);
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.stdout.toString()).toBe('one\ntwo\n');
+    expect(supervised.errors).toEqual([
+      expect.stringMatching(/^Could not write the log file, .*ENOSPC/),
+    ]);
+    expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ logTruncated: true });
+  });
+
   test('that cannot be opened: nothing is run, and it says why', async () => {
     const supervised = run('/no/such/folder/build-log.txt', 'echo never');
     expect(await supervised.status()).toBe(127);
     expect(supervised.stderr).toContain('/no/such/folder/build-log.txt');
     expect(supervised.stdout.toString()).toBe('');
   });
+});
+
+test('without a log file --merge-output gives the command one descriptor for both', async () => {
+  const supervised = new SupervisedProcess(bundle.file, 'bare', [
+    '--merge-output',
+    '1',
+    '--',
+    'sh',
+    '-c',
+    'echo out; echo err >&2; echo end',
+  ]).reading();
+  expect(await supervised.status()).toBe(0);
+  expect(supervised.stdout.toString()).toBe('out\nerr\nend\n');
+  expect(supervised.stderr).toBe('');
 });

@@ -329,6 +329,7 @@ describe('options', () => {
       },
       runnerKind: 'command',
       ephemeral: false,
+      mergeOutput: false,
       attempt: 1,
       assumeDedicatedPid1: false,
     });

@@ -193,6 +193,7 @@ function environment(
   const values: Record<string, string | undefined> = {
     HOLDFAST_RUNNER_KIND: runnerKind,
     HOLDFAST_ONE_JOB: takesJobs(runnerKind) && ephemeral ? '1' : undefined,
+    HOLDFAST_MERGE_OUTPUT: takesJobs(runnerKind) ? undefined : '1',
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,
     HOLDFAST_STOP_REASON_SOURCE: `${POD_INFO}/${STOP_REASON_FILE}`,
