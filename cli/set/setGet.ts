@@ -111,6 +111,7 @@ export function setLines(details: SetDetails, now: number): string[] {
         `${set.jobs.queued} queued, ${set.jobs.running} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
     ],
     ['Starts no runner', set?.blockedReason],
+    ['Last failure', set?.lastFailure && `${set.lastFailure.runner}: ${set.lastFailure.message}`],
     ['Waits for', set?.waitingFor],
     ['Holds', set?.holds.join(', ')],
     ['Started', age(details.startedAt)],

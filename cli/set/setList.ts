@@ -7,6 +7,7 @@ import {
   type RunnerSetStatus,
   type SetRunnerStatus,
 } from '../../core/contract/index.ts';
+import { truncate } from '../../core/domain/displayText.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Output } from '../shared/output.ts';
 import type { Session } from '../shared/session.ts';
@@ -33,6 +34,7 @@ export interface SetRow extends Partial<
     | 'jobs'
     | 'blockedReason'
     | 'waitingFor'
+    | 'lastFailure'
     | 'deleting'
   >
 > {
@@ -50,6 +52,8 @@ export interface SetRow extends Partial<
 
 const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
 
+/** Characters of a failure's message in the table. */
+const NOTE_WIDTH = 100;
 /** Sets asked at once. */
 const AT_ONCE = 10;
 
@@ -154,6 +158,7 @@ function summarized({
   jobs,
   blockedReason,
   waitingFor,
+  lastFailure,
   deleting,
   labels,
   scope,
@@ -175,7 +180,7 @@ function summarized({
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),
-    ...omitUndefined({ blockedReason, waitingFor, deleting }),
+    ...omitUndefined({ blockedReason, waitingFor, lastFailure, deleting }),
   };
 }
 
@@ -206,11 +211,18 @@ export function setTable(rows: readonly SetRow[], now: number, wide = false): st
       cell: (row) =>
         row.note ??
         (row.deleting === undefined
-          ? (row.blockedReason ?? unpolledNote(row.unpolledQueues))
+          ? (blockedNote(row, wide) ?? unpolledNote(row.unpolledQueues))
           : 'is being deleted'),
     },
   ];
   return listTable(columns, rows, wide);
+}
+
+/** Reason, last failure and its runner; shortened, unless all columns are wanted. */
+function blockedNote({ blockedReason, lastFailure }: SetRow, wide: boolean): string | undefined {
+  if (blockedReason === undefined || lastFailure === undefined) return blockedReason;
+  const why = wide ? lastFailure.message : truncate(lastFailure.message, NOTE_WIDTH);
+  return `${blockedReason}: ${why} (${lastFailure.runner})`;
 }
 
 const unpolledNote = ([first]: readonly UnpolledQueue[]): string | undefined =>

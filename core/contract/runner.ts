@@ -52,6 +52,7 @@ export const RUNNER_CAUSES = [
   'superseded',
   'cancelled',
   'quota_exceeded',
+  'pod_rejected',
   'runner_deprecated',
   'credentials',
   'ci_server_unreachable',

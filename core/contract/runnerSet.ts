@@ -64,6 +64,10 @@ export interface RunnerEndedEvent extends RunnerRef {
   wasOnline: boolean;
   /** Whether the runner ran a job. */
   ranJob: boolean;
+  /**
+   * Result in one sentence, at most 500 characters. Only of a runner that failed or errored.
+   */
+  message?: string;
 }
 /** Event that a runner sends to its set. */
 export type RunnerEvent =
@@ -120,6 +124,11 @@ export interface RunnerSetStatus {
    * recreation guard, schedule).
    */
   waitingFor?: string;
+  /**
+   * Last runner of the current template that did not come online. Absent once a runner of the
+   * template is online.
+   */
+  lastFailure?: SetFailure;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
   rerouted?: number;
   /**
@@ -149,6 +158,18 @@ export interface RunnerSetStatus {
   groupJobs?: true;
   /** Names or workflow ids of the runners that are exempt from scale-downs and rollouts. */
   holds: string[];
+}
+
+/** Failure of a set's runner to come online. */
+export interface SetFailure {
+  /** Workflow id of the runner. */
+  runner: string;
+  /** Reason in one sentence, such as the API server's response to the pod. */
+  message: string;
+  /** Cause of the runner's outcome, if it has one. */
+  cause?: RunnerCause;
+  /** Time at which the set was notified (ISO 8601). */
+  at: string;
 }
 
 /** Kind of scope that runners are registered in. */

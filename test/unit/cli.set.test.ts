@@ -409,6 +409,21 @@ runner-linux-aaaaaaaaaa  busy      g1        1h   held  0     linux-aaaaaaaaaa-1
 runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
   });
 
+  test('why no runner comes up, in full, and shortened in a list', () => {
+    const message = `no PriorityClass with name ${'x'.repeat(100)} was found`;
+    const failure = { runner: 'runner-linux-cccccccccc', message, at: '2025-12-31T23:00:00.000Z' };
+    expect(setLines({ ...base, set: { ...set, lastFailure: failure } }, now)).toContain(
+      `Last failure:     runner-linux-cccccccccc: ${message}`,
+    );
+    const row = { ...base, blockedReason: 'pod_rejected x6', lastFailure: failure };
+    expect(setTable([row], now, true)).toContain(
+      `pod_rejected x6: ${message} (runner-linux-cccccccccc)`,
+    );
+    expect(setTable([row], now)).toMatch(
+      /pod_rejected x6: no PriorityClass with name x{72}… \(runner-linux-cccccccccc\)/,
+    );
+  });
+
   test('one that has ended, and one that does not answer', () => {
     expect(
       setLines(

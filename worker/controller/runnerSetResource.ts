@@ -45,6 +45,7 @@ export interface RunnerSetResourceStatus {
   readonly selector?: string;
   readonly blockedReason?: string;
   readonly waitingFor?: string;
+  readonly lastFailure?: RunnerSetStatus['lastFailure'];
   readonly workflowId?: string;
   readonly conditions?: readonly Condition[];
 }
@@ -133,6 +134,7 @@ function waitReasonFields({
   jobs,
   blockedReason,
   waitingFor,
+  lastFailure,
 }: RunnerSetStatus): RunnerSetResourceStatus {
   const count = (wanted: SetRunnerStatus['state']): number =>
     runners.filter(({ state }) => state === wanted).length;
@@ -144,7 +146,7 @@ function waitReasonFields({
     busy: count('busy'),
     draining: count('draining'),
     jobs: { queued: jobs.queued, running: jobs.running },
-    ...omitUndefined({ blockedReason, waitingFor }),
+    ...omitUndefined({ blockedReason, waitingFor, lastFailure }),
   };
 }
 
@@ -158,6 +160,7 @@ function countFields({
   jobs,
   blockedReason,
   waitingFor,
+  lastFailure,
 }: RunnerSetResourceStatus): RunnerSetResourceStatus {
   return omitUndefined({
     desired,
@@ -169,6 +172,7 @@ function countFields({
     jobs,
     blockedReason,
     waitingFor,
+    lastFailure,
   });
 }
 

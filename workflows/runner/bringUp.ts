@@ -26,6 +26,8 @@ import { notifyJobPodCreated } from './notifyJob.ts';
 /** Failure types of activities (activities/shared/failures.ts) that have a cause of their own. */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
   QuotaExceeded: 'quota_exceeded',
+  PodInvalid: 'pod_rejected',
+  ComputeRejected: 'pod_rejected',
   CredentialsRejected: 'credentials',
   UnknownCredential: 'credentials',
   CiServerUnavailable: 'ci_server_unreachable',

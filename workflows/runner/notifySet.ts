@@ -11,7 +11,10 @@ import {
 import { notifySet } from '../shared/activityProxies.ts';
 import type { RunnerState } from './state.ts';
 
-type End = Pick<RunnerResult, 'outcome' | 'cause'>;
+type End = Pick<RunnerResult, 'outcome' | 'cause'> & Partial<Pick<RunnerResult, 'message'>>;
+
+/** Limit of a message to a set: a batch of them is one signal. */
+const MAX_MESSAGE = 500;
 
 /** What its set has noted at this life, as it started it. */
 export function setMemo(): Partial<SetRunnerMemo> {
@@ -50,7 +53,7 @@ export async function notifySetEnded(state: RunnerState, end: End): Promise<void
 /** Returns the event for the runner's set that the runner has ended, or undefined without a set. */
 export function endedNotification(
   state: RunnerState,
-  { outcome, cause }: End,
+  { outcome, cause, message }: End,
 ): SetNotification | undefined {
   const { runner, spec, verdictCancel } = state;
   const { set } = spec;
@@ -64,7 +67,13 @@ export function endedNotification(
       kind: 'ended',
       ...eventBase(state),
       outcome,
-      ...omitUndefined({ cause }),
+      ...omitUndefined({
+        cause,
+        message:
+          outcome === 'failed' || outcome === 'errored'
+            ? message?.slice(0, MAX_MESSAGE)
+            : undefined,
+      }),
       wasOnline: state.notifiedOnline || runner.online || ranJob,
       ranJob,
     },

@@ -2,7 +2,8 @@
  * Circuit breaker of a set: it limits starts while runners of the current template do not come
  * online. Pure.
  */
-import type { RunnerEndedEvent } from '../../core/contract/index.ts';
+import type { RunnerCause, RunnerEndedEvent } from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /** Of the present template only: another one starts with a clean slate. */
 export interface SetHealth {
@@ -18,6 +19,18 @@ export interface SetHealth {
   readonly nextTryAt?: number;
   /** The CI server refuses this runner version: no runner of this template will ever come up. */
   readonly deprecated?: true;
+  /** The last of the failures. */
+  readonly last?: FailedStart;
+}
+
+/** One runner that did not come online. */
+export interface FailedStart {
+  /** Workflow id. */
+  readonly runner: string;
+  readonly message: string;
+  readonly cause?: RunnerCause;
+  /** Time at which the set was notified (ms since the epoch). */
+  readonly at: number;
 }
 
 /** Bounds of the delay between two starts after failures (ms). */
@@ -39,18 +52,34 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
   'pending_timeout',
 ]);
 
+/** What the breaker needs of a runner's end. Only a runner that failed or errored has a message. */
+type EndNews = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'wasOnline'> &
+  Partial<Pick<RunnerEndedEvent, 'workflowId' | 'message'>>;
+
 /** A runner has ended. One that was told to go says nothing. */
 export function recordEnd(
   health: SetHealth,
-  news: Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'wasOnline'>,
+  news: EndNews,
   startedAt: number,
   now: number,
   pace: RetryDelays,
 ): SetHealth {
-  if (news.cause === 'runner_deprecated') return { ...health, deprecated: true, cause: news.cause };
+  const last = failedStart(news, now);
+  if (news.cause === 'runner_deprecated')
+    return { ...health, deprecated: true, cause: news.cause, ...omitUndefined({ last }) };
   if (news.wasOnline) return health.deprecated === true ? health : HEALTHY;
   if (news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
-  return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace);
+  return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace, last);
+}
+
+/** Returns `undefined` if the runner did not say why. */
+function failedStart(
+  { workflowId: runner, message, cause }: EndNews,
+  at: number,
+): FailedStart | undefined {
+  return runner === undefined || message === undefined
+    ? undefined
+    : { runner, message, at, ...omitUndefined({ cause }) };
 }
 
 /** A runner never came up, or could not even be started. */
@@ -60,6 +89,7 @@ export function recordFailure(
   startedAt: number,
   now: number,
   { initialRetryMs, maxRetryMs }: RetryDelays,
+  last: FailedStart | undefined,
 ): SetHealth {
   const failures = health.failures + 1;
   // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
@@ -76,6 +106,7 @@ export function recordFailure(
     failures,
     cause,
     probes,
+    ...omitUndefined({ last }),
     ...(open ? { openedAt: health.openedAt ?? now } : {}),
     ...(waits ? { nextTryAt } : {}),
   };

@@ -10,6 +10,9 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
+/** Limit of a runner's message: the set keeps the last one. */
+const MAX_MESSAGE = 500;
+
 /** The events of a signal, the earliest first. */
 export function parseRunnerEvents(body: unknown): TimedRunnerEvent[] {
   const events = isObject(body) && Array.isArray(body['events']) ? body['events'] : [];
@@ -24,14 +27,22 @@ function isRunnerEvent(event: unknown): event is TimedRunnerEvent {
   return kind === 'online' || kind === 'busy' || (kind === 'ended' && isEndedEvent(event));
 }
 
-function isEndedEvent({ outcome, cause, wasOnline, ranJob }: Record<string, unknown>): boolean {
+function isEndedEvent({
+  outcome,
+  cause,
+  wasOnline,
+  ranJob,
+  message = '',
+}: Record<string, unknown>): boolean {
   const known = (names: readonly string[], name: unknown): boolean =>
     names.some((one) => one === name);
   return (
     known(RUNNER_OUTCOMES, outcome) &&
     (cause === undefined || known(RUNNER_CAUSES, cause)) &&
     typeof wasOnline === 'boolean' &&
-    typeof ranJob === 'boolean'
+    typeof ranJob === 'boolean' &&
+    typeof message === 'string' &&
+    message.length <= MAX_MESSAGE
   );
 }
 

@@ -286,7 +286,8 @@ export class SetState {
   onStartRejected(workflowIds: readonly string[], reason: string, now: number): void {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
-    facts.health = recordFailure(facts.health, reason, now, now, facts.spec);
+    const last = { runner: workflowIds[0] ?? '', message: reason, at: now };
+    facts.health = recordFailure(facts.health, reason, now, now, facts.spec, last);
   }
 
   onDrainRequested(workflowIds: readonly string[], gone: readonly string[], now: number): void {

@@ -54,6 +54,10 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     ...omitUndefined({
       blockedReason,
       waitingFor: waitingFor === '' ? undefined : waitingFor,
+      lastFailure: facts.health.last && {
+        ...facts.health.last,
+        at: isoTime(facts.health.last.at),
+      },
       deleting: facts.ending,
       ciServer: spec.ciServer,
       scopeKind: spec.scope?.kind,
@@ -225,6 +229,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Labels', s.labels.join(', ')),
     ...row('Template', s.templateHash),
     ...row('Starts no runner', s.blockedReason),
+    ...row('Last failure', s.lastFailure && `${s.lastFailure.runner}: ${s.lastFailure.message}`),
     ...row('Waits for', s.waitingFor),
     ...row('Holds', s.holds.join(', ')),
     ...row('Look at queued jobs', facts.queueCheckFailure),

@@ -180,12 +180,13 @@ const resource = (more: Partial<RunnerSetResource> = {}): RunnerSetResource => (
   spec: { replicas: 3, template: {} },
   ...more,
 });
+const FAILURE = { runner: 'runner-linux-a', message: 'rejected', at: '2026-01-01T00:00:00.000Z' };
 const applied = { ready: true, reason: 'Applied', message: 'so' };
 
 describe('the status', () => {
   test('says how many runners there are, in which state, and by which label their pods are found', () => {
-    expect(statusOf(resource(), applied, status({ blockedReason: 'paused: sale', waitingFor: 'x' }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
-      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, running: 2 }, blockedReason: 'paused: sale', waitingFor: 'x',
+    expect(statusOf(resource(), applied, status({ blockedReason: 'paused: sale', waitingFor: 'x', lastFailure: FAILURE }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
+      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, running: 2 }, blockedReason: 'paused: sale', waitingFor: 'x', lastFailure: FAILURE,
       selector: 'holdfast.dev/set=linux', workflowId: 'set-linux',
       conditions: [{ type: 'Ready', status: 'True', reason: 'Applied', message: 'so', observedGeneration: 4, lastTransitionTime: '2026-01-01T12:00:00Z' }],
     }); // prettier-ignore
@@ -288,6 +289,11 @@ test('the definition has the fields of a set, and its bounds', () => {
   for (const name of ['replicas', 'minIdle', 'max', 'replaceAhead'])
     expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
   // The API server drops what the definition does not name.
-  const whole = statusOf(resource(), applied, status({ blockedReason: 'x', waitingFor: 'y' }), 0);
+  const whole = statusOf(
+    resource(),
+    applied,
+    status({ blockedReason: 'x', waitingFor: 'y', lastFailure: FAILURE }),
+    0,
+  );
   expect(Object.keys(told!.properties).toSorted()).toEqual(Object.keys(whole).toSorted());
 });

@@ -477,6 +477,7 @@ describe('a step failed', () => {
     'never_registered',
     'credentials',
     'quota_exceeded',
+    'pod_rejected',
     'ci_server_unreachable',
   ])('%s', (cause) => {
     expect(decideVerdict({ ...unasked, failure: { cause, message: 'what failed' } })).toEqual({

@@ -480,6 +480,26 @@ describe('the breaker', () => {
     expect(startAllowance(health, 0, 1_100)).toEqual({ maxStarts: Number.POSITIVE_INFINITY });
   });
 
+  test('the last failure is kept with its runner, until a runner is online', () => {
+    const end = (workflowId: string, message: string) => ({
+      ...failed('quota_exceeded'),
+      cause: 'pod_rejected' as const,
+      workflowId,
+      message,
+    });
+    const once = recordEnd(HEALTHY, end('runner-a', 'no such PriorityClass'), 0, 100, pace);
+    const twice = recordEnd(once, end('runner-b', 'no such volume'), 0, 200, pace);
+    expect(twice.last).toEqual({
+      runner: 'runner-b',
+      message: 'no such volume',
+      cause: 'pod_rejected',
+      at: 200,
+    });
+    // One that does not say why leaves what is known.
+    expect(after(twice, 'never_registered', 0, 300).last).toEqual(twice.last);
+    expect(recordOnline(twice).last).toBeUndefined();
+  });
+
   test('a runner that came up, or was told to go, is no failure', () => {
     const once = after(HEALTHY, 'never_registered', 0, 100);
     expect(

@@ -64,6 +64,8 @@ test.each<[string, unknown]>([
   ],
   ['an outcome that is none', { events: [{ ...ended, outcome: 'won' }] }],
   ['a cause that is none', { events: [{ ...ended, cause: '| a table' }] }],
+  ['a message that is no text', { events: [{ ...ended, message: 7 }] }],
+  ['a message of any length', { events: [{ ...ended, message: 'x'.repeat(501) }] }],
   ['a truth that is none', { events: [{ ...ended, ranJob: 'yes' }] }],
 ])('%s is no news, and stops no set', (_what, body) => {
   expect(parseRunnerEvents(body)).toEqual([]);

@@ -5,7 +5,7 @@ import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
-import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { setDetails, setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 import { nextRun } from '../../support/nextRun.ts';
 
@@ -259,12 +259,17 @@ describe('what a list says of a runner is its own word', () => {
           cause: 'never_registered',
           wasOnline: false,
           ranJob: false,
+          message: 'not <online>',
         },
         NOW,
       );
     }
     state.onRunnersStarting([{ workflowId: other }], NOW);
-    expect(setStatus(state, NOW).blockedReason).toBe('never_registered ×2');
+    expect(setStatus(state, NOW)).toMatchObject({
+      blockedReason: 'never_registered ×2',
+      lastFailure: { runner: runnerWorkflowId('linux', 'defghijklm'), message: 'not <online>' },
+    });
+    expect(setDetails(state, NOW)).toMatch(/Last failure \| .*not \\<online/);
     state.onRunnersListed(
       [one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })],
       [],
