@@ -6,6 +6,7 @@ import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
 import type { ActivityPorts } from '../ports.ts';
+import { sharedDirErrors, withoutStore } from './storeUse.ts';
 
 /**
  * Checks a job before anything of it is started, each step as its own admission will: what this worker's compute would refuse later is told now.
@@ -17,13 +18,15 @@ export function admitJob(
 ): JobSpec {
   const parsed = parseJobInput(input, { workflowId, runId, policy });
   if (!parsed.ok) throw invalidInput(parsed.errors);
-  const { spec } = parsed;
+  const hasStore = compute.hasArtifactStore === true;
+  const spec = hasStore ? parsed.spec : withoutStore(parsed.spec);
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
     return step.ok
       ? compute.validate(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
       : step.errors;
   });
+  if (!hasStore) faults.push(...sharedDirErrors(spec));
   if (faults.length > 0) throw invalidInput(faults);
   return encrypted
     ? spec

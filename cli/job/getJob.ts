@@ -113,6 +113,7 @@ export function jobLines(
           .join(', '),
     ],
     ['Cancel', job?.cancel && `${job.cancel.mode}: ${job.cancel.reason}`],
+    ...(job?.warnings ?? []).map((warning): [string, string] => ['Warning', warning]),
     ['Started', `${startedAt} (${formatAge(now - Date.parse(startedAt))} ago)`],
     ['Ended', endedAt],
     ['Link', ui],

@@ -71,6 +71,8 @@ export interface JobStatus {
   waitingFor?: string;
   /** Deadline of that wait (ISO 8601), if it has one. */
   waitingUntil?: string;
+  /** What may not do what the author of the job expects. Absent if there is nothing. */
+  warnings?: string[];
   log: JobLogLine[];
 }
 

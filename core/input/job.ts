@@ -56,6 +56,8 @@ export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
   readonly steps: readonly StepSpec[];
   /** What will not do what its author may expect: shown, never a reason to refuse. */
   readonly warnings: readonly string[];
+  /** Warnings that begin the job's own log, too. @default none */
+  readonly loggedWarnings?: readonly string[];
 }
 
 /** Validated step of a job. */

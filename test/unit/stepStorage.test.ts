@@ -331,3 +331,20 @@ test.each<[what: string, storage: object, expected: RegExp]>([
     parsed.ok ? '' : parsed.errors.map(({ field, message }) => `${field} ${message}`).join(),
   ).toMatch(expected);
 });
+
+test('without a store: an ARTIFACT_DIR that goes with the pod, and nothing beside the step', () => {
+  const pod = podOf({}, { supervisor: { image: 'sup:1' } });
+  const { runner, ...others } = containers(pod);
+  expect(Object.keys(others)).toEqual(['holdfast-supervisor']);
+  const { ARTIFACT_DIR, SHARED_DIR } = envOf(runner);
+  expect(SHARED_DIR).toBeUndefined();
+  expect(runner?.volumeMounts).toContainEqual({
+    name: 'holdfast-artifacts',
+    mountPath: ARTIFACT_DIR,
+  });
+  expect(pod.spec?.volumes).toContainEqual({ name: 'holdfast-artifacts', emptyDir: {} });
+  const { store: _none, ...own } = OWN;
+  expect(policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, own)).toEqual(
+    [],
+  );
+});

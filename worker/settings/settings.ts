@@ -99,7 +99,7 @@ export const settings = z.object({
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.",
+      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept: `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()

@@ -52,6 +52,7 @@ pinVersion(job);
 async function runSteps(run: JobRun): Promise<JobResult> {
   upsertJobAttributes(run.spec);
   initializeJobCounters();
+  for (const warning of run.spec.loggedWarnings ?? []) run.logLine(`warning: ${warning}`);
   let shown: JobStage | undefined;
   for (;;) {
     const action = nextAction(run.facts());

@@ -225,6 +225,7 @@ export class JobRun {
       steps,
       log,
       ...this.#waits,
+      ...(spec.warnings.length > 0 ? { warnings: [...spec.warnings] } : {}),
       ...omitUndefined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
     };
   }

@@ -25,6 +25,7 @@ import { containerSecurityContext, podSecurityContext } from './podSecurity.ts';
 import { withRegistration } from './registrationContainer.ts';
 import {
   withStepStorage,
+  withUnstoredArtifacts,
   type StepStoragePodParts,
   type ArtifactStoreConfig,
 } from './stepStorage.ts';
@@ -168,6 +169,7 @@ function withStorage(
   { store }: PodDefaults,
   { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>,
 ): StepStoragePodParts {
+  if (storage !== undefined && store === undefined) return withUnstoredArtifacts(runner);
   if (storage === undefined || store === undefined || port === undefined)
     return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
   // A step that sees its uploader's process reads what that has of the store, its key included.

@@ -148,6 +148,22 @@ export function withStepStorage(
   };
 }
 
+/** Without a store: an ARTIFACT_DIR that goes with the pod, so that commands which write to it work all the same. */
+export function withUnstoredArtifacts(runner: Partial<V1Container>): StepStoragePodParts {
+  const { name } = MOUNTS.artifacts;
+  return {
+    annotations: {},
+    initContainers: [],
+    containers: [],
+    volumes: [{ name, emptyDir: {} }],
+    runner: {
+      ...runner,
+      env: [...(runner.env ?? []), ...variables({ ARTIFACT_DIR: STEP_PATHS.artifacts })],
+      volumeMounts: [...(runner.volumeMounts ?? []), MOUNTS.artifacts],
+    },
+  };
+}
+
 /** Each Secret that the runner mounts, in a folder of its own. */
 function secretMounts(
   { volumeMounts = [] }: Partial<V1Container>,

@@ -1,0 +1,31 @@
+/** Checks of a job whose worker has no artifact store. Pure. */
+import type { InputError } from '../../core/input/fields.ts';
+import type { JobSpec, StepSpec } from '../../core/input/job.ts';
+
+const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the worker';
+
+/** Warning of a job whose steps have an ARTIFACT_DIR that nothing stores. */
+export const NO_STORE_WARNING = `files in ARTIFACT_DIR and the logs of steps are deleted with their pods, because the worker has no artifact store; ${FIX}`;
+
+/** Steps that name SHARED_DIR: without a store nothing of it reaches the next step. */
+export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[] {
+  return steps.filter(names('SHARED_DIR')).map(({ stage, name }) => ({
+    field: `${stage} ${name}:`,
+    message: `must not use SHARED_DIR, because the worker has no artifact store that hands it from step to step; ${FIX}`,
+  }));
+}
+
+/** Adds the warnings of a job without a store. The job's own log has them if a step names ARTIFACT_DIR. */
+export function withoutStore(spec: JobSpec): JobSpec {
+  return {
+    ...spec,
+    warnings: [...spec.warnings, NO_STORE_WARNING],
+    ...(spec.steps.some(names('ARTIFACT_DIR')) ? { loggedWarnings: [NO_STORE_WARNING] } : {}),
+  };
+}
+
+/** Whether the command of a step, or one of its variables, names a variable of the job. */
+const names =
+  (variable: string) =>
+  ({ runner: { command = [], env = {} } }: StepSpec): boolean =>
+    [...command, ...Object.values(env)].some((text) => new RegExp(`\\b${variable}\\b`).test(text));
