@@ -8,7 +8,11 @@ export const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 export interface Alert {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: { readonly summary: string; readonly description: string };
+  readonly annotations: {
+    readonly summary: string;
+    readonly description: string;
+    readonly runbook_url: string;
+  };
 }
 
 interface Dashboard {

@@ -34,6 +34,7 @@ const plugin = new HoldfastPlugin({
 });
 const worker = await Worker.create({ connection, taskQueue: config.taskQueue, plugins: [plugin] });
 const http = createHttpServer({
+  process: 'worker',
   logger,
   registry: metrics.registry,
   temporalMetrics,

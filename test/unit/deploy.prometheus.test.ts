@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import {
   JOB_WORKFLOW,
   DEREGISTRATION_WORKFLOW,
+  RUNNER_CAUSES,
   RUNNER_OUTCOMES,
   RUNNER_WORKFLOW,
   SEARCH_ATTRIBUTES,
@@ -80,6 +81,22 @@ test('what an alert tells to ask Temporal for can be asked', () => {
         expect.arrayContaining([value]),
       ]);
   }
+});
+
+test('each alert links to its heading in docs/troubleshooting.md', () => {
+  const page = readFileSync(`${DEPLOY}/../docs/troubleshooting.md`, 'utf8');
+  for (const { alert, annotations } of shippedAlerts()) {
+    expect(annotations.runbook_url).toBe(
+      `https://holdfast.dev/docs/troubleshooting#${alert.toLowerCase()}`,
+    );
+    expect(page).toContain(`\n### ${alert}\n`);
+  }
+});
+
+test('each cause has a fix in docs/troubleshooting.md', () => {
+  const page = readFileSync(`${DEPLOY}/../docs/troubleshooting.md`, 'utf8');
+  const causes = page.slice(page.indexOf('## Causes'), page.indexOf('## Alerts'));
+  for (const cause of RUNNER_CAUSES) expect(causes).toContain(`\`${cause}\``);
 });
 
 test('dashboards have ids of their own', () => {

@@ -18,7 +18,7 @@ function page(path: string): DefaultTheme.SidebarItem {
 const NAMED = {
   Begin: ['docs/quickstart', 'docs/install', 'docs/migrate', 'examples/README'],
   Use: ['docs/comparison', 'docs/lifecycle', 'docs/runner-sets', 'docs/jobs', 'docs/sweep', 'docs/cli', 'docs/plugin'],
-  Run: ['docs/configuration', 'docs/operations', 'docs/security', 'docs/supervisor', 'docs/benchmarks'],
+  Run: ['docs/configuration', 'docs/operations', 'docs/troubleshooting', 'docs/security', 'docs/supervisor', 'docs/benchmarks'],
   'Work on it': ['docs/architecture', 'docs/testing', 'docs/releasing', 'CONTRIBUTING', 'tools/simulator/README', 'docs/licenses', 'SECURITY'],
 };
 

@@ -4,13 +4,15 @@
  */
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 
 /** A condition for the readiness of the worker. An exception counts as not ready. */
 export type ReadinessCheck = () => boolean | Promise<boolean>;
 
 /** Options of {@link createHttpServer}. */
 export interface HttpServerOptions {
+  /** Label of the process in `holdfast_ready`. */
+  readonly process: 'worker' | 'webhook';
   readonly logger: Logger;
   /** Readiness checks by name. The response lists the names that fail. */
   readonly ready: Readonly<Record<string, ReadinessCheck>>;
@@ -41,6 +43,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     requestTimeout: 15_000,
   });
 
+  registerReadiness(options);
+
   // A response proves that the event loop runs. A restart would not fix other failures.
   server.get('/livez', async () => ({ status: 'ok' }));
 
@@ -59,6 +63,22 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return await reply.type(registry.contentType).send(`${ours}\n${temporals}`);
   });
   return server;
+}
+
+/** The checks of `/readyz` as a metric, which a worker has from its start. */
+function registerReadiness({ process, ready, registry }: HttpServerOptions): void {
+  const gauge: Gauge = new Gauge({
+    name: 'holdfast_ready',
+    help: '1 if the readiness check of the process passes, else 0',
+    labelNames: ['process', 'check'],
+    registers: [registry],
+    collect: async () => {
+      const results = await Promise.all(
+        Object.entries(ready).map(async ([check, run]) => [check, await passes(run)] as const),
+      );
+      for (const [check, ok] of results) gauge.set({ process, check }, ok ? 1 : 0);
+    },
+  });
 }
 
 async function passes(check: ReadinessCheck): Promise<boolean> {

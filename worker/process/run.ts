@@ -21,6 +21,7 @@ import { SetDirectory } from '../webhook/setDirectory.ts';
 import { SetStatuses } from '../webhook/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
+import { observedQueues, pollerCheck, registerQueueMetrics } from './queueMetrics.ts';
 import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from '../plugin/plugin.ts';
 import { createPorts } from '../plugin/createPorts.ts';
@@ -78,6 +79,7 @@ async function runWorker(
 
   // First, so that the liveness probe is answered while the Temporal server is still coming up.
   const http = createHttpServer({
+    process: 'worker',
     logger,
     registry: metrics.registry,
     temporalMetrics,
@@ -94,6 +96,11 @@ async function runWorker(
   const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
   const statuses = new SetStatuses(sets, logger);
   registerSetMetrics(metrics.registry, async () => (link ? await statuses.get() : []));
+  registerQueueMetrics(
+    metrics.registry,
+    observedQueues(config.taskQueue, Object.keys(config.credentials)),
+    pollerCheck(() => link?.client, config.temporal.namespace),
+  );
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
   const webhook =

@@ -1,6 +1,7 @@
 /** The webhook as a process of its own: it needs its secret and Temporal, and has neither a credential nor a cluster. */
 import { once } from 'node:events';
 import type { Client, Connection } from '@temporalio/client';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { checkTemporal } from '../checks/temporalCheck.ts';
 import { connectClient } from '../temporal/clientConnection.ts';
@@ -8,7 +9,8 @@ import { SetDirectory } from './setDirectory.ts';
 import { EXIT_STATUS } from '../process/exitStatus.ts';
 import { limitHeapGrowth } from '../process/heapGrowth.ts';
 import { createHttpServer } from '../process/httpServer.ts';
-import { createMetrics } from '../process/metrics.ts';
+import { observedQueues, pollerCheck, registerQueueMetrics } from '../process/queueMetrics.ts';
+import { createMetrics, type Metrics } from '../process/metrics.ts';
 import {
   isTemporalReachable,
   logFindings,
@@ -32,6 +34,25 @@ export async function runWebhookProcess(options: RunOptions = {}): Promise<numbe
   return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
 }
 
+/** Health and metrics, which are answered before there is a connection to Temporal. */
+function createHealthServer(
+  { taskQueue, temporal: { namespace } }: WebhookConfig,
+  logger: Logger,
+  { registry }: Metrics,
+  link: () => RotatingTemporalClient<Connection> | undefined,
+): FastifyInstance {
+  registerQueueMetrics(
+    registry,
+    observedQueues(taskQueue),
+    pollerCheck(() => link()?.client, namespace),
+  );
+  const temporal = async (): Promise<boolean> => {
+    const { connection } = link() ?? {};
+    return connection !== undefined && (await isTemporalReachable(connection));
+  };
+  return createHttpServer({ process: 'webhook', logger, registry, ready: { temporal } });
+}
+
 async function serve(
   config: WebhookConfig,
   logger: Logger,
@@ -43,10 +64,7 @@ async function serve(
   const metrics = createMetrics();
   const tracing = await traceProcess('holdfast-webhook', config, logger, onClose);
   let link: RotatingTemporalClient<Connection> | undefined;
-  const ready = {
-    temporal: async () => link !== undefined && (await isTemporalReachable(link.connection)),
-  };
-  const http = createHttpServer({ logger, registry: metrics.registry, ready });
+  const http = createHealthServer(config, logger, metrics, () => link);
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
 
