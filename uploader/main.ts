@@ -12,8 +12,8 @@ async function main(): Promise<object> {
   // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
   process.umask(0);
   if (process.argv[2] === 'restore') {
-    const { folder, store, sources } = await restoreOptions(process.env);
-    return { from: (await restoreSharedDir(folder, store, sources)) ?? null };
+    const { records, store, sources } = await restoreOptions(process.env);
+    return { from: (await restoreSharedDir(records, store, sources)) ?? null };
   }
   const terminationRequested = new AbortController();
   // The kubelet signals every container of the pod at once; the step has its grace, and this one the rest of the pod's.

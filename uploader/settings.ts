@@ -23,7 +23,7 @@ export const UPLOADER_ENV = {
   sharedKey: 'HOLDFAST_UPLOAD_SHARED_KEY',
   /** Keys of the snapshots that SHARED_DIR may come from, the best first, with spaces between them. */
   sources: 'HOLDFAST_UPLOAD_SHARED_SOURCES',
-  /** Where the step's supervisor keeps its start note and its marker. */
+  /** Where the step's supervisor keeps its start note, its marker and the snapshots of SHARED_DIR. */
   records: 'HOLDFAST_UPLOAD_RECORDS',
   /** Folder with the step's Secrets: each file in it, at whatever depth, is one. Optional. */
   secrets: 'HOLDFAST_UPLOAD_SECRETS',
@@ -61,9 +61,9 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
 /** @throws Error that names a variable which is missing */
 export async function restoreOptions(
   env: Environment,
-): Promise<{ folder: string; store: ArtifactStore; sources: readonly string[] }> {
+): Promise<{ records: string; store: ArtifactStore; sources: readonly string[] }> {
   return {
-    folder: required(env, 'sharedDir'),
+    records: required(env, 'records'),
     store: await createStore(env),
     sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== ''),
   };

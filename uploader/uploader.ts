@@ -7,7 +7,8 @@ import pRetry from 'p-retry';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { formatDuration } from '../core/domain/duration.ts';
-import { SharedDirError, createSnapshot } from './sharedSnapshot.ts';
+import { SharedDirError } from '../supervisor/records/sharedSnapshot.ts';
+import { sharedDirSnapshot } from './sharedDirSnapshot.ts';
 import { uploadAction } from './uploadDecision.ts';
 import { uploadFile, uploadDirectory } from './uploadFolder.ts';
 
@@ -124,7 +125,7 @@ async function uploadAll({
   sharedKey,
   secretVariants,
 }: UploaderOptions): Promise<UploadRecord> {
-  const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
+  const sharedDirFault = await storeSnapshot(records, sharedDir, store, sharedKey);
   await uploadFile(
     join(records, ARTIFACT_NAMES.log),
     store,
@@ -153,12 +154,13 @@ async function uploadAll({
 }
 
 async function storeSnapshot(
+  records: string,
   sharedDir: string,
   store: ArtifactStore,
   key: string,
 ): Promise<string | undefined> {
   try {
-    await store.put(key, [await createSnapshot(sharedDir)]);
+    await store.put(key, [await sharedDirSnapshot(records, sharedDir)]);
     return undefined;
   } catch (error) {
     if (error instanceof SharedDirError) return error.message;

@@ -4,6 +4,16 @@
  * is back, gone or fenced, and `post` would not run within the job's grace. So a lost node costs what its step wrote, and no more. Pure.
  */
 
+/**
+ * Files in the folder of a step's records with the content of SHARED_DIR. The supervisor writes and
+ * reads them as the step's user, whose files it may read and own. The uploader moves them from and
+ * to the store.
+ */
+export const SHARED_SNAPSHOTS = {
+  before: 'shared-before.json',
+  after: 'shared-after.json',
+} as const;
+
 /** Of all files together, in bytes. What is larger is an artifact. */
 export const SHARED_DIR_MAX_BYTES = 1_048_576;
 

@@ -21,6 +21,8 @@ import type { Options } from '../settings/options.ts';
 import { Output } from '../records/output.ts';
 import { Pending } from './pending.ts';
 import { forwardOutput } from '../records/forwardOutput.ts';
+import { SharedDirError } from '../records/sharedSnapshot.ts';
+import { restoreShared, takeShared } from '../records/sharedFolder.ts';
 import { openOutputSocket, type OutputSocket } from '../records/outputSocket.ts';
 import { type Probes, serveProbes } from '../ciRunner/probes.ts';
 import { StopReasonFiles } from '../signals/stopReasonFiles.ts';
@@ -137,6 +139,8 @@ export class Supervisor {
     );
     await this.#pending.track(rm(reasons.forChild, { force: true }));
     this.#reasons = reasons;
+    if (this.#options.shared !== undefined)
+      await this.#pending.track(restoreShared(this.#options.shared));
     if (stopReasonSource !== undefined) setInterval(() => this.#look(), CHECK_INTERVAL_MS);
     const said: Record<string, string> = {
       [MARK]: this.#id,
@@ -400,12 +404,25 @@ export class Supervisor {
     this.#finished.abort();
     this.#probes?.release();
     if (this.#options.plan.cleanup) await this.#processes.sweep();
+    await this.#snapshotShared();
     await outputDrained(this.#output, this.#file ?? this.#stdout);
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()]);
     await this.#removeTemporary();
     // A look at a file, say, that is just being taken: leaving under it would cost the status.
     if (status.kind === 'code') await withTimeout(SETTLE_MS, this.#pending.settled());
     exitProcess(status, this.#pending);
+  }
+
+  /** Nothing of the command runs any more. What cannot be handed on is for the uploader to tell. */
+  async #snapshotShared(): Promise<void> {
+    const { shared } = this.#options;
+    if (shared === undefined || this.#startedAt === null) return;
+    try {
+      await takeShared(shared, this.#pending);
+    } catch (error) {
+      if (error instanceof SharedDirError) return;
+      this.#log('error', `Could not take the snapshot of SHARED_DIR: ${(error as Error).message}`);
+    }
   }
 
   async #giveUp({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {

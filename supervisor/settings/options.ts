@@ -20,6 +20,8 @@ export interface Options {
   readonly logFile?: string;
   /** Whether the command has one descriptor for standard output and standard error. */
   readonly mergeOutput: boolean;
+  /** Folder that steps hand on, and the folder of its snapshots. */
+  readonly shared?: { readonly dir: string; readonly snapshots: string };
   readonly marker?: string;
   readonly terminationLog?: string;
   readonly runDir?: string;
@@ -78,6 +80,9 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     signalTarget: read('signal-target', oneOf<SignalTarget>('group', 'process')) ?? 'group',
     cleanup: cleanupCommand !== undefined,
   };
+  const [sharedDir, snapshots] = [text('shared-dir'), text('shared-snapshots')];
+  if ((sharedDir === undefined) !== (snapshots === undefined))
+    problems.push('--shared-dir and --shared-snapshots: each needs the other');
   const port = read('probe-port', wholeNumber(0, 65_535));
   const host = text('probe-host');
   const options = {
@@ -95,6 +100,9 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
       runDir: text('run-dir'),
     }),
     ...defined({ stopReasonSource: text('stop-reason-source'), stateDir: text('state-dir') }),
+    ...(sharedDir === undefined || snapshots === undefined
+      ? {}
+      : { shared: { dir: sharedDir, snapshots } }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
     assumeDedicatedPid1: text('assume-dedicated-pid1') === '1',

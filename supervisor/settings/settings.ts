@@ -122,6 +122,18 @@ export const SETTINGS = [
     help: 'The same for the kubelet. Default: /dev/termination-log where that exists.',
   },
   {
+    flag: 'shared-dir',
+    env: 'HOLDFAST_SHARED_DIR',
+    value: 'PATH',
+    help: 'Folder whose files steps of a job hand on. Needs --shared-snapshots. Default: none.',
+  },
+  {
+    flag: 'shared-snapshots',
+    env: 'HOLDFAST_SHARED_SNAPSHOTS',
+    value: 'PATH',
+    help: 'Folder with shared-before.json, whose files are put into --shared-dir before the command starts, and shared-after.json, which is made of them at the end.',
+  },
+  {
     flag: 'run-dir',
     env: 'HOLDFAST_RUN_DIR',
     value: 'PATH',

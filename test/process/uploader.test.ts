@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -27,10 +28,20 @@ interface Said {
   readonly end: Promise<{ code: number | null; line: unknown }>;
 }
 
-function startUploader(args: readonly string[], env: Readonly<Record<string, string>>): Said {
+/** Only root may start a process of another user. */
+const OWN_UID = process.getuid?.() ?? 0;
+
+type User = { uid: number; gid: number };
+
+function startUploader(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  as?: User,
+): Said {
   const child = spawn(process.execPath, [uploader, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
+    ...as,
   });
   let text = '';
   child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString()));
@@ -57,6 +68,7 @@ async function step() {
   const port = String(await freePort());
   const dirs = { ARTIFACT_DIR: artifacts, SHARED_DIR: shared };
   return {
+    root,
     store,
     artifacts,
     shared,
@@ -72,7 +84,8 @@ async function step() {
       HOLDFAST_UPLOAD_TIMEOUT: '20s',
       HOLDFAST_PROBE_PORT: port,
     },
-    run: (script: string, ...options: string[]) =>
+    records,
+    run: (script: string, { as, options = [] }: { as?: User; options?: string[] } = {}) =>
       new SupervisedProcess(
         bundle.file,
         'bare',
@@ -83,6 +96,10 @@ async function step() {
           join(records, 'started.json'),
           '--marker',
           join(records, 'finished.json'),
+          '--shared-dir',
+          shared,
+          '--shared-snapshots',
+          records,
           ...options,
           '--',
           'sh',
@@ -90,6 +107,7 @@ async function step() {
           script,
         ],
         dirs,
+        as,
       ).reading(),
     kept: (path: string) => readFileSync(join(store, path), 'utf8'),
     files: () =>
@@ -106,8 +124,7 @@ describe('beside a step', () => {
     writeFileSync(join(secrets, 'password'), 'hunter22\n');
     const supervised = run(
       'trap \'echo "saved with hunter22" >"$ARTIFACT_DIR/state.txt"; echo c-1 >"$SHARED_DIR/cluster"; exit 7\' TERM; echo up; while :; do sleep 0.05; done',
-      '--signal-target',
-      'process',
+      { options: ['--signal-target', 'process'] },
     );
     const uploading = startUploader([], env);
     await supervised.printed('up');
@@ -143,9 +160,41 @@ describe('beside a step', () => {
       HOLDFAST_UPLOAD_SHARED_SOURCES: 'shared/lost.json shared/step.json',
     });
     expect(await restoring.end).toEqual({ code: 0, line: { from: 'shared/step.json' } });
-    expect(readFileSync(join(next.shared, 'cluster'), 'utf8')).toBe(
-      readFileSync(join(shared, 'cluster'), 'utf8'),
+    const following = next.run('cat "$SHARED_DIR/cluster"');
+    expect(await following.status()).toBe(0);
+    expect(following.stdout.toString()).toBe(readFileSync(join(shared, 'cluster'), 'utf8'));
+  });
+
+  // As in a pod whose image has a user of its own: the uploader does not know it, and is another.
+  test('of a user of its own: a file for its eyes alone is handed on, and is its own there', async () => {
+    const uids = OWN_UID === 0 ? [1_234, 4_321] : [OWN_UID, OWN_UID];
+    const [user, stranger] = uids.map((id) => ({ uid: id, gid: id })) as [User, User];
+    const [first, next] = [await step(), await step()];
+    chmodSync(bundle.folder, 0o755);
+    for (const each of [first, next])
+      for (const folder of [each.root, each.store, each.records, each.artifacts, each.shared])
+        chmodSync(folder, 0o777);
+    const uploading = startUploader([], first.env, stranger);
+    const supervised = first.run(
+      'echo config >"$SHARED_DIR/kubeconfig"; chmod 600 "$SHARED_DIR/kubeconfig"',
+      { as: user },
     );
+    expect(await supervised.status()).toBe(0);
+    expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', skippedFiles: [] } });
+
+    const restoring = startUploader(
+      ['restore'],
+      {
+        ...next.env,
+        HOLDFAST_UPLOAD_DIRECTORY: first.store,
+        HOLDFAST_UPLOAD_SHARED_SOURCES: 'shared/step.json',
+      },
+      stranger,
+    );
+    expect((await restoring.end).code).toBe(0);
+    const following = next.run('stat -c "%u %a" "$SHARED_DIR/kubeconfig"', { as: user });
+    expect(await following.status()).toBe(0);
+    expect(following.stdout.toString()).toBe(`${user.uid} 600\n`);
   });
 
   test('that leaves too much for the next: an error that names the biggest file', async () => {

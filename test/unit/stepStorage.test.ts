@@ -81,7 +81,7 @@ test("what is left goes from the step to its uploader by folders that both mount
     'holdfast-artifacts ro',
     'holdfast-records ro',
   ]);
-  expect(mountsOf(restore)).toEqual(['holdfast-store ro', 'holdfast-shared']);
+  expect(mountsOf(restore)).toEqual(['holdfast-store ro', 'holdfast-records']);
   expect(envOf(uploader)).toMatchObject({
     HOLDFAST_UPLOAD_TO: `artifacts/${path}/2/`,
     HOLDFAST_UPLOAD_SHARED_KEY: `shared/${path}/2.json`,
@@ -95,6 +95,8 @@ test("what is left goes from the step to its uploader by folders that both mount
     SHARED_DIR: '/holdfast-shared',
     ARTIFACT_DIR: '/holdfast-artifacts',
     HOLDFAST_LOG_FILE: '/holdfast-records/build-log.txt',
+    HOLDFAST_SHARED_DIR: '/holdfast-shared',
+    HOLDFAST_SHARED_SNAPSHOTS: '/holdfast-records',
   });
   expect(pod.spec?.volumes).toContainEqual({
     name: 'holdfast-store',

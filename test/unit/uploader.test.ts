@@ -16,7 +16,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
 import { SHARED_DIR_MAX_BYTES } from '../../core/domain/sharedDir.ts';
-import { restoreSnapshot, createSnapshot } from '../../uploader/sharedSnapshot.ts';
+import { restoreSnapshot, createSnapshot } from '../../supervisor/records/sharedSnapshot.ts';
 import { uploadAction } from '../../uploader/uploadDecision.ts';
 import { runUploader, type UploaderOptions } from '../../uploader/uploader.ts';
 import { until } from '../support/until.ts';
@@ -157,6 +157,28 @@ describe('the uploader of a step', () => {
     const next = await folder();
     await restoreSnapshot((await options.store.get('shared/1.json')) ?? new Uint8Array(), next);
     expect(await readFile(join(next, 'cluster'), 'utf8')).toBe('c-1');
+  });
+
+  test.each<[what: string, notes: Record<string, string>, handedOn: string]>([
+    ['a snapshot that the supervisor has taken', { after: 'a', before: 'b', started: '' }, 'a'],
+    ['the folder, of a step whose supervisor was killed', { before: 'b', started: '' }, 'folder'],
+    ['what was left for it, of a command that never started', { before: 'b' }, 'b'],
+    ['the folder, where what it finds is no snapshot', { after: '', started: '' }, 'folder'],
+  ])('hands on %s', async (_what, notes, handedOn) => {
+    const { options, supervisor } = await step();
+    const snapshot = (text: string): string =>
+      text === '' ? 'x' : JSON.stringify({ it: { mode: 0o600, base64: btoa(text) } });
+    await writeFile(join(options.records, 'build-log.txt'), '');
+    for (const [name, text] of Object.entries(notes)) {
+      const file = name === 'started' ? 'started.json' : `shared-${name}.json`;
+      await writeFile(join(options.records, file), name === 'started' ? START : snapshot(text));
+    }
+    await writeFile(join(options.sharedDir, 'it'), 'folder');
+    await supervisor.close();
+    expect((await runUploader(options, new AbortController().signal)).end).toBe('stored');
+    const next = await folder();
+    await restoreSnapshot((await options.store.get('shared/1.json')) ?? new Uint8Array(), next);
+    expect(await readFile(join(next, 'it'), 'utf8')).toBe(handedOn);
   });
 
   test('leaves with nothing when it is told to go, and the step was never up', async () => {

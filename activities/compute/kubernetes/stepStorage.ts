@@ -114,7 +114,7 @@ export function withStepStorage(
     command: [...PROGRAM, 'restore'],
     env: [
       ...variables({
-        SHARED_DIR: STEP_PATHS.shared,
+        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
         HOLDFAST_UPLOAD_SHARED_SOURCES: [
           ...sharedDirKeys(path, identity.attempt - 1),
           ...sharedDirSources,
@@ -122,12 +122,14 @@ export function withStepStorage(
       }),
       ...access.restorer.env,
     ],
-    volumeMounts: [...access.restorer.mounts, MOUNTS.shared],
+    volumeMounts: [...access.restorer.mounts, MOUNTS.records],
   };
   const notes = {
     HOLDFAST_START_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
     HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.finished}`,
     HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.log}`,
+    HOLDFAST_SHARED_DIR: STEP_PATHS.shared,
+    HOLDFAST_SHARED_SNAPSHOTS: STEP_PATHS.records,
   };
   return {
     annotations: {

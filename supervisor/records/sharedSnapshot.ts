@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sharedDirError, type SharedDirEntry } from '../core/domain/sharedDir.ts';
+import { sharedDirError, type SharedDirEntry } from '../../core/domain/sharedDir.ts';
 
 /** The step left what cannot be handed on. Its message is for the job's author. */
 export class SharedDirError extends Error {
@@ -43,7 +43,7 @@ async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
     throw new SharedDirError(
-      `SHARED_DIR holds ${JSON.stringify(name)}, which its uploader may not read: let others read it (chmod o+r)`,
+      `SHARED_DIR holds ${JSON.stringify(name)}, which cannot be read: let its owner read it (chmod u+r), and others where the step's container was killed (chmod o+r)`,
     );
   }
 }
@@ -61,10 +61,7 @@ async function fileOf(path: string): Promise<Snapshot[string]> {
 
 /** Puts the files of a snapshot into an empty folder, as they were. @throws Error when it is none, or a file is there already */
 export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Promise<void> {
-  const files = JSON.parse(Buffer.from(snapshot).toString()) as Snapshot;
-  for (const [name, { mode, base64 }] of Object.entries(files)) {
-    if (name.includes('/') || name === '.' || name === '..')
-      throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
+  for (const [name, { mode, base64 }] of Object.entries(parseSnapshot(snapshot))) {
     const file = await open(join(folder, name), 'wx', mode);
     try {
       await file.writeFile(Buffer.from(base64, 'base64'));
@@ -74,4 +71,22 @@ export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Pro
       await file.close();
     }
   }
+}
+
+/**
+ * Reads a snapshot that somebody else has written.
+ * @throws Error if it is none, or {@link SharedDirError} if it has more than SHARED_DIR may hold
+ */
+export function parseSnapshot(bytes: Uint8Array): Snapshot {
+  const files = JSON.parse(Buffer.from(bytes).toString()) as Snapshot;
+  const entries = Object.entries(files).map(([name, { mode, base64 }]): SharedDirEntry => {
+    if (name.includes('/') || name === '.' || name === '..')
+      throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
+    if (!Number.isInteger(mode) || typeof base64 !== 'string')
+      throw new Error(`No snapshot of SHARED_DIR: ${JSON.stringify(name)}`);
+    return { name, kind: 'file', bytes: Buffer.byteLength(base64, 'base64') };
+  });
+  const fault = sharedDirError(entries);
+  if (fault !== undefined) throw new SharedDirError(fault);
+  return files;
 }
