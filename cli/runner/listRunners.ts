@@ -84,11 +84,9 @@ export function runnerTable(rows: readonly ListedRow[], now: number, wide = fals
   return listTable(columns, rows, wide);
 }
 
-/** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
-export function outcomeOf(row: RunnerRow): string {
-  if (row.outcome !== undefined)
-    return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
-  return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
+/** Returns outcome and cause, such as `aborted/run_timeout`; `-` while it runs. */
+export function outcomeOf({ outcome, cause }: RunnerRow): string {
+  return [outcome ?? '-', cause].filter((part) => part !== undefined).join('/');
 }
 
 const noteOf = ({ end }: ListedRow): string | undefined =>

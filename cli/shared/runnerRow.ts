@@ -15,6 +15,10 @@ export interface RunnerRow {
   readonly scope?: string;
   readonly set?: string;
   readonly name?: string;
+  /**
+   * One of the outcomes; without a verdict Temporal's status in lower case, such as `terminated`.
+   * Absent while it runs.
+   */
   readonly outcome?: string;
   readonly cause?: string;
   readonly startedAt: string;
@@ -35,7 +39,10 @@ export function toRow(
     const value = info.typedSearchAttributes.get(key);
     if (value !== undefined) values[field] = value;
   }
-  if (info.status.name !== 'RUNNING' && values['phase'] !== 'Gone') delete values['phase'];
+  if (info.status.name !== 'RUNNING') {
+    if (values['phase'] !== 'Gone') delete values['phase'];
+    values['outcome'] ??= info.status.name.toLowerCase();
+  }
   return {
     id: info.workflowId,
     runId: info.runId,

@@ -33,16 +33,32 @@ export function upgradeCancellation(
   return RANK[wanted.mode] > RANK[current.mode] ? wanted : current;
 }
 
-/** Reads the body of the `cancel` signal; anything unreadable is a plain stop, because a cancel must not be lost to a typo. */
+/**
+ * Reads the body of the `cancel` signal. A cancel must not be lost to a typo, and must not be
+ * stronger than it was meant: an unknown mode is a drain, whose reason says so. Without a mode, it
+ * is a stop.
+ */
 export function parseCancelRequest(body: CancelRequest | string | undefined): Cancellation {
   if (typeof body === 'string') return { mode: 'stop', reason: clean(body), by: 'cancelled' };
-  const mode = body?.mode;
+  const mode: unknown = body?.mode ?? 'stop';
+  const reason = parseReason(body);
+  if (!isCancelMode(mode))
+    return {
+      mode: 'drain',
+      reason: clean(
+        `unknown cancel mode ${JSON.stringify(mode)}, so it drains${reason === '' ? '' : `: ${reason}`}`,
+      ),
+      by: 'cancelled',
+    };
   return {
-    mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
-    reason: parseReason(body),
+    mode,
+    reason,
     by: mode === 'drain' && body?.planned === true ? 'drain' : readBy(body?.stopReason),
   };
 }
+
+const isCancelMode = (mode: unknown): mode is CancelMode =>
+  mode === 'drain' || mode === 'stop' || mode === 'force';
 
 function readBy(by: CancelRequest['stopReason']): Cancellation['by'] {
   return by === 'timeout' ? 'run_timeout' : by === 'superseded' ? 'superseded' : 'cancelled';

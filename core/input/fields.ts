@@ -1,4 +1,5 @@
 /** What the inputs of the workflows have in common: fields, and how their errors are told. */
+import { isObject } from '../domain/isObject.ts';
 import { z } from 'zod';
 import { parseDuration } from '../domain/duration.ts';
 import type { Scope } from '../domain/ciServer.ts';
@@ -125,6 +126,39 @@ export function parseInput<Schema extends z.ZodType>(
       ],
     };
   }
+}
+
+/**
+ * Parses the input and checks what its fields mean together. If fields are invalid, the others are
+ * checked all the same, so that every error is reported at once. An error that may follow from an
+ * invalid field is left out.
+ * @param check - returns the errors of an input that the schema accepts
+ * @param decisive - fields on which most checks depend: if one of them is invalid, nothing else is
+ * checked
+ */
+export function parseAndCheck<Schema extends z.ZodObject>(
+  schema: Schema,
+  raw: unknown,
+  check: (input: z.output<Schema>) => InputError[],
+  decisive: readonly string[] = [],
+): Parsed<z.output<Schema>> {
+  const parsed = parseInput(schema, raw);
+  if (parsed.ok) {
+    const errors = check(parsed.spec);
+    return errors.length === 0 ? parsed : { ok: false, errors };
+  }
+  const invalid = new Set(parsed.errors.map(({ field }) => field.split('.')[0] ?? ''));
+  if (!isObject(raw) || decisive.some((field) => invalid.has(field))) return parsed;
+  const rest = parseInput(
+    schema,
+    Object.fromEntries(Object.entries(raw).filter(([field]) => !invalid.has(field))),
+  );
+  const further = rest.ok ? check(rest.spec).filter((error) => !mentions(error, invalid)) : [];
+  return { ok: false, errors: [...parsed.errors, ...further] };
+}
+
+function mentions({ field, message }: InputError, names: ReadonlySet<string>): boolean {
+  return `${field} ${message}`.split(/[^\w-]+/).some((word) => names.has(word));
 }
 
 /** What zod found, as field and message. */

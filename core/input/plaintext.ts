@@ -8,6 +8,11 @@ interface Container {
   readonly env?: readonly { readonly name?: unknown; readonly value?: unknown }[];
 }
 
+/** Names of variables whose values are secret, as a rule. */
+const SECRET_NAME = /TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
+/** Variables that say where a secret is. */
+const LOCATION_NAME = /_(FILE|PATH|DIR)$/i;
+
 /** For an input that goes to Temporal as it is written; the values themselves are never told. @param input - valid, or the template of a valid set */
 export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
   const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as {
@@ -18,10 +23,12 @@ export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | '
     .flatMap((container) => container.env ?? [])
     .filter(({ value }) => typeof value === 'string' && value !== '');
   const names = [
-    ...new Set([
-      ...Object.keys(env).filter((name) => env[name] !== ''),
-      ...written.map(({ name }) => String(name)),
-    ]),
+    ...new Set(
+      [
+        ...Object.keys(env).filter((name) => env[name] !== ''),
+        ...written.map(({ name }) => String(name)),
+      ].filter((name) => SECRET_NAME.test(name) && !LOCATION_NAME.test(name)),
+    ),
   ];
   if (names.length === 0) return [];
   const shown =

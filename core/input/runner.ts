@@ -29,7 +29,7 @@ import {
   durationString,
   durationFields,
   envFields,
-  parseInput,
+  parseAndCheck,
   scopeFields,
   resolveScope,
   identifier,
@@ -232,11 +232,36 @@ export function parseRunnerInput(
   raw: unknown,
   admission: RunnerValidationContext = {},
 ): Parsed<RunnerSpec> {
-  const parsed = parseInput(runnerSchema, raw);
+  const { policy = {} } = admission;
+  const parsed = parseAndCheck(
+    runnerSchema,
+    raw,
+    (each: RunnerInput) => {
+      const { byScope, grace, isGraceKnown } = policyOf(each, policy);
+      return runnerErrors(each, {
+        jobTimeoutCap: byScope.jobTimeoutCap,
+        signalTimeoutMs: isGraceKnown ? grace.signalTimeoutMs : Number.MAX_SAFE_INTEGER,
+      });
+    },
+    ['ciServer'],
+  );
   if (!parsed.ok) return parsed;
   const input: RunnerInput = parsed.spec;
+  const { scope, byScope, grace } = policyOf(input, policy);
+  return { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
+}
+
+/** What the worker's configuration says about a runner of this scope. */
+function policyOf(
+  input: RunnerInput,
+  policy: NonNullable<RunnerValidationContext['policy']>,
+): {
+  readonly scope: Scope | undefined;
+  readonly byScope: ScopeTimeouts & { jobTimeoutCap: string };
+  readonly grace: GraceBudget;
+  readonly isGraceKnown: boolean;
+} {
   const scope = input.ciServer === 'none' ? undefined : resolveScope(input);
-  const { policy = {} } = admission;
   const byScope =
     policy === 'elsewhere'
       ? { jobTimeoutCap: MAX_JOB_TIMEOUT }
@@ -246,13 +271,7 @@ export function parseRunnerInput(
     policy !== 'elsewhere' ||
     input.stop?.signalTimeout !== undefined ||
     input.stop?.gracePeriod !== undefined;
-  const errors = runnerErrors(input, {
-    jobTimeoutCap: byScope.jobTimeoutCap,
-    signalTimeoutMs: isGraceKnown ? grace.signalTimeoutMs : Number.MAX_SAFE_INTEGER,
-  });
-  return errors.length > 0
-    ? { ok: false, errors }
-    : { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
+  return { scope, byScope, grace, isGraceKnown };
 }
 
 function toRunnerGroup({ runnerGroup: name, runnerGroupId: id }: RunnerInput): RunnerGroupRef {

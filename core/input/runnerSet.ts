@@ -23,7 +23,7 @@ import {
   durationString,
   durationFields,
   durationOrZero,
-  parseInput,
+  parseAndCheck,
   type FieldsOf,
   type InputError,
   type Parsed,
@@ -170,25 +170,27 @@ export function parseRunnerSetInput(
   raw: unknown,
   { hash, checkSchedule, policy }: SetValidationContext,
 ): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
-  const parsed = parseInput(setSchema, raw);
-  if (!parsed.ok) return parsed;
-  const input: RunnerSetInput = parsed.spec;
-  const errors = [
-    ...scaleErrors(input, ''),
-    ...scheduleErrors(input, checkSchedule),
-    ...limitErrors(input),
-    ...templateErrors(input),
-  ];
+  const parsed = parseAndCheck(setSchema, raw, (each: RunnerSetInput) => [
+    ...scaleErrors(each, ''),
+    ...scheduleErrors(each, checkSchedule),
+    ...limitErrors(each),
+    ...templateErrors(each),
+  ]);
+  const template = isObject(raw) ? raw['template'] : undefined;
+  const name = parsed.ok ? parsed.spec.name : 'set';
   const runner = parseRunnerInput(
-    { ...input.template, set: input.name },
-    { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy },
+    { ...(isObject(template) ? template : {}), set: name },
+    { workflowId: runnerWorkflowId(name, '0'.repeat(10)), policy },
   );
-  if (!runner.ok)
-    errors.push(
-      ...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })),
-    );
-  if (runner.ok) errors.push(...replaceAheadErrors(input, runner.spec));
-  if (!runner.ok || errors.length > 0) return { ok: false, errors };
+  const errors = [
+    ...(parsed.ok ? [] : parsed.errors),
+    ...(runner.ok || !isObject(template)
+      ? []
+      : runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message }))),
+    ...(parsed.ok && runner.ok ? replaceAheadErrors(parsed.spec, runner.spec) : []),
+  ];
+  if (!parsed.ok || !runner.ok || errors.length > 0) return { ok: false, errors };
+  const input: RunnerSetInput = parsed.spec;
   return {
     ok: true,
     spec: { ...toSpec(input, runner.spec, hash(input.template)), runner: runner.spec },

@@ -73,5 +73,6 @@ test.each<[status: string, phase: 'Busy' | 'Gone', shown: string | undefined]>([
     typedSearchAttributes,
   });
   expect(row.phase).toBe(shown);
+  expect(row.outcome).toBe(name === 'RUNNING' ? undefined : name.toLowerCase());
   expect('phase' in row).toBe(shown !== undefined);
 });

@@ -113,7 +113,7 @@ describe('the list', () => {
     [{ ...row }, '-'],
     [{ ...row, status: 'COMPLETED', outcome: 'succeeded' }, 'succeeded'],
     [{ ...row, status: 'COMPLETED', outcome: 'errored', cause: 'evicted' }, 'errored/evicted'],
-    [{ ...row, status: 'TERMINATED' }, 'terminated'],
+    [{ ...row, status: 'TERMINATED', outcome: 'terminated' }, 'terminated'],
   ])('outcome of %j', (each, expected) => {
     expect(outcomeOf(each)).toBe(expected);
   });
@@ -128,7 +128,7 @@ describe('the list', () => {
       runnerTable(
         [
           { ...row, phase: 'Busy' },
-          { ...row, id: 'runner-b', status: 'TERMINATED', end },
+          { ...row, id: 'runner-b', status: 'TERMINATED', outcome: 'terminated', end },
         ],
         0,
       ).split('\n'),

@@ -10,8 +10,9 @@ import type { Finding } from './finding.ts';
 export function checkCodec({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>): Finding {
   if (codecKeyFile === undefined)
     return {
-      level: 'ok',
-      message: `payloads lie in Temporal in clear: ${CODEC_KEY_FILE} is not set`,
+      level: 'warning',
+      message: `payloads are stored in Temporal in plaintext: ${CODEC_KEY_FILE} is not set`,
+      fix: `set ${CODEC_KEY_FILE} for all workers, the webhook and the command; see "Payload codec" in docs/security.md`,
     };
   try {
     const [first, ...others] = new CodecKeyFile(codecKeyFile).keys();

@@ -104,7 +104,8 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   problems.push(...conflictErrors(set, parsed.data, policy));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
-  const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
+  const warnings: ConfigProblem[] = [];
+  const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems, warnings);
   const timeouts =
     readDocument(
       set,
@@ -113,7 +114,6 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
       problems,
     ) ?? {};
   problems.push(...unknownSettings(set, secretVariables(credentials)));
-  const warnings: ConfigProblem[] = [];
   const traces = tracingEnabled(set, warnings);
   if (problems.length > 0 || !parsed.success || temporal === undefined)
     throw new ConfigError([...problems, ...warnings]);

@@ -16,11 +16,13 @@ type Env = Readonly<Record<string, string | undefined>>;
  * Reads the credentials that this worker may have. They hold no secret, only where each secret is.
  * @param taskQueue - the worker's; `undefined` where that setting itself is wrong
  * @param problems - gets an entry for everything that is wrong; the result is then incomplete
+ * @param warnings - gets an entry if there is no credential at all
  */
 export function readCredentials(
   set: Env,
   taskQueue: string | undefined,
   problems: ConfigProblem[],
+  warnings: ConfigProblem[],
 ): Credentials {
   const given = givenCredentials(set, problems);
   const short = shorthand(set);
@@ -34,10 +36,10 @@ export function readCredentials(
   }
   const all = short ? { ...given, default: short.credential } : given;
   if (Object.keys(all).length === 0) {
-    problems.push({
+    warnings.push({
       setting: 'HOLDFAST_GITHUB_TOKEN_FILE',
       message:
-        'no credential for a CI server is configured: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
+        'no credential for a CI server is configured, so this worker runs plain commands only: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
     });
     return {};
   }

@@ -54,7 +54,17 @@ describe('the body of the cancel signal', () => {
     ['a mode', { mode: 'drain' }, { mode: 'drain', reason: '' }],
     ['a mode and a reason', { mode: 'force', reason: 'now' }, { mode: 'force', reason: 'now' }],
     ['a reason without a mode', { reason: 'x' }, { mode: 'stop', reason: 'x' }],
-    ['a mode that is none', { mode: 'gently' }, { mode: 'stop', reason: '' }],
+    ['no mode, in so many words', { mode: null, reason: 'x' }, { mode: 'stop', reason: 'x' }],
+    [
+      'a mode that is none',
+      { mode: 'gently' },
+      { mode: 'drain', reason: 'unknown cancel mode "gently", so it drains' },
+    ],
+    [
+      'a mode that is no text, with a reason',
+      { mode: 7, reason: 'x' },
+      { mode: 'drain', reason: 'unknown cancel mode 7, so it drains: x' },
+    ],
     ['a reason that is no text', { mode: 'drain', reason: 5 }, { mode: 'drain', reason: '' }],
     ['a number', 7, { mode: 'stop', reason: '' }],
     ['control characters', 'a\u0000b\r\nc', { mode: 'stop', reason: 'ab c' }],

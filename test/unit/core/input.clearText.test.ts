@@ -11,6 +11,16 @@ describe('what lies in Temporal in clear', () => {
   test.each<[string, Parameters<typeof plaintextWarnings>[0], string[]]>([
     ['no variables', {}, []],
     ['a variable', { env: { TOKEN: 'hunter2' } }, ['TOKEN']],
+    [
+      'names that are not those of secrets, such as our own',
+      { env: { DOCKER_HOST: 'unix:///var/run/docker.sock', PATH: '/bin', TOKEN_FILE: '/token' } },
+      [],
+    ],
+    [
+      'the names of secrets',
+      { env: { npm_token: 'a', AWS_ACCESS_KEY_ID: 'b', DB_PASSWORD: 'c', MY_SECRETS: 'd' } },
+      ['npm_token', 'AWS_ACCESS_KEY_ID', 'DB_PASSWORD', 'MY_SECRETS'],
+    ],
     ['an empty one', { env: { TOKEN: '' } }, []],
     [
       'one of a container in the template',
@@ -29,15 +39,20 @@ describe('what lies in Temporal in clear', () => {
       'of an init container',
       {
         pod: {
-          spec: { initContainers: [{ name: 'first', env: [{ name: 'SEED', value: 'hunter2' }] }] },
+          spec: {
+            initContainers: [{ name: 'first', env: [{ name: 'API_KEY', value: 'hunter2' }] }],
+          },
         },
       },
-      ['SEED'],
+      ['API_KEY'],
     ],
     [
       'the same name twice',
-      { env: { A: 'hunter2' }, ...pod({ name: 'x', env: [{ name: 'A', value: 'hunter2' }] }) },
-      ['A'],
+      {
+        env: { A_SECRET: 'hunter2' },
+        ...pod({ name: 'x', env: [{ name: 'A_SECRET', value: 'hunter2' }] }),
+      },
+      ['A_SECRET'],
     ],
   ])('%s', (_what, input, names) => {
     const warnings = plaintextWarnings(input);
@@ -51,15 +66,15 @@ describe('what lies in Temporal in clear', () => {
 
   test('the warning says the way out, and does not grow with their number', () => {
     const [warning = ''] = plaintextWarnings({
-      env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`V${i}`, 'x'])),
+      env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`KEY${i}`, 'x'])),
     });
     for (const part of [
-      'V19 and 10 more lies',
+      'KEY19 and 10 more lies',
       'valueFrom.secretKeyRef',
       'HOLDFAST_CODEC_KEY_FILE',
     ])
       expect(warning).toContain(part);
-    expect(warning).not.toContain('V20');
+    expect(warning).not.toContain('KEY20');
   });
 });
 

@@ -22,6 +22,31 @@ describe('a set’s declaration', () => {
     });
   });
 
+  test('every error at once, of the fields, of what they mean together, and of the template', () => {
+    const parsed = parse({
+      ...set,
+      max: 3,
+      priority: 'urgent',
+      schedules: [{ cron: 'never', duration: '1h', replicas: 1 }],
+      template: { organization: 'acme', labels: [], runnerGroup: 'x', runnerGroupId: '7' },
+    });
+    expect(parsed.ok ? [] : parsed.errors.map(({ field }) => field)).toEqual([
+      'priority',
+      'max',
+      'schedules.0.cron',
+      'template.labels',
+      'template.runnerGroup, runnerGroupId',
+    ]);
+  });
+
+  test('no error is told that may come of another', () => {
+    const parsed = parse({ ...set, max: 'many', template: { repository: 7, labels: ['a'] } });
+    expect(parsed.ok ? [] : parsed.errors.map(({ field }) => field)).toEqual([
+      'max',
+      'template.repository',
+    ]);
+  });
+
   test('the defaults', () => {
     expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
     expect(SET_INTERVALS).toEqual({
