@@ -100,6 +100,11 @@ export interface StepInput extends Durations<typeof STEP_TIMEOUTS> {
   /** Resource requests and limits, as in a Kubernetes container. */
   resources?: StepResources;
   volumes?: StepVolume[];
+  /**
+   * Security context of the step's container, as in Kubernetes, within the worker's pod policy.
+   * @default no capabilities and no privilege escalation
+   */
+  securityContext?: StepSecurityContext;
   stop?: StepStop;
   /**
    * Reaction to the loss of the pod after the command has started. A pod that is lost earlier is
@@ -107,6 +112,21 @@ export interface StepInput extends Durations<typeof STEP_TIMEOUTS> {
    * @default "fail"
    */
   onEviction?: Exclude<OnEviction, 'resume'>;
+}
+
+/** Fields of a Kubernetes container's security context that a step may set. */
+export interface StepSecurityContext {
+  runAsUser?: number;
+  runAsGroup?: number;
+  runAsNonRoot?: boolean;
+  readOnlyRootFilesystem?: boolean;
+  allowPrivilegeEscalation?: boolean;
+  privileged?: boolean;
+  /** Names without `CAP_`. By default all are dropped; `{drop: []}` keeps the runtime's defaults. */
+  capabilities?: { add?: string[]; drop?: string[] };
+  seccompProfile?: Record<string, string>;
+  appArmorProfile?: Record<string, string>;
+  seLinuxOptions?: Record<string, string>;
 }
 
 /** How a step is stopped. */

@@ -12,6 +12,7 @@ import {
   type RunnerInput,
   type StepInput,
   type StepResources,
+  type StepSecurityContext,
   type StepStorage,
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
@@ -117,6 +118,24 @@ const volume = z.looseObject({
   readOnly: z.boolean().exactOptional(),
 });
 
+const userId = z.number().int().min(0).max(2_147_483_647).exactOptional();
+const capabilityNames = z
+  .array(z.string().regex(/^[A-Z_]+$/, 'must be a capability such as NET_ADMIN'))
+  .exactOptional();
+const profile = z.record(z.string(), z.string()).exactOptional();
+const securityContext = z.strictObject({
+  runAsUser: userId,
+  runAsGroup: userId,
+  runAsNonRoot: z.boolean().exactOptional(),
+  readOnlyRootFilesystem: z.boolean().exactOptional(),
+  allowPrivilegeEscalation: z.boolean().exactOptional(),
+  privileged: z.boolean().exactOptional(),
+  capabilities: z.strictObject({ add: capabilityNames, drop: capabilityNames }).exactOptional(),
+  seccompProfile: profile,
+  appArmorProfile: profile,
+  seLinuxOptions: profile,
+} satisfies FieldsOf<StepSecurityContext>);
+
 const stepFields = {
   ...durationFields(STEP_TIMEOUTS),
   name: z
@@ -131,6 +150,7 @@ const stepFields = {
   env: envFields.exactOptional(),
   resources: z.strictObject({ requests: quantities, limits: quantities }).exactOptional(),
   volumes: z.array(volume).max(20, 'must have at most 20 volumes').exactOptional(),
+  securityContext: securityContext.exactOptional(),
   stop: z
     .strictObject({
       target: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
@@ -330,10 +350,27 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
   return errors;
 }
 
+/** Fields of a step's security context that give no rights. */
+const UNTRUSTED_SECURITY_FIELDS: ReadonlySet<string> = new Set([
+  'runAsUser',
+  'runAsGroup',
+  'runAsNonRoot',
+  'readOnlyRootFilesystem',
+]);
+
 /** Whoever hands in the run of an outsider's change leaves these out; that it was so is not taken on trust. */
-function outsidersErrors({ source }: JobInput, { volumes = [] }: StepInput): InputError[] {
+function outsidersErrors(
+  { source }: JobInput,
+  { volumes = [], securityContext: rights = {} }: StepInput,
+): InputError[] {
   if (source?.untrusted !== true) return [];
-  return volumes.flatMap((volume, index) => {
+  const refused = Object.keys(rights)
+    .filter((field) => !UNTRUSTED_SECURITY_FIELDS.has(field))
+    .map((field) => ({
+      field: `securityContext.${field}`,
+      message: `is not for the run of an outsider's change: it may have ${[...UNTRUSTED_SECURITY_FIELDS].join(', ')}`,
+    }));
+  const ofVolumes = volumes.flatMap((volume, index) => {
     const kind = volumeSources(volume).find((each) => !UNTRUSTED_VOLUME_SOURCES.includes(each));
     return kind === undefined
       ? []
@@ -344,6 +381,7 @@ function outsidersErrors({ source }: JobInput, { volumes = [] }: StepInput): Inp
           },
         ];
   });
+  return [...refused, ...ofVolumes];
 }
 
 /** Fields of a runner's input under which a step's is checked, and how a step calls them. */
@@ -422,8 +460,12 @@ function sourceEnv(source: JobTrigger | undefined): Record<string, string> {
   });
 }
 
-function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
-  if (resources === undefined && volumes.length === 0) return undefined;
+function podOf({
+  resources,
+  volumes = [],
+  securityContext: rights,
+}: StepInput): RunnerInput['pod'] {
+  if (resources === undefined && volumes.length === 0 && rights === undefined) return undefined;
   const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({
     name,
     mountPath,
@@ -437,6 +479,7 @@ function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
           name: RUNNER_CONTAINER,
           ...(resources === undefined ? {} : { resources: quantitiesOf(resources) }),
           ...(volumes.length > 0 ? { volumeMounts } : {}),
+          ...(rights === undefined ? {} : { securityContext: rights }),
         },
       ],
       ...(volumes.length > 0 ? { volumes: sources } : {}),

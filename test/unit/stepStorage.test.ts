@@ -334,6 +334,19 @@ test.each<[what: string, storage: object, expected: RegExp]>([
   ).toMatch(expected);
 });
 
+test.each<[what: string, securityContext: object, violations: RegExp[]]>([
+  ['a user', { runAsUser: 1_000 }, []],
+  ["the runtime's capabilities", { capabilities: { drop: [] } }, []],
+  ['another capability', { capabilities: { add: ['NET_ADMIN'] } }, [/NET_ADMIN/]],
+  ['all of the node', { privileged: true }, [/privileged/]],
+])('the pod policy judges the security context of a step: %s', (_what, securityContext, told) => {
+  const pod = podOf({ securityContext });
+  expect(containers(pod)['runner']?.securityContext).toMatchObject(securityContext);
+  expect(policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, OWN)).toEqual(
+    told.map((violation) => expect.stringMatching(violation)),
+  );
+});
+
 test('without a store: an ARTIFACT_DIR that goes with the pod, and nothing beside the step', () => {
   const pod = podOf({}, { supervisor: { image: 'sup:1' } });
   const { runner, ...others } = containers(pod);

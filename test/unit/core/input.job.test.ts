@@ -238,6 +238,26 @@ describe('what cannot work is named, all at once', () => {
       },
       [/^test\.0\.volumes .*folder of Holdfast's own/],
     ],
+    [
+      {
+        ...JOB,
+        test: [{ ...STEP, securityContext: { runasUser: 1, capabilities: { add: ['cap_x'] } } }],
+      },
+      [
+        /securityContext\.capabilities\.add\.0 must be a capability/,
+        /securityContext\.runasUser is not a known field/,
+      ],
+    ],
+    [
+      {
+        ...JOB,
+        source: { event: 'pull_request', untrusted: true },
+        test: [{ ...STEP, securityContext: { runAsUser: 1000, privileged: false } }],
+      },
+      [
+        /^test\.0\.securityContext\.privileged is not for the run of an outsider's change: it may have runAsUser/,
+      ],
+    ],
     [{ ...JOB, gracePeriod: '24s', post: [STEP_AFTER] }, []],
     [
       { ...JOB, gracePeriod: '23s', post: [STEP_AFTER] },
@@ -298,6 +318,14 @@ describe('what cannot work is named, all at once', () => {
     ],
   ])('%#', (input, expected) => {
     expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
+  });
+});
+
+test('the security context of a step is that of its container', () => {
+  const securityContext = { runAsUser: 1000, capabilities: { drop: [] } };
+  const [step] = admitted({ ...JOB, test: [{ ...STEP, securityContext }] }).steps;
+  expect(step?.runner.pod).toEqual({
+    spec: { containers: [{ name: 'runner', securityContext }] },
   });
 });
 
