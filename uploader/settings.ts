@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createDirectoryStore } from '../activities/artifacts/directoryStore.ts';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { secretVariants } from '../core/domain/secretMasker.ts';
+import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import { parseDuration } from '../core/domain/duration.ts';
 import type { UploaderOptions } from './uploader.ts';
 
@@ -10,13 +11,15 @@ import type { UploaderOptions } from './uploader.ts';
 export const UPLOADER_ENV = {
   /** The store: a folder, mounted into this container and into none of the step's. */
   directory: 'HOLDFAST_UPLOAD_DIRECTORY',
-  /** Or a bucket; its credentials are where the SDK looks for them. */
+  /** Or a bucket. */
   bucket: 'HOLDFAST_UPLOAD_BUCKET',
   folder: 'HOLDFAST_UPLOAD_FOLDER',
   endpoint: 'HOLDFAST_UPLOAD_ENDPOINT',
   region: 'HOLDFAST_UPLOAD_REGION',
   /** `true`: the bucket is named in the path. */
   pathStyle: 'HOLDFAST_UPLOAD_PATH_STYLE',
+  /** Folder with the files of the bucket's key. Default: the SDK looks for credentials. */
+  key: 'HOLDFAST_UPLOAD_KEY',
   /** The step's folder in the store. */
   to: 'HOLDFAST_UPLOAD_TO',
   /** Key of its snapshot of SHARED_DIR. */
@@ -73,13 +76,15 @@ async function createStore(env: Environment): Promise<ArtifactStore> {
   if ((env[UPLOADER_ENV.bucket] ?? '') === '')
     return createDirectoryStore(required(env, 'directory'));
   const { createBucketStore } = await import('../activities/artifacts/bucketStore.ts');
-  const [folder, endpoint] = [env[UPLOADER_ENV.folder], env[UPLOADER_ENV.endpoint]];
   return createBucketStore({
     bucket: required(env, 'bucket'),
     region: required(env, 'region'),
     pathStyle: env[UPLOADER_ENV.pathStyle] === 'true',
-    ...(folder === undefined ? {} : { folder }),
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...omitUndefined({
+      folder: env[UPLOADER_ENV.folder],
+      endpoint: env[UPLOADER_ENV.endpoint],
+      keyDirectory: env[UPLOADER_ENV.key],
+    }),
   });
 }
 

@@ -1,73 +1,112 @@
 import { constants } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { open, readdir, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import pMap from 'p-map';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { isJUnitReport, ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { SecretMasker } from '../core/domain/secretMasker.ts';
 
-/** So many at once: a folder may have thousands of small files. */
+/** Files of one directory that are stored at the same time. */
 const CONCURRENCY = 8;
+/** A pipe that has taken the place of a file must not block the open. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Of what cannot be read, however often it is tried: the job made it so, or its name is no text. */
-const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'ELOOP', 'ENOENT']);
+/** Errors of files and directories that cannot be read, however often it is tried. */
+const UNREADABLE: ReadonlySet<string | undefined> = new Set([
+  'EACCES',
+  'ELOOP',
+  'ENOENT',
+  'ENOTDIR',
+  'ENXIO',
+]);
+
+/** Target of the upload of a directory. */
+export interface UploadTarget {
+  readonly store: ArtifactStore;
+  /** The step's folder in the store, with a trailing slash. */
+  readonly destination: string;
+  /** Texts to mask (core/domain/secretMasker.ts). */
+  readonly secretVariants: readonly string[];
+}
 
 /**
- * Puts what a step left in ARTIFACT_DIR into its folder in the store, and the JUnit reports of it a second time, in one place. Links are not
- * followed: they might lead to what is the uploader's alone.
- * @param to - the step's folder in the store, with a slash at its end
- * @param forms - of secrets, which are hidden
- * @returns paths of what was left out: no files, or unreadable
- * @throws Error the first that could not be stored; others may have been
+ * Stores the files of a step's ARTIFACT_DIR, and its JUnit reports a second time, in one place.
+ *
+ * Each file is opened relative to an open directory, and no link is followed: what the step swaps
+ * during the upload cannot lead to files of the uploader, such as the store's key.
+ * @returns the paths that were skipped: not a file, or not readable
+ * @throws Error the first error of the store; other files may have been stored
  */
-export async function uploadDirectory(
-  folder: string,
-  store: ArtifactStore,
-  to: string,
-  forms: readonly string[],
+export async function uploadDirectory(directory: string, target: UploadTarget): Promise<string[]> {
+  const handle = await open(directory, READ | constants.O_DIRECTORY);
+  try {
+    return (await uploadOpenDirectory(handle, '', target)).toSorted();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** @param prefix - path of this directory within ARTIFACT_DIR, with a trailing slash */
+async function uploadOpenDirectory(
+  directory: FileHandle,
+  prefix: string,
+  target: UploadTarget,
 ): Promise<string[]> {
-  const leftOut = await pMap(
-    await listFiles(folder),
-    async ({ from, isFile }) => {
-      const path = relative(folder, from);
-      const keys = [
-        `${to}${ARTIFACT_NAMES.artifacts}${path}`,
-        ...(isJUnitReport(path) ? [`${to}${ARTIFACT_NAMES.junit}${path}`] : []),
-      ];
-      for (const key of keys)
-        if (!isFile || !(await uploadFile(from, store, key, forms))) return path;
-      return undefined;
-    },
+  // The kernel resolves this link to the open directory itself, wherever its name leads now.
+  const at = `/proc/self/fd/${directory.fd}`;
+  const entries = await readdir(at, { withFileTypes: true });
+  const directories = entries.filter((entry) => entry.isDirectory());
+  const skipped = await pMap(
+    entries.filter((entry) => !entry.isDirectory()),
+    async ({ name }) =>
+      (await uploadArtifact(join(at, name), `${prefix}${name}`, target)) ? [] : [prefix + name],
     { concurrency: CONCURRENCY },
   );
-  return leftOut.filter((path) => path !== undefined).toSorted();
-}
-
-/** All but folders, other than those that cannot be read. */
-async function listFiles(folder: string): Promise<{ from: string; isFile: boolean }[]> {
-  const things: { from: string; isFile: boolean }[] = [];
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const from = join(folder, entry.name);
-    const within = entry.isDirectory() ? await skipUnreadable(listFiles(from)) : undefined;
-    things.push(...(within ?? [{ from, isFile: entry.isFile() }]));
+  for (const { name } of directories) {
+    const child = await skipUnreadable(open(join(at, name), READ | constants.O_DIRECTORY));
+    try {
+      skipped.push(
+        child === undefined
+          ? [prefix + name]
+          : await uploadOpenDirectory(child, `${prefix}${name}/`, target),
+      );
+    } finally {
+      await child?.close();
+    }
   }
-  return things;
+  return skipped.flat();
 }
 
-/** @returns false: it cannot be read. @throws Error when it cannot be stored */
+async function uploadArtifact(
+  file: string,
+  path: string,
+  { store, destination, secretVariants }: UploadTarget,
+): Promise<boolean> {
+  const keys = [
+    `${destination}${ARTIFACT_NAMES.artifacts}${path}`,
+    ...(isJUnitReport(path) ? [`${destination}${ARTIFACT_NAMES.junit}${path}`] : []),
+  ];
+  for (const key of keys) if (!(await uploadFile(file, store, key, secretVariants))) return false;
+  return true;
+}
+
+/**
+ * Stores one file with its secrets masked.
+ * @returns false if it is not a file or cannot be read
+ * @throws Error when it cannot be stored
+ */
 export async function uploadFile(
   path: string,
   store: ArtifactStore,
   key: string,
-  forms: readonly string[],
+  secretVariants: readonly string[],
 ): Promise<boolean> {
-  const file = await skipUnreadable(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+  const file = await skipUnreadable(open(path, READ));
   if (file === undefined) return false;
   try {
-    await store.put(
-      key,
-      maskSecrets(file.createReadStream({ autoClose: false }), new SecretMasker(forms)),
-    );
+    if (!(await file.stat()).isFile()) return false;
+    const content = file.createReadStream({ autoClose: false });
+    await store.put(key, maskSecrets(content, new SecretMasker(secretVariants)));
     return true;
   } finally {
     await file.close();

@@ -132,7 +132,11 @@ async function uploadAll({
     `${destination}${ARTIFACT_NAMES.log}`,
     secretVariants,
   );
-  const skippedFiles = await uploadDirectory(artifactDir, store, destination, secretVariants);
+  const skippedFiles = await uploadDirectory(artifactDir, {
+    store,
+    destination,
+    secretVariants,
+  });
   // Without the one its command could not be started; without the other its container was killed, its supervisor included.
   await uploadFile(
     join(records, ARTIFACT_NAMES.started),

@@ -20,7 +20,9 @@ export const SET_LABEL = `${RESERVED_METADATA_PREFIX}set`;
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** Volumes under this prefix belong to Holdfast. */
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';
-/** The claim with the store of what steps leave. */
+/** Volumes of the runner's own claims, which its other containers may mount too. */
+export const CLAIM_VOLUME_PREFIX = `${RESERVED_VOLUME_PREFIX}claim-`;
+/** The claim of the artifact store, or the key of its bucket. */
 export const STORE_VOLUME = `${RESERVED_VOLUME_PREFIX}store`;
 
 const RESERVED_ENV_PREFIX = 'HOLDFAST_';

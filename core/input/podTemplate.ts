@@ -6,10 +6,10 @@ import {
   isReservedMetadata,
   isReservedPath,
   REGISTER_CONTAINER,
+  CLAIM_VOLUME_PREFIX,
   RESERVED_VOLUME_PREFIX,
   RUNNER_CONTAINER,
   SHARED_DIR_CONTAINER,
-  STORE_VOLUME,
   SUPERVISOR_CONTAINER,
   UPLOADER_CONTAINER,
 } from '../domain/podTemplate.ts';
@@ -80,12 +80,7 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
     if (name === UPLOADER_CONTAINER || name === SHARED_DIR_CONTAINER)
       errors.push(`${path}: the name ${name} is Holdfast's own; rename it`);
   }
-  for (const { path, item } of [...containers, ...initContainers])
-    errors.push(
-      ...reservedVolumes(
-        named(item, 'volumeMounts', errors, `${path}.`).filter(({ name }) => name === STORE_VOLUME),
-      ),
-    );
+  errors.push(...reservedMounts([...containers, ...initContainers]));
   errors.push(...duplicates([...containers, ...initContainers], 'container'));
   const volumes = named(spec, 'volumes', errors);
   errors.push(...duplicates(volumes, 'volume'), ...reservedVolumes(volumes));
@@ -137,6 +132,19 @@ function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): 
       errors.push(`${at}: ${item['mountPath']} is a folder of Holdfast's own; mount it elsewhere`);
   }
   return errors;
+}
+
+/** Only the runner's own claims may be mounted by its other containers. */
+function reservedMounts(containers: readonly Named[]): string[] {
+  return containers
+    .filter(({ name }) => name !== RUNNER_CONTAINER && name !== REGISTER_CONTAINER)
+    .flatMap(({ path, item }) => {
+      const errors: string[] = [];
+      const mounts = named(item, 'volumeMounts', errors, `${path}.`).filter(
+        ({ name }) => !name.startsWith(CLAIM_VOLUME_PREFIX),
+      );
+      return [...errors, ...reservedVolumes(mounts)];
+    });
 }
 
 function reservedVolumes(items: readonly Named[]): string[] {

@@ -63,16 +63,13 @@ const secretEnv = {
 const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({
   volumes: [{ name, persistentVolumeClaim: { claimName } }],
 });
-const keyIn = (name: string, secret = OWN_STORE_SECRET): PolicyCase['spec'] => ({
-  init: {
-    name,
-    env: [
-      {
-        name: 'AWS_ACCESS_KEY_ID',
-        valueFrom: { secretKeyRef: { name: secret, key: 'AWS_ACCESS_KEY_ID' } },
-      },
-    ],
-  },
+const keyIn = (
+  name: string,
+  secret = OWN_STORE_SECRET,
+  volumeName = 'holdfast-store',
+): PolicyCase['spec'] => ({
+  init: { name, volumeMounts: [{ name: volumeName, mountPath: '/store-key' }] },
+  volumes: [{ name: volumeName, secret: { secretName: secret } }],
 });
 const ephemeral = (spec: object): object => ({
   ephemeral: {
@@ -212,6 +209,28 @@ export const POLICY_CASES: readonly PolicyCase[] = [
   },
   { what: 'the same to what restores', spec: keyIn('holdfast-shared'), policy: {}, refusedBy: [] },
   { what: 'the key in another container', spec: keyIn('init'), policy: {}, refusedBy: ['secrets'] },
+  {
+    what: 'the key in a volume of another name',
+    spec: keyIn('holdfast-uploader', OWN_STORE_SECRET, 'mine'),
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'the key in a variable',
+    spec: {
+      init: {
+        name: 'holdfast-uploader',
+        env: [
+          {
+            name: 'AWS_ACCESS_KEY_ID',
+            valueFrom: { secretKeyRef: { name: OWN_STORE_SECRET, key: 'AWS_ACCESS_KEY_ID' } },
+          },
+        ],
+      },
+    },
+    policy: {},
+    refusedBy: ['secrets'],
+  },
   {
     what: 'another Secret in its place',
     spec: keyIn('holdfast-uploader', 'github'),

@@ -137,30 +137,41 @@ describe('with a bucket', () => {
     store: { image: 'sup:1', place: { ...place, ...more } },
   });
 
-  test('its key is in the containers beside the step alone, by reference; nothing of it is mounted', () => {
+  test('its key is in the containers beside the step alone, as files, and in no variable', () => {
     const pod = podOf({ volumes: [SECRET] }, bucketOf({ secret: 'bucket-key' }));
     const {
       'holdfast-uploader': uploader,
       'holdfast-shared': restore,
       ...others
     } = containers(pod);
-    const key = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].map((name) => ({
-      name,
-      valueFrom: { secretKeyRef: { name: 'bucket-key', key: name } },
-    }));
     for (const each of [uploader, restore]) {
-      expect(each?.env?.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual(key);
+      expect(each?.env?.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual([]);
+      expect(each?.volumeMounts).toContainEqual({
+        name: 'holdfast-store',
+        mountPath: '/store-key',
+        readOnly: true,
+      });
       expect(envOf(each)).toMatchObject({
         HOLDFAST_UPLOAD_BUCKET: 'artifacts',
         HOLDFAST_UPLOAD_FOLDER: 'ci',
         HOLDFAST_UPLOAD_ENDPOINT: 'http://s3.example.com',
         HOLDFAST_UPLOAD_REGION: 'us-east-1',
         HOLDFAST_UPLOAD_PATH_STYLE: 'true',
+        HOLDFAST_UPLOAD_KEY: '/store-key',
       });
     }
     expect(Object.keys(others)).toContain('runner');
-    expect(JSON.stringify([others, pod.metadata])).not.toMatch(/bucket-key|AWS_|HOLDFAST_UPLOAD/);
-    expect(JSON.stringify(pod.spec?.volumes)).not.toMatch(/holdfast-store|bucket-key/);
+    expect(JSON.stringify([others, pod.metadata])).not.toMatch(
+      /bucket-key|holdfast-store|AWS_|HOLDFAST_UPLOAD/,
+    );
+    expect(pod.spec?.volumes).toContainEqual({
+      name: 'holdfast-store',
+      secret: {
+        secretName: 'bucket-key',
+        defaultMode: 0o444,
+        items: ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].map((key) => ({ key, path: key })),
+      },
+    });
   });
 
   test('without a key of its own it is what the pod is', () => {

@@ -4,11 +4,13 @@ import {
   mkdtemp,
   readFile,
   readdir,
+  rename,
   rm,
   stat,
   symlink,
   writeFile,
 } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -236,6 +238,49 @@ describe('the uploader of a step', () => {
       'run/step/1/started.json',
       'shared/1.json',
     ]);
+  });
+
+  test('no way out of ARTIFACT_DIR through a directory that becomes a link during the upload', async () => {
+    const { options, supervisor, keys } = await step();
+    const secret = await folder();
+    await writeFile(join(secret, 'x'), 'of the store');
+    const directory = join(options.artifactDir, 'reports');
+    await mkdir(directory);
+    // More than are uploaded at the same time, so that "x" is opened after the change.
+    for (const name of [...'abcdefghijx']) await writeFile(join(directory, name), 'own');
+    await writeFile(join(options.artifactDir, '0'), 'first');
+    await writeFile(join(options.records, 'started.json'), START);
+    await supervisor.close();
+    const contents: string[] = [];
+    let swapped: Promise<void> | undefined;
+    const store: ArtifactStore = {
+      get: async (key) => await options.store.get(key),
+      async put(key, content) {
+        // Once the directory is listed and open, its name leads elsewhere.
+        if (key.includes('/reports/'))
+          await (swapped ??= (async () => {
+            await rename(directory, join(options.artifactDir, 'moved'));
+            await symlink(secret, directory);
+          })());
+        const pieces: Uint8Array[] = [];
+        for await (const piece of content) pieces.push(piece);
+        contents.push(Buffer.concat(pieces).toString());
+        await options.store.put(key, pieces);
+      },
+    };
+    await runUploader({ ...options, store }, new AbortController().signal);
+    expect(contents).not.toContain('of the store');
+    expect(await keys()).toContain('run/step/1/artifacts/reports/x');
+  });
+
+  test('a pipe in ARTIFACT_DIR is skipped', async () => {
+    const { options, supervisor } = await step();
+    execFileSync('mkfifo', [join(options.artifactDir, 'pipe')]);
+    await writeFile(join(options.records, 'started.json'), START);
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toMatchObject({
+      skippedFiles: ['pipe'],
+    });
   });
 
   test('a store that is away for a while is tried again, and its record comes last', async () => {

@@ -3,7 +3,7 @@
  * that step. Pure.
  */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { BucketConfig } from '../../artifacts/bucketConfig.ts';
+import { BUCKET_KEY_FILES, type BucketConfig } from '../../artifacts/bucketConfig.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { jobRunOfStep, stepPrefix } from '../../../core/domain/artifactLayout.ts';
 import { STORE_VOLUME } from '../../../core/domain/podTemplate.ts';
@@ -26,7 +26,8 @@ export interface StoreAccess {
 }
 
 const STORE_PATH = '/store';
-const KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+/** Mount path of the bucket's key: a file is not in what `/proc` shows of a process, unlike `env`. */
+const KEY_PATH = '/store-key';
 
 /**
  * Returns the volumes of a pod and the access of its uploader and restorer.
@@ -61,14 +62,17 @@ export function storeAccess(
     HOLDFAST_UPLOAD_REGION: region,
     HOLDFAST_UPLOAD_PATH_STYLE: pathStyle ? 'true' : undefined,
   });
+  if (secret === undefined) {
+    const access = { env: variables(plain), mounts: [] };
+    return { volumes: [], uploader: access, restorer: access };
+  }
   const access = {
-    env: [
-      ...variables(plain),
-      ...(secret === undefined ? [] : KEYS.map((key) => fromSecret(secret, key))),
-    ],
-    mounts: [],
+    env: variables({ ...plain, HOLDFAST_UPLOAD_KEY: KEY_PATH }),
+    mounts: [{ name: STORE_VOLUME, mountPath: KEY_PATH, readOnly: true }],
   };
-  return { volumes: [], uploader: access, restorer: access };
+  const items = BUCKET_KEY_FILES.map((key) => ({ key, path: key }));
+  const volume = { name: STORE_VOLUME, secret: { secretName: secret, items, defaultMode: 0o444 } };
+  return { volumes: [volume], uploader: access, restorer: access };
 }
 
 /** Mounts one folder of the store at the same path, and nothing else. */
@@ -83,8 +87,4 @@ export function variables(values: Readonly<Record<string, string>>): V1EnvVar[] 
     name,
     value: value.replaceAll('$', '$$$$'),
   }));
-}
-
-function fromSecret(name: string, key: string): V1EnvVar {
-  return { name: key, valueFrom: { secretKeyRef: { name, key } } };
 }

@@ -5,7 +5,7 @@ import { claimName } from '../naming.ts';
 import { identityAnnotations, installationLabels, workflowLabel } from './metadata.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { ClaimWriter, RunnerIdentity } from '../../../core/domain/pod.ts';
-import { RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
+import { CLAIM_VOLUME_PREFIX, RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
 
 /** Name of the object: the given one, or the life's own. */
 export function resolveClaimName(identity: RunnerIdentity, request: VolumeClaim): string {
@@ -79,4 +79,4 @@ export function withClaimMounts(
 }
 
 /** Template volumes cannot have this prefix (RESERVED_VOLUME_PREFIX). */
-const volumeName = ({ name }: VolumeClaim): string => `holdfast-claim-${name}`;
+const volumeName = ({ name }: VolumeClaim): string => `${CLAIM_VOLUME_PREFIX}${name}`;

@@ -133,6 +133,17 @@ describe('a pod template may not have', () => {
       'spec.containers[0].volumeMounts[0]: volumes called',
     ],
     [
+      "another container's mount of the registration",
+      {
+        spec: {
+          initContainers: [
+            { name: 'x', volumeMounts: [{ name: 'holdfast-registration', mountPath: '/x' }] },
+          ],
+        },
+      },
+      'spec.initContainers[0].volumeMounts[0]: volumes called',
+    ],
+    [
       'RUNNER_NAME',
       runner({ env: [{ name: 'RUNNER_NAME', value: 'x' }] }),
       'spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast',

@@ -145,13 +145,17 @@ export const POD_RULES: readonly Rule[] = [
       const allowed = (name: string | undefined): boolean =>
         name === undefined || matchesAny(secrets, name);
       return [
-        ...ofContainers(pod, ({ name: container, env = [], envFrom = [] }, path) => [
+        ...ofContainers(pod, ({ name: container, env = [], envFrom = [], volumeMounts }, path) => [
+          ...(BESIDE_A_STEP.includes(container) || storeSecret === undefined
+            ? []
+            : (volumeMounts ?? [])
+          ).map(
+            ({ name }, i) =>
+              name === STORE_VOLUME && `${path}.volumeMounts[${i}]: the Secret "${storeSecret}"`,
+          ),
           ...env.map(
             ({ valueFrom }, i) =>
               valueFrom?.secretKeyRef?.name !== pod.name &&
-              !(
-                BESIDE_A_STEP.includes(container) && valueFrom?.secretKeyRef?.name === storeSecret
-              ) &&
               !allowed(valueFrom?.secretKeyRef?.name) &&
               `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`,
           ),
@@ -160,8 +164,9 @@ export const POD_RULES: readonly Rule[] = [
               !allowed(secretRef?.name) && `${path}.envFrom[${i}]: the Secret "${secretRef?.name}"`,
           ),
         ]),
-        ...ofVolumes(pod, ({ secret, projected }, path) => [
+        ...ofVolumes(pod, ({ name, secret, projected }, path) => [
           secret !== undefined &&
+            !(name === STORE_VOLUME && secret.secretName === storeSecret) &&
             !allowed(secret.secretName ?? '') &&
             `${path}.secret: the Secret "${secret.secretName}"`,
           ...(projected?.sources ?? []).map(
@@ -181,18 +186,26 @@ export const POD_RULES: readonly Rule[] = [
       const ofStore =
         storeSecret === undefined
           ? ''
-          : `(c.name in ${list(BESIDE_A_STEP)} && e.valueFrom.secretKeyRef.name == "${storeSecret}") || `;
+          : `(v.name == "${STORE_VOLUME}" && v.secret.secretName == "${storeSecret}") || `;
+      const mounts =
+        storeSecret === undefined
+          ? 'true'
+          : all(
+              'c.volumeMounts',
+              'm',
+              `m.name != "${STORE_VOLUME}" || c.name in ${list(BESIDE_A_STEP)}`,
+            );
       const env = all(
         'c.env',
         'e',
-        `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${ofStore}${has('e.valueFrom.secretKeyRef.name')}`,
+        `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${has('e.valueFrom.secretKeyRef.name')}`,
       );
       const envFrom = all('c.envFrom', 'e', `!has(e.secretRef) || ${has('e.secretRef.name')}`);
       const projected = `!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${has('s.secret.name')})`;
       const volumes = everyVolume(
-        `(!has(v.secret) || (has(v.secret.secretName) && ${has('v.secret.secretName')})) && (${projected})`,
+        `(!has(v.secret) || (has(v.secret.secretName) && (${ofStore}${has('v.secret.secretName')}))) && (${projected})`,
       );
-      return `${everyContainer(`${env} && ${envFrom}`)} && ${volumes} && ${all('object.spec.imagePullSecrets', 's', has('s.name'))}`;
+      return `${everyContainer(`${env} && ${envFrom} && ${mounts}`)} && ${volumes} && ${all('object.spec.imagePullSecrets', 's', has('s.name'))}`;
     },
   },
   {
