@@ -124,12 +124,23 @@ export function census(own: boolean): string[] {
   ];
 }
 
-/** What the census saw besides init, supervisor and the census itself; zombies, too. */
+/**
+ * What the census saw besides init, supervisor and the census itself. A zombie counts unless init
+ * has adopted it: init reaps it as soon as the machine gives it a turn.
+ */
 export function strangers(printed: string): string[] {
   const ours = ['1', ...(/ours=(\d+),(\d+)/.exec(printed)?.slice(1) ?? [])];
   const seen = printed.split('\n').filter((line) => line.startsWith('process '));
   expect(seen.length).toBeGreaterThanOrEqual(3);
-  return seen.filter((line) => !ours.includes(line.split(' ')[1] ?? '') && !isFromOutside(line));
+  return seen.filter(
+    (line) =>
+      !ours.includes(line.split(' ')[1] ?? '') && !isFromOutside(line) && !isAdoptedZombie(line),
+  );
+}
+
+/** Its state and parent follow the name, which is in parentheses. */
+function isAdoptedZombie(line: string): boolean {
+  return /^\) Z 1 /.test(line.slice(line.lastIndexOf(')')));
 }
 
 /** A command that the test had run in the container: its parent is in no PID namespace of the container's, and reaps it when it pleases. */
