@@ -2,7 +2,7 @@
  * The interfaces between the activities and external systems, and the closed set of errors that
  * their adapters throw. Adapters implement these interfaces. Activities depend on nothing else.
  */
-import type { DeferredCompletions } from './watcher/deferredCompletions.ts';
+import type { ActivityTask, DeferredCompletions } from './watcher/deferredCompletions.ts';
 import type { OwnedObjects } from './shared/ownedObjects.ts';
 import type { PodDeletion } from '../core/activities/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
@@ -537,10 +537,10 @@ export interface WaitCompleter {
    */
   complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
   /**
-   * Completes the activity with this task token.
+   * Completes the activity of this task.
    * @returns `false` if the activity is no longer pending
    */
-  completeDeferred(taskToken: Uint8Array, result: unknown): Promise<boolean>;
+  completeDeferred(task: ActivityTask, result: unknown): Promise<boolean>;
   /**
    * Signals a pod state to the runner's workflow as a hint. A workflow that has ended is ignored.
    * @param changeId - deduplicates signals of the same change from several senders. @default

@@ -246,7 +246,7 @@ export class RunnerWorkflows {
       ...(history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []),
     ];
     for (const codec of [...loadedDataConverter.payloadCodecs].reverse())
-      payloads = await codec.decode(payloads);
+      payloads = await codec.decode(payloads, { type: 'workflow', namespace, workflowId });
     const [first] = payloads;
     const { data } = writtenInput.safeParse(
       first === undefined ? undefined : loadedDataConverter.payloadConverter.fromPayload(first),

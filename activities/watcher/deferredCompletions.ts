@@ -14,9 +14,16 @@ import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import { conditionMet, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 
+/** A task of an activity that completes later. */
+export interface ActivityTask {
+  readonly taskToken: Uint8Array;
+  readonly activityId: string;
+  readonly workflowId: string;
+}
+
 /** A deferred result of an activity. */
 export interface DeferredCompletion {
-  readonly taskToken: Uint8Array;
+  readonly activity: ActivityTask;
   readonly podName: string;
   readonly result: unknown;
 }
@@ -79,13 +86,13 @@ export class DeferredCompletions {
    */
   defer(
     lookOut: PodWaiter,
-    taskToken: Uint8Array,
+    activity: ActivityTask,
     resultOf: (pod: PodView | undefined) => unknown,
     withinMs: number,
   ): boolean {
     return this.#hold(
       lookOut,
-      (seen) => this.#answer?.({ taskToken, podName: lookOut.pod.name, result: resultOf(seen) }),
+      (seen) => this.#answer?.({ activity, podName: lookOut.pod.name, result: resultOf(seen) }),
       withinMs,
     );
   }
@@ -159,7 +166,9 @@ export async function completeOrDefer<T>(
   completeWithinMs = Number.POSITIVE_INFINITY,
 ): Promise<T> {
   if (deferredCompletions === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
-  const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
+  const info = activityInfo();
+  const { taskToken, activityId, workflowExecution } = info;
+  const { scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = info;
   const leftMs =
     scheduleToCloseTimeoutMs > 0
       ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now()
@@ -171,7 +180,8 @@ export async function completeOrDefer<T>(
     return resultOf(
       await deferredCompletions.until(lookOut, Math.min(delayMs, MAX_LOCAL_DEFER_MS)),
     );
-  if (deferredCompletions.defer(lookOut, taskToken, resultOf, delayMs))
+  const activity = { taskToken, activityId, workflowId: workflowExecution?.workflowId ?? '' };
+  if (deferredCompletions.defer(lookOut, activity, resultOf, delayMs))
     throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
 }

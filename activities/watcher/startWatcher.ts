@@ -114,9 +114,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     tellState(pod, podStateChange(pod, pod, nowMs));
   };
 
-  deferredCompletions?.open(({ taskToken, podName, result }) => {
+  deferredCompletions?.open(({ activity, podName, result }) => {
     void queue.add(`answer that waited for ${podName}`, async () => {
-      if (!(await completer.completeDeferred(taskToken, result)))
+      if (!(await completer.completeDeferred(activity, result)))
         logger.warn(
           { pod: podName },
           'nobody waited for an answer that was held back: its activity had timed out, and is tried again',

@@ -2,6 +2,7 @@
 import { isObject } from '../domain/isObject.ts';
 import { z } from 'zod';
 import { parseDuration } from '../domain/duration.ts';
+import { isRejectedPayload, REJECTED_PAYLOAD } from '../domain/rejectedPayload.ts';
 import type { Scope } from '../domain/ciServer.ts';
 
 // Some places forbid code generation; zod's interpreter is as fast for one object.
@@ -108,6 +109,8 @@ export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   raw: unknown,
 ): Parsed<z.output<Schema>> {
+  if (isRejectedPayload(raw))
+    return { ok: false, errors: [rejectedPayloadError(raw.slice(REJECTED_PAYLOAD.length))] };
   try {
     const parsed = schema.safeParse(raw);
     return parsed.success
@@ -159,6 +162,11 @@ export function parseAndCheck<Schema extends z.ZodObject>(
 
 function mentions({ field, message }: InputError, names: ReadonlySet<string>): boolean {
   return `${field} ${message}`.split(/[^\w-]+/).some((word) => names.has(word));
+}
+
+function rejectedPayloadError(reason: string): InputError {
+  const message = `was rejected by the worker's codec: ${reason}; send it by a client with the keys of HOLDFAST_CODEC_KEY_FILE`;
+  return { field: 'input', message };
 }
 
 /** What zod found, as field and message. */

@@ -99,8 +99,7 @@ export class SetRun {
     const { events } = await this.handle.fetchHistory();
     const failed = events?.findLast(
       (event) =>
-        event.workflowTaskFailedEventAttributes != null ||
-        event.workflowTaskTimedOutEventAttributes != null,
+        event.workflowTaskFailedEventAttributes || event.workflowTaskTimedOutEventAttributes,
     );
     return `${events?.length} events, last failure ${JSON.stringify(failed)}`;
   }

@@ -140,7 +140,7 @@ export function strangers(printed: string): string[] {
 
 /** Its state and parent follow the name, which is in parentheses. */
 function isAdoptedZombie(line: string): boolean {
-  return /^\) Z 1 /.test(line.slice(line.lastIndexOf(')')));
+  return line.slice(line.lastIndexOf(')')).startsWith(') Z 1 ');
 }
 
 /** A command that the test had run in the container: its parent is in no PID namespace of the container's, and reaps it when it pleases. */

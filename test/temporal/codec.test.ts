@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, type WorkflowHandle } from '@temporalio/client';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { applicationFailure } from '../../activities/shared/failures.ts';
 import {
   RUNNER_WORKFLOW,
@@ -18,7 +19,7 @@ import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
 import { createCodecServer } from '../../worker/codec/codecServer.ts';
 import { dataConverterOf, createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';
-import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
+import { EncryptionCodec, type PayloadRejection } from '../../worker/codec/encryptionCodec.ts';
 import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -37,11 +38,22 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
   const ENCRYPTED = createEncryptedDataConverter({ keyFile });
   const CLEAR = dataConverterOf(undefined);
+  const rejections: PayloadRejection[] = [];
+  /** Accepts nothing but payloads that are encrypted for the workflow that receives them. */
+  const STRICT = createEncryptedDataConverter({
+    keyFile,
+    required: {
+      unboundWorkflowIds: [],
+      onRejected: (rejection) => {
+        rejections.push(rejection);
+      },
+    },
+  });
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
 
-  async function begin(dataConverter = ENCRYPTED): Promise<void> {
+  async function begin(dataConverter = STRICT): Promise<void> {
     compute = new FakeCompute();
     ci = new FakeCiServer();
     world = await holdfastWorld(address, { compute, ciServers: ci }, undefined, dataConverter);
@@ -50,12 +62,15 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   beforeAll(
     async () =>
       void (await Promise.all([
-        workflowSourceOptions({ dataConverter: ENCRYPTED }),
+        workflowSourceOptions({ dataConverter: STRICT }),
         workflowSourceOptions({}),
       ])),
     300_000,
   );
-  afterEach(async () => await world.close());
+  afterEach(async () => {
+    await world.close();
+    rejections.length = 0;
+  });
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const INPUT = {
@@ -143,6 +158,73 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
       'ended/',
     ];
     expect(seen(text, names)).toEqual(names);
+    expect(rejections).toEqual([]);
+  });
+
+  describe('where only payloads for this workflow are accepted', () => {
+    const stranger = (): Client => new Client({ connection: world.client.connection });
+    /** As they lie in Temporal, with the codec left out. */
+    const inputOf = async (handle: WorkflowHandle): Promise<Payload[]> => {
+      const [first] =
+        (await stranger().workflow.getHandle(handle.workflowId).fetchHistory()).events ?? [];
+      return (first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []) as Payload[];
+    };
+    const startRaw = async (payloads: Payload[]): Promise<WorkflowHandle> => {
+      const workflowId = `runner-${randomUUID().slice(0, 8)}`;
+      await world.client.workflowService.startWorkflowExecution({
+        namespace: 'default',
+        workflowId,
+        requestId: randomUUID(),
+        workflowType: { name: RUNNER_WORKFLOW },
+        taskQueue: { name: world.taskQueue },
+        input: { payloads },
+      });
+      return world.client.workflow.getHandle(workflowId);
+    };
+    const signalRaw = async (workflowId: string, payloads: Payload[]): Promise<unknown> =>
+      await world.client.workflowService.signalWorkflowExecution({
+        namespace: 'default',
+        workflowExecution: { workflowId },
+        requestId: randomUUID(),
+        signalName: 'cancel',
+        input: { payloads },
+      });
+
+    test("a runner's input in clear text, or of another runner, is a validation error", async () => {
+      await begin();
+      const other = await start();
+      await until('its pod', () => compute.pods.size === 1);
+      const clear = [defaultPayloadConverter.toPayload(INPUT)];
+      for (const payloads of [clear, await inputOf(other)]) {
+        const rejected = await startRaw(payloads);
+        const failure = (await rejected.result().catch((error: unknown) => error)) as Error;
+        expect(failure.cause).toMatchObject({ type: 'InvalidInput' });
+      }
+      expect(rejections.map(({ reason }) => reason)).toEqual([
+        'it is not encrypted',
+        'it was encrypted for another workflow',
+      ]);
+      expect(compute.pods.size).toBe(1);
+      expect(await live(other)).toMatchObject({ outcome: 'succeeded' });
+    });
+
+    test('neither does such a signal cancel a runner', async () => {
+      await begin();
+      const [one, two] = [await start(), await start()];
+      await until('their pods', () => compute.pods.size === 2);
+      await two.signal('cancel', { mode: 'force' });
+      await two.result();
+      const { events } = await stranger().workflow.getHandle(two.workflowId).fetchHistory();
+      const signalled = events?.find((event) => event.workflowExecutionSignaledEventAttributes);
+      const { input } = signalled?.workflowExecutionSignaledEventAttributes ?? {};
+      for (const payloads of [
+        [defaultPayloadConverter.toPayload({ mode: 'force' })],
+        input?.payloads,
+      ])
+        await signalRaw(one.workflowId, payloads as Payload[]);
+      await until('both to be rejected', () => rejections.length >= 2);
+      expect(await live(one)).toMatchObject({ outcome: 'succeeded' });
+    });
   });
 
   test('without: all of it, and its author is warned in the details', async () => {
@@ -219,6 +301,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     expect(seen(text, SET_MARKS)).toEqual([]);
     expect(text).toContain('"encryption-key-id":"first"');
     expect(compute.pods.size).toBe(0);
+    expect(rejections).toEqual([]);
   });
 
   test('without: all of that, too', async () => {

@@ -247,7 +247,7 @@ describe('the uploader of a step', () => {
     const directory = join(options.artifactDir, 'reports');
     await mkdir(directory);
     // More than are uploaded at the same time, so that "x" is opened after the change.
-    for (const name of [...'abcdefghijx']) await writeFile(join(directory, name), 'own');
+    for (const name of 'abcdefghijx') await writeFile(join(directory, name), 'own');
     await writeFile(join(options.artifactDir, '0'), 'first');
     await writeFile(join(options.records, 'started.json'), START);
     await supervisor.close();

@@ -7,7 +7,10 @@ import type { Finding } from './finding.ts';
  * Returns whether payloads are encrypted and with which key. An invalid key file is an error with
  * its fix.
  */
-export function checkCodec({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>): Finding {
+export function checkCodec({
+  codecKeyFile,
+  encryptionRequired,
+}: Pick<HoldfastConfig, 'codecKeyFile' | 'encryptionRequired'>): Finding {
   if (codecKeyFile === undefined)
     return {
       level: 'warning',
@@ -20,7 +23,13 @@ export function checkCodec({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'
       others.length === 0
         ? ''
         : `, and read with ${others.map(({ id }) => `"${id}"`).join(', ')} too`;
-    return { level: 'ok', message: `payloads are encrypted with the key "${first.id}"${more}` };
+    const plaintext = encryptionRequired
+      ? 'others are rejected'
+      : 'others are accepted too (HOLDFAST_CODEC_REQUIRED)';
+    return {
+      level: 'ok',
+      message: `payloads are encrypted with the key "${first.id}"${more}; ${plaintext}`,
+    };
   } catch (error) {
     return {
       level: 'error',

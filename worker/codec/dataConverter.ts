@@ -1,9 +1,8 @@
 /** Temporal's data converter with Holdfast's codec: the same for Worker and Client. */
 import { fileURLToPath } from 'node:url';
 import type { DataConverter } from '@temporalio/common';
-import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CODEC_KEY_FILE, CodecKeyFile, type OnReadError } from './codecKeyFile.ts';
-import { EncryptionCodec } from './encryptionCodec.ts';
+import { EncryptionCodec, type EncryptionRequirement } from './encryptionCodec.ts';
 
 /** The bundle of the workflows names the same file. */
 export const FAILURE_CONVERTER_PATH = fileURLToPath(
@@ -25,6 +24,12 @@ export interface EncryptedDataConverterOptions {
    * @default the failure is not reported
    */
   readonly onUnreadable?: OnReadError;
+  /**
+   * For a Worker: accept nothing but payloads that were encrypted for the workflow that receives
+   * them. A workflow from before the key cannot be continued then.
+   * @default payloads in clear text are accepted
+   */
+  readonly required?: EncryptionRequirement;
 }
 
 /**
@@ -35,9 +40,10 @@ export interface EncryptedDataConverterOptions {
 export function createEncryptedDataConverter({
   keyFile,
   onUnreadable,
+  required,
 }: EncryptedDataConverterOptions): DataConverter {
   return {
-    payloadCodecs: [new EncryptionCodec(new CodecKeyFile(keyFile, onUnreadable))],
+    payloadCodecs: [new EncryptionCodec(new CodecKeyFile(keyFile, onUnreadable), required)],
     failureConverterPath: FAILURE_CONVERTER_PATH,
   };
 }
@@ -45,14 +51,17 @@ export function createEncryptedDataConverter({
 /** Without keys: sends in clear, and says of what is encrypted which setting is missing. */
 const CLEAR: DataConverter = { payloadCodecs: [new EncryptionCodec(undefined)] };
 
-/** @param keyFile - of the settings, if any @throws Error on one line, which names the setting and the fix */
+/**
+ * @param keyFile - of the settings, if any
+ * @throws Error with one line that names the setting and the fix
+ */
 export function dataConverterOf(
   keyFile: string | undefined,
-  onUnreadable?: OnReadError,
+  options: Omit<EncryptedDataConverterOptions, 'keyFile'> = {},
 ): DataConverter {
   if (keyFile === undefined) return CLEAR;
   try {
-    return createEncryptedDataConverter({ keyFile, ...omitUndefined({ onUnreadable }) });
+    return createEncryptedDataConverter({ keyFile, ...options });
   } catch (error) {
     throw new Error(`${CODEC_KEY_FILE}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,32 +1,79 @@
-/** Encrypts what goes to Temporal as payload, and decrypts what comes from there (https://docs.temporal.io/payload-codec). */
+/** Payload codec that encrypts what goes to Temporal (https://docs.temporal.io/payload-codec). */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { Payload, PayloadCodec } from '@temporalio/common';
+import {
+  defaultPayloadConverter,
+  type Payload,
+  type PayloadCodec,
+  type SerializationContext,
+} from '@temporalio/common';
 import proto from '@temporalio/proto';
+import { LRUCache } from 'lru-cache';
+import { REJECTED_PAYLOAD } from '../../core/domain/rejectedPayload.ts';
 import { CODEC_KEY_FILE, type CodecKeyFile } from './codecKeyFile.ts';
+import { payloadRejection, type PayloadBinding } from './payloadGate.ts';
 
-/** A payload cannot be read with the keys that are at hand. The message names the key's id and the setting. */
+/** A payload cannot be decrypted with the available keys. The message names the key's id and the setting. */
 export class PayloadKeyError extends Error {
   override readonly name = 'PayloadKeyError';
 }
 
-/** The names of Temporal's own samples: tools know them. */
+/** Requirement of a Worker that accepts encrypted payloads only. */
+export interface EncryptionRequirement {
+  /**
+   * Patterns (`*`) of workflow ids that may receive payloads encrypted without a workflow id, as
+   * the codec server does for the `temporal` command.
+   */
+  readonly unboundWorkflowIds: readonly string[];
+  /**
+   * Called once for each workflow and reason: a payload is decoded again with each replay.
+   * @default rejections are not reported
+   */
+  readonly onRejected?: (rejection: PayloadRejection) => void;
+}
+
+/** A payload that a Worker did not accept. */
+export interface PayloadRejection {
+  readonly reason: string;
+  readonly workflowId: string | undefined;
+}
+
+/** Names that Temporal's own samples use, for tools that know them. */
 const ENCODING = 'binary/encrypted';
 const CIPHER = 'aes-256-gcm';
-/** 96 bits, at random (NIST SP 800-38D, 8.2.2): a key is good for 2^32 payloads. */
+/** 96 random bits (NIST SP 800-38D, 8.2.2): one key is good for 2^32 payloads. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+/** Reported rejections that are remembered. */
+const MAX_REPORTED = 1_000;
+/** Metadata in clear text, authenticated together with the data. */
+const METADATA = {
+  encoding: 'encoding',
+  cipher: 'encryption-cipher',
+  keyId: 'encryption-key-id',
+  namespace: 'encryption-namespace',
+  workflowId: 'encryption-workflow-id',
+} as const;
 
 const wire = proto.temporal.api.common.v1.Payload;
 const text = (bytes: Uint8Array | null | undefined): string =>
   Buffer.from(bytes ?? []).toString('utf8');
 
-/** AES-256-GCM. What says how a payload was encrypted stands beside it in clear, and is authenticated with it. */
+/**
+ * AES-256-GCM. The key's id and, where the SDK tells it, the workflow that a payload is for stand
+ * beside the data in clear text, authenticated with it.
+ */
 export class EncryptionCodec implements PayloadCodec {
   readonly #file: CodecKeyFile | undefined;
+  readonly #required: EncryptionRequirement | undefined;
+  readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED });
 
-  /** @param file - absent: nothing is encrypted, and what is encrypted is an error that says so */
-  constructor(file: CodecKeyFile | undefined) {
+  /**
+   * @param file - without it nothing is encrypted, and an encrypted payload is an error
+   * @param required - of a Worker that accepts nothing else. @default every payload is accepted
+   */
+  constructor(file: CodecKeyFile | undefined, required?: EncryptionRequirement) {
     this.#file = file;
+    this.#required = required;
   }
 
   /** Whether payloads leave encrypted. */
@@ -34,13 +81,15 @@ export class EncryptionCodec implements PayloadCodec {
     return this.#file !== undefined;
   }
 
-  async encode(payloads: Payload[]): Promise<Payload[]> {
+  async encode(payloads: Payload[], context?: SerializationContext): Promise<Payload[]> {
     if (this.#file === undefined) return payloads;
     const [{ id, key }] = this.#file.keys();
     const metadata = {
-      encoding: Buffer.from(ENCODING),
-      'encryption-cipher': Buffer.from(CIPHER),
-      'encryption-key-id': Buffer.from(id),
+      [METADATA.encoding]: Buffer.from(ENCODING),
+      [METADATA.cipher]: Buffer.from(CIPHER),
+      [METADATA.keyId]: Buffer.from(id),
+      ...(context && { [METADATA.namespace]: Buffer.from(context.namespace) }),
+      ...(context?.workflowId && { [METADATA.workflowId]: Buffer.from(context.workflowId) }),
     };
     return payloads.map((payload) => {
       const iv = randomBytes(IV_BYTES);
@@ -59,15 +108,36 @@ export class EncryptionCodec implements PayloadCodec {
     });
   }
 
-  /** What was not encrypted, as before there was a key, is read as it is. @throws PayloadKeyError */
-  async decode(payloads: Payload[]): Promise<Payload[]> {
-    return payloads.map((payload) =>
-      text(payload.metadata?.['encoding']) === ENCODING ? this.#decrypt(payload) : payload,
-    );
+  /**
+   * Decrypts. A payload in clear text is returned as it is, unless encryption is required: then the
+   * text {@link REJECTED_PAYLOAD} with the reason takes its place, which every input check rejects.
+   * An error would fail the workflow task again and again.
+   * @throws PayloadKeyError
+   */
+  async decode(payloads: Payload[], context?: SerializationContext): Promise<Payload[]> {
+    return payloads.map((payload) => {
+      const encrypted = text(payload.metadata?.[METADATA.encoding]) === ENCODING;
+      const read = encrypted ? this.#decrypt(payload) : payload;
+      return this.#rejected({ encrypted, bound: bindingOf(payload) }, context) ?? read;
+    });
+  }
+
+  #rejected(
+    facts: { readonly encrypted: boolean; readonly bound: PayloadBinding },
+    context: SerializationContext | undefined,
+  ): Payload | undefined {
+    if (this.#required === undefined) return undefined;
+    const { unboundWorkflowIds, onRejected } = this.#required;
+    const reason = payloadRejection({ ...facts, context, unboundWorkflowIds });
+    if (reason === undefined) return undefined;
+    const key = `${context?.workflowId ?? ''}\n${reason}`;
+    if (!this.#reported.has(key)) onRejected?.({ reason, workflowId: context?.workflowId });
+    this.#reported.set(key, true);
+    return defaultPayloadConverter.toPayload(`${REJECTED_PAYLOAD}${reason}`);
   }
 
   #decrypt({ metadata, data }: Payload): Payload {
-    const id = text(metadata?.['encryption-key-id']);
+    const id = text(metadata?.[METADATA.keyId]);
     const shown = JSON.stringify(id.slice(0, 64));
     if (this.#file === undefined)
       throw new PayloadKeyError(
@@ -96,11 +166,13 @@ export class EncryptionCodec implements PayloadCodec {
   }
 }
 
-/** What stands beside the data in clear. */
-function authenticated(metadata: Readonly<Record<string, Uint8Array>>): Buffer {
-  return Buffer.from(
-    JSON.stringify(
-      ['encoding', 'encryption-cipher', 'encryption-key-id'].map((name) => text(metadata[name])),
-    ),
+function bindingOf({ metadata }: Payload): PayloadBinding {
+  const [namespace, workflowId] = [METADATA.namespace, METADATA.workflowId].map(
+    (name) => text(metadata?.[name]) || undefined,
   );
+  return { ...(namespace && { namespace }), ...(workflowId && { workflowId }) };
+}
+
+function authenticated(metadata: Readonly<Record<string, Uint8Array>>): Buffer {
+  return Buffer.from(JSON.stringify(Object.values(METADATA).map((name) => text(metadata[name]))));
 }

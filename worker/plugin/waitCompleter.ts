@@ -9,6 +9,7 @@ import {
 import { applicationFailure } from '../../activities/shared/failures.ts';
 import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
 import { withoutWorkflowId } from '../../activities/runner/pods.ts';
+import type { ActivityTask } from '../../activities/watcher/deferredCompletions.ts';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import { podStateSignal } from '../../core/contract/index.ts';
@@ -46,8 +47,8 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
       });
       await hasPendingActivity(client().activity.fail({ workflowId, activityId }, again));
     },
-    completeDeferred: async (taskToken, result) =>
-      await hasPendingActivity(client().activity.complete(taskToken, result)),
+    completeDeferred: async (task, result) =>
+      await hasPendingActivity(completeTask(client(), task, result)),
 
     async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {
       try {
@@ -79,6 +80,18 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
   };
 }
 
+/** A task token does not tell the codec which workflow it encrypts for. */
+async function completeTask(
+  client: Client,
+  { taskToken, ...activity }: ActivityTask,
+  result: unknown,
+): Promise<void> {
+  const { namespace } = client.options;
+  await client.activity.complete(taskToken, result, {
+    serializationContext: { type: 'activity', namespace, isLocal: false, ...activity },
+  });
+}
+
 /**
  * A signal that the server drops if the same run had one under this id: several workers see the same change, and a signal that is told
  * again is an event of history, which no handler can undo. The client's own call makes up an id of its own for each.
@@ -94,7 +107,9 @@ async function signalOnce(
 ): Promise<void> {
   const { namespace, identity, loadedDataConverter } = client.options;
   let payloads = [loadedDataConverter.payloadConverter.toPayload(arg)];
-  for (const codec of loadedDataConverter.payloadCodecs) payloads = await codec.encode(payloads);
+  const context = { type: 'workflow', namespace, workflowId } as const;
+  for (const codec of loadedDataConverter.payloadCodecs)
+    payloads = await codec.encode(payloads, context);
   await client.workflowService.signalWorkflowExecution({
     namespace,
     identity,

@@ -4,7 +4,9 @@ import type { ClientInterceptors, ConnectionLike } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Finding } from '../checks/finding.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { dataConverterOf } from '../codec/dataConverter.ts';
+import type { PayloadRejection } from '../codec/encryptionCodec.ts';
 import {
   TemporalUnreachableError,
   connectTemporal,
@@ -123,13 +125,23 @@ export async function listen(
   }
 }
 
-/** @throws CannotStart */
+/** @throws StartupError if the key file cannot be read */
 export function readDataConverter(
-  { codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>,
+  {
+    codecKeyFile,
+    encryptionRequired,
+  }: Pick<HoldfastConfig, 'codecKeyFile'> & Partial<Pick<HoldfastConfig, 'encryptionRequired'>>,
   logger: Logger,
 ): DataConverter {
+  const required = encryptionRequired && {
+    ...encryptionRequired,
+    onRejected: (rejection: PayloadRejection) => logger.warn(rejection, 'payload rejected'),
+  };
   try {
-    return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
+    return dataConverterOf(codecKeyFile, {
+      onUnreadable: (error) => logger.error(error.message),
+      ...omitUndefined({ required }),
+    });
   } catch (error) {
     throw new StartupError([oneLine(error)]);
   }

@@ -28,6 +28,8 @@ export interface HoldfastConfig {
   readonly readTemporal: () => TemporalConfig;
   /** `undefined`: nothing is encrypted. */
   readonly codecKeyFile: string | undefined;
+  /** Patterns of workflow ids that may receive payloads without an id. `undefined`: payloads in clear text are accepted. */
+  readonly encryptionRequired: { readonly unboundWorkflowIds: readonly string[] } | undefined;
   readonly taskQueue: string;
   readonly installation: string;
   readonly compute:
@@ -172,6 +174,10 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),
     codecKeyFile: s.HOLDFAST_CODEC_KEY_FILE,
+    encryptionRequired:
+      s.HOLDFAST_CODEC_REQUIRED === 'true'
+        ? { unboundWorkflowIds: s.HOLDFAST_CODEC_UNBOUND_WORKFLOWS ?? [] }
+        : undefined,
     taskQueue: s.HOLDFAST_TASK_QUEUE,
     installation: s.HOLDFAST_INSTALLATION,
     compute:
@@ -275,6 +281,19 @@ function conflictErrors(
         message: `is missing while ${one} is set: set both, or neither`,
       });
   }
+  if (parsed?.HOLDFAST_CODEC_REQUIRED === 'true' && set['HOLDFAST_CODEC_KEY_FILE'] === undefined)
+    problems.push({
+      setting: 'HOLDFAST_CODEC_REQUIRED',
+      message: 'needs the keys: set HOLDFAST_CODEC_KEY_FILE',
+    });
+  if (
+    parsed?.HOLDFAST_CODEC_REQUIRED === 'false' &&
+    set['HOLDFAST_CODEC_UNBOUND_WORKFLOWS'] !== undefined
+  )
+    problems.push({
+      setting: 'HOLDFAST_CODEC_UNBOUND_WORKFLOWS',
+      message: 'has no effect: set HOLDFAST_CODEC_REQUIRED to true, or remove it',
+    });
   for (const store of ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
     if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined)
       problems.push({

@@ -108,3 +108,13 @@ export const command = parsed(
   (value) =>
     `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
 );
+
+/** Patterns with `*` as a wildcard, separated by commas. */
+export const patternList = parsed(
+  (value) => {
+    const patterns = value.split(',').map((pattern) => pattern.trim());
+    return patterns.includes('') ? undefined : patterns;
+  },
+  (value) =>
+    `${quote(value)} is not a list of patterns: separate them by commas, as in "set-*,sweep-*"`,
+);

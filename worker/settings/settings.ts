@@ -17,6 +17,7 @@ import {
   secretName,
   text,
   integer,
+  patternList,
 } from './settingTypes.ts';
 
 /**
@@ -46,6 +47,16 @@ export const settings = z.object({
     .optional()
     .describe(
       'Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.',
+    ),
+  HOLDFAST_CODEC_REQUIRED: enumValue('true', 'false')
+    .prefault('false')
+    .describe(
+      '`true`: workers reject payloads that are not encrypted, or are encrypted for another workflow or Temporal namespace, see [Payload codec](security.md#payload-codec). Turn it on when no workflow from before the key is open.',
+    ),
+  HOLDFAST_CODEC_UNBOUND_WORKFLOWS: patternList
+    .optional()
+    .describe(
+      'Workflow ids, separated by commas and with `*` as a wildcard, that may receive payloads which are encrypted without a workflow id while `HOLDFAST_CODEC_REQUIRED` is on. The `temporal` command sends such payloads through the codec server. Default: none.',
     ),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text
     .optional()

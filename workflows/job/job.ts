@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import {
   cancelSignal,
+  type CancelRequest,
   jobStatusQuery,
   stepEndedSignal,
   stepPodCreatedSignal,
@@ -16,6 +17,7 @@ import {
   type JobResult,
   type JobStage,
 } from '../../core/contract/index.ts';
+import { isRejectedPayload } from '../../core/domain/rejectedPayload.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
@@ -109,7 +111,7 @@ async function admit(input: JobInput): Promise<JobSpec> {
 }
 
 function registerHandlers(run: JobRun): void {
-  setHandler(cancelSignal, (body) => run.requestCancel(parseCancelRequest(body)), {
+  setHandler(cancelSignal, (body) => onCancel(run, body), {
     description:
       'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force',
   });
@@ -122,6 +124,10 @@ function registerHandlers(run: JobRun): void {
   setHandler(jobStatusQuery, () => run.status(), {
     description: "Steps, what the job waits for, and the job's own log",
   });
+}
+
+function onCancel(run: JobRun, body: CancelRequest | string | undefined): void {
+  if (!isRejectedPayload(body)) run.requestCancel(parseCancelRequest(body));
 }
 
 function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): RunningStep {

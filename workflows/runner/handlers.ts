@@ -8,6 +8,7 @@ import {
   extendDeadlineUpdate,
   podStateSignal,
   statusQuery,
+  type CancelRequest,
   type RunnerJobEvent,
   type ReplaceIdleRequest,
   type PodStateEvent,
@@ -18,6 +19,7 @@ import { parseCiId } from '../../core/domain/ciId.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isRejectedPayload } from '../../core/domain/rejectedPayload.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerState } from './state.ts';
 
@@ -35,7 +37,8 @@ export function registerUpdateHandlers(state: RunnerState): void {
     },
     {
       description: 'Retire this runner in good order: its job may finish',
-      validator: (_body?: { reason?: string }) => {
+      validator: (body?: { reason?: string }) => {
+        if (isRejectedPayload(body)) throw new Error(body);
         if (LEAVING.has(state.phase)) throw new Error(`the runner is ${state.phase} already`);
       },
     },
@@ -76,7 +79,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
 
 /** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
 export function registerSignalHandlers(state: RunnerState): void {
-  setHandler(cancelSignal, (body) => state.requestCancel(parseCancelRequest(body)), {
+  setHandler(cancelSignal, (body) => onCancel(state, body), {
     description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
   });
   setHandler(
@@ -103,6 +106,10 @@ export function registerSignalHandlers(state: RunnerState): void {
     },
   );
   registerStatusQuery(state);
+}
+
+function onCancel(state: RunnerState, body: CancelRequest | string | undefined): void {
+  if (!isRejectedPayload(body)) state.requestCancel(parseCancelRequest(body));
 }
 
 /** Sets the handler of the query: also while a run that continues another is not admitted yet. */

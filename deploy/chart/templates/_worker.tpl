@@ -6,6 +6,14 @@
 {{/* The settings that worker and sweep share, besides those for Temporal. Other values than `settings` have made some of them. */}}
 {{- define "holdfast.workerEnv" -}}
 {{- include "holdfast.temporalEnv" . }}
+{{- if .Values.temporal.codecKeySecret }}
+{{- if .Values.temporal.codecRequired }}
+- { name: HOLDFAST_CODEC_REQUIRED, value: 'true' }
+{{- with .Values.temporal.codecUnboundWorkflows }}
+- { name: HOLDFAST_CODEC_UNBOUND_WORKFLOWS, value: {{ . | quote }} }
+{{- end }}
+{{- end }}
+{{- end }}
 {{- include "holdfast.credentialEnv" . }}
 - { name: HOLDFAST_INSTALLATION, value: {{ include "holdfast.installation" . }} }
 - { name: HOLDFAST_KUBERNETES_NAMESPACE, value: {{ .Values.runnersNamespace | quote }} }
@@ -37,7 +45,7 @@
 {{- end }}
 {{- end }}
 {{- with $proxy.noProxy }}
-- { name: no_proxy, value: {{ join "," . | quote }} }
+- { name: no_proxy, value: {{ . | quote }} }
 {{- end }}
 {{- if .Values.githubServerTLS.certificateFrom }}
 - { name: NODE_EXTRA_CA_CERTS, value: /etc/holdfast/github-ca/ca.crt }

@@ -19,10 +19,10 @@ const POD: PodView = {
 };
 const SCHEDULED = { ...POD, scheduled: true };
 const ONLINE = { ...SCHEDULED, startedAt: '2026-01-01T00:00:01Z', online: true };
-const TOKEN = new Uint8Array([1]);
+const TASK = { taskToken: new Uint8Array([1]), activityId: '1', workflowId: POD.workflowId };
 const seen = (pod: PodView | undefined): object => ({ seen: pod ?? 'nothing' });
 const answer = (pod?: PodView): DeferredCompletion => ({
-  taskToken: TOKEN,
+  activity: TASK,
   podName: POD.name,
   result: seen(pod),
 });
@@ -39,7 +39,7 @@ beforeEach(() => {
 afterEach(() => void jest.useRealTimers());
 
 const hold = (withinMs = 5_000): boolean =>
-  waits.defer(waits.addWaiter(POD, 'online'), TOKEN, seen, withinMs);
+  waits.defer(waits.addWaiter(POD, 'online'), TASK, seen, withinMs);
 
 test('answers when the condition holds, with the pod as it is then, and only once', () => {
   expect(hold()).toBe(true);
@@ -76,14 +76,14 @@ test.each([
 test('nothing is answered before the activity has done its work: what was seen meanwhile is its result', () => {
   const lookOut = waits.addWaiter(POD, 'deleted');
   expect(waits.changed({ ...POD, deleted: true, ended: true }, 'deleted')).toBe(false);
-  expect(waits.defer(lookOut, TOKEN, seen, 5_000)).toBe(false);
+  expect(waits.defer(lookOut, TASK, seen, 5_000)).toBe(false);
   expect(lookOut.seen).toMatchObject({ deleted: true });
   jest.advanceTimersByTime(10_000);
   expect(answers).toEqual([]);
 });
 
 test('conditions of one pod are apart from each other', () => {
-  waits.defer(waits.addWaiter(POD, 'deleted'), TOKEN, seen, 5_000);
+  waits.defer(waits.addWaiter(POD, 'deleted'), TASK, seen, 5_000);
   expect(waits.changed(ONLINE, 'online')).toBe(false);
   expect(waits.changed({ ...ONLINE, ended: true }, 'deleted')).toBe(false);
   expect(answers).toEqual([]);
@@ -98,7 +98,7 @@ test('another pod of the same name answers nobody', () => {
 test('holds nothing back where there is no time, before it is open, and once it is closed; then everybody is answered', () => {
   expect(hold(0)).toBe(false);
   const unopened = new DeferredCompletions();
-  expect(unopened.defer(unopened.addWaiter(POD, 'online'), TOKEN, seen, 5_000)).toBe(false);
+  expect(unopened.defer(unopened.addWaiter(POD, 'online'), TASK, seen, 5_000)).toBe(false);
   hold();
   waits.close();
   expect(answers).toEqual([answer()]);

@@ -28,7 +28,7 @@ class RecordingCompleter implements WaitCompleter {
     return true;
   }
 
-  async completeDeferred(_taskToken: Uint8Array, result: unknown): Promise<boolean> {
+  async completeDeferred(_task: unknown, result: unknown): Promise<boolean> {
     this.answered.push(result);
     return true;
   }
@@ -132,7 +132,7 @@ test('an answer that is held back is given instead of a wait’s, and at the sto
     expect(
       deferredCompletions.defer(
         deferredCompletions.addWaiter(pod, 'online'),
-        new Uint8Array(),
+        { taskToken: new Uint8Array(), activityId: '1', workflowId: pod.workflowId },
         (seen) => [pod.name, seen?.online],
         60_000,
       ),

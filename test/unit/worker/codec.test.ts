@@ -9,8 +9,10 @@ import {
   type DataConverter,
   type LoadedDataConverter,
   type Payload,
+  type SerializationContext,
 } from '@temporalio/common';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseSweepInput } from '../../../core/input/sweep.ts';
 import { CodecKeyFile } from '../../../worker/codec/codecKeyFile.ts';
 import { parseCodecKeys } from '../../../worker/codec/codecKeys.ts';
 import {
@@ -18,7 +20,8 @@ import {
   createEncryptedDataConverter,
   encrypts,
 } from '../../../worker/codec/dataConverter.ts';
-import { EncryptionCodec } from '../../../worker/codec/encryptionCodec.ts';
+import { EncryptionCodec, PayloadKeyError } from '../../../worker/codec/encryptionCodec.ts';
+import { payloadRejection, type PayloadFacts } from '../../../worker/codec/payloadGate.ts';
 import { failureMessage, failureText } from '../../../cli/shared/encodedFields.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
@@ -111,6 +114,59 @@ describe('the file of the keys', () => {
   });
 });
 
+const contextOf = (workflowId: string, namespace = 'default'): SerializationContext => ({
+  type: 'workflow',
+  namespace,
+  workflowId,
+});
+
+describe('which payloads are accepted where encryption is required', () => {
+  const bound = { namespace: 'default', workflowId: 'runner-a' };
+  test.each<[what: string, facts: Partial<PayloadFacts>, accepted: boolean]>([
+    ['for this workflow', {}, true],
+    ['in clear text', { encrypted: false }, false],
+    ['in clear text, of an SDK without context', { encrypted: false, context: undefined }, false],
+    ['encrypted, of an SDK without context', { bound: {}, context: undefined }, true],
+    ['for another workflow', { context: contextOf('runner-b') }, false],
+    ['for another namespace', { context: contextOf('runner-a', 'prod') }, false],
+    ['for nobody', { bound: {} }, false],
+    ['for nobody, where listed', { bound: {}, unboundWorkflowIds: ['set-*', 'runner-*'] }, true],
+    [
+      'for another workflow, where listed',
+      {
+        context: contextOf('runner-b'),
+        unboundWorkflowIds: ['*'],
+      },
+      false,
+    ],
+    ['of a Schedule', { context: contextOf('runner-a-2026-11-26T00:00:00Z') }, true],
+    ['of a workflow with a longer id', { context: contextOf('runner-a-2') }, false],
+    [
+      'of an activity',
+      {
+        context: { type: 'activity', namespace: 'default', workflowId: 'runner-a', isLocal: false },
+      },
+      true,
+    ],
+    [
+      'of an activity of another',
+      {
+        context: { type: 'activity', namespace: 'default', workflowId: 'runner-b', isLocal: false },
+      },
+      false,
+    ],
+  ])('%s', (_what, facts, accepted) => {
+    const reason = payloadRejection({
+      encrypted: true,
+      bound,
+      context: contextOf('runner-a'),
+      unboundWorkflowIds: [],
+      ...facts,
+    });
+    expect(reason === undefined).toBe(accepted);
+  });
+});
+
 describe('the codec', () => {
   const secret = { env: { TOKEN: 'hunter2' } };
   let encrypted: Payload | undefined;
@@ -129,6 +185,38 @@ describe('the codec', () => {
     const [decrypted] = await codecWith(OLD).decode([encrypted as Payload]);
     expect(metadata(decrypted)).toEqual({ encoding: 'json/plain' });
     expect(value(decrypted)).toEqual(secret);
+  });
+
+  test('the workflow that a payload is for stands beside it, authenticated', async () => {
+    const codec = codecWith(OLD);
+    const [bound] = await codec.encode([plain(secret)], contextOf('runner-a'));
+    expect(metadata(bound)).toMatchObject({
+      'encryption-namespace': 'default',
+      'encryption-workflow-id': 'runner-a',
+    });
+    expect((await codec.decode([bound as Payload])).map(value)).toEqual([secret]);
+    const moved = { ...bound?.metadata, 'encryption-workflow-id': Buffer.from('runner-b') };
+    await expect(codec.decode([{ ...bound, metadata: moved }])).rejects.toThrow(PayloadKeyError);
+  });
+
+  test('where encryption is required, the reason takes the place of what is rejected', async () => {
+    const sender = codecWith(OLD);
+    const rejections: unknown[] = [];
+    const receiver = new EncryptionCodec(new CodecKeyFile(path), {
+      unboundWorkflowIds: [],
+      onRejected: (rejection) => rejections.push(rejection),
+    });
+    const context = contextOf('runner-a');
+    const own = await sender.encode([plain(secret)], context);
+    const others = await sender.encode([plain(secret)], contextOf('runner-b'));
+    const read = (await receiver.decode([...own, ...others, plain(secret)], context)).map(value);
+    expect(read).toEqual([
+      secret,
+      expect.stringMatching(/^holdfast: rejected payload: /),
+      expect.stringMatching(/^holdfast: rejected payload: /),
+    ]);
+    expect(rejections).toMatchObject([{ workflowId: 'runner-a' }, { workflowId: 'runner-a' }]);
+    expect(parseSweepInput(read[2])).toMatchObject({ ok: false, errors: [{ field: 'input' }] });
   });
 
   test('never the same twice', async () => {

@@ -1,0 +1,55 @@
+/** Which payloads a worker accepts where only encrypted ones are allowed. Pure. */
+import type { SerializationContext } from '@temporalio/common';
+import { matchesAny } from '../../activities/compute/kubernetes/podPolicy/patterns.ts';
+
+/** Workflow that a payload was encrypted for, as its authenticated metadata says. */
+export interface PayloadBinding {
+  /** Temporal namespace. */
+  readonly namespace?: string;
+  /** A Schedule's own workflow id, to which Temporal appends the time of each start. */
+  readonly workflowId?: string;
+}
+
+/** What {@link payloadRejection} judges a payload by. */
+export interface PayloadFacts {
+  readonly encrypted: boolean;
+  readonly bound: PayloadBinding;
+  /** Where the payload was found. `undefined` where the SDK does not say (before 1.24). */
+  readonly context: SerializationContext | undefined;
+  /**
+   * Patterns (`*`) of workflow ids that may receive payloads without a workflow id, which the
+   * codec server encrypts.
+   */
+  readonly unboundWorkflowIds: readonly string[];
+}
+
+/** Time that Temporal appends to the workflow id of a Schedule's action. */
+const SCHEDULED = /^-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
+
+/** Returns why a worker does not accept a payload; `undefined` if it does. */
+export function payloadRejection({
+  encrypted,
+  bound,
+  context,
+  unboundWorkflowIds,
+}: PayloadFacts): string | undefined {
+  if (!encrypted) return 'it is not encrypted';
+  if (context === undefined) return undefined;
+  if (bound.namespace !== undefined && bound.namespace !== context.namespace)
+    return 'it was encrypted for another Temporal namespace';
+  const { workflowId = '' } = context;
+  if (bound.workflowId === undefined)
+    return matchesAny(unboundWorkflowIds, workflowId)
+      ? undefined
+      : 'it was encrypted without a workflow id';
+  return bound.workflowId === workflowId || isScheduledRun(bound.workflowId, workflowId)
+    ? undefined
+    : 'it was encrypted for another workflow';
+}
+
+function isScheduledRun(scheduleWorkflowId: string, workflowId: string): boolean {
+  return (
+    workflowId.startsWith(scheduleWorkflowId) &&
+    SCHEDULED.test(workflowId.slice(scheduleWorkflowId.length))
+  );
+}
