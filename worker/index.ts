@@ -15,6 +15,7 @@ export {
   createEncryptedDataConverter,
   type EncryptedDataConverterOptions,
 } from './codec/dataConverter.ts';
+export type { EncryptionRequirement, PayloadRejection } from './codec/encryptionCodec.ts';
 export type { SpanExportTarget } from './tracing/spanSink.ts';
 export {
   ensureSweepSchedule,

@@ -144,7 +144,7 @@ export interface ReplaceIdleRequest {
 /** Status of a runner, as the query `status` returns it. */
 export interface RunnerStatus {
   phase: RunnerPhase;
-  /** Name of the runner at the CI server. */
+  /** Name of the runner at the CI server. Empty until the input has been checked. */
   runnerName: string;
   /** ID of the registration at the CI server. */
   runnerId?: string;

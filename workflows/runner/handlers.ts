@@ -105,14 +105,13 @@ export function registerSignalHandlers(state: RunnerState): void {
         'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
     },
   );
-  registerStatusQuery(state);
 }
 
 function onCancel(state: RunnerState, body: CancelRequest | string | undefined): void {
   if (!isRejectedPayload(body)) state.requestCancel(parseCancelRequest(body));
 }
 
-/** Sets the handler of the query: also while a run that continues another is not admitted yet. */
+/** Sets the handler of the query, which also answers while the input is being checked. */
 export function registerStatusQuery(state: RunnerState): void {
   setHandler(statusQuery, () => state.status(), {
     description: 'Phase, pod, node, job, and what it waits for',

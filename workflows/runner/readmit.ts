@@ -4,7 +4,6 @@ import { FAILURE_TYPES, type AdmittedRunner } from '../../core/activities/index.
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { toCallResult, workerActivities } from '../shared/activityProxies.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
-import { registerStatusQuery } from './handlers.ts';
 import { parseCarriedState } from './parseCarriedState.ts';
 import type { RunnerState } from './state.ts';
 
@@ -25,7 +24,6 @@ export async function readmit(
       FAILURE_TYPES.invalidInput,
     );
   state.restore(known);
-  registerStatusQuery(state);
   const spec = await admitAgain(state, input, known);
   state.admit(spec);
   if (spec.rejection !== undefined)

@@ -5,7 +5,7 @@ import { admissionActivities } from '../shared/activityProxies.ts';
 import { countCompletedRunner } from '../shared/metrics.ts';
 import { pinVersion } from '../shared/versioning.ts';
 import { bringUp } from './bringUp.ts';
-import { registerSignalHandlers, registerUpdateHandlers } from './handlers.ts';
+import { registerSignalHandlers, registerStatusQuery, registerUpdateHandlers } from './handlers.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
 import { RunnerState } from './state.ts';
 import { awaitPodEnd } from './podWaits.ts';
@@ -35,6 +35,7 @@ export async function runner(
   const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
   const state = new RunnerState(workflowId, firstRunId, runStartTime.getTime());
   registerUpdateHandlers(state);
+  registerStatusQuery(state);
   if (carried === undefined)
     state.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
   else await readmit(state, input, carried);

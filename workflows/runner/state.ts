@@ -154,7 +154,7 @@ export class RunnerState {
    * job that waited for it may start before that.
    */
   get runnerName(): string {
-    if (this.#spec === undefined && this.#carriedName !== undefined) return this.#carriedName;
+    if (this.#spec === undefined) return this.#carriedName ?? '';
     return runnerName(this.spec.name, this.spec.nameHash, this.runner.identity.attempt);
   }
 
