@@ -328,6 +328,26 @@ await describeIf(
     describe('refuses', () => {
       test.each<[string, object, string]>([
         ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
+        [
+          'a digest as the tag',
+          { image: { tag: 'sha256:abc' } },
+          'image.tag: is a digest; set image.digest instead',
+        ],
+        [
+          'a tag and a digest',
+          { image: { tag: '1', digest: 'sha256:abc' } },
+          'image: has both a tag and a digest',
+        ],
+        [
+          'a set at the top',
+          { maxRunners: 3 },
+          'maxRunners: is a field of a set, because one release has many sets',
+        ],
+        [
+          'the pod template of a set at the top',
+          { template: { spec: {} } },
+          'template: is a field of a set',
+        ],
         ['no credential', { githubConfigSecret: '' }, 'githubConfigSecret: name a Secret'],
         [
           'runners beside the workers',

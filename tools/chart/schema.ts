@@ -97,6 +97,19 @@ const set: Schema = closed(
   ['name'],
 );
 
+/**
+ * Values of gha-runner-scale-set that are fields of a set here. The schema lets them through, so
+ * that the chart can say where they belong (templates/_sets.tpl).
+ */
+const FIELDS_OF_A_SET = [
+  'minRunners',
+  'maxRunners',
+  'runnerGroup',
+  'runnerScaleSetName',
+  'containerMode',
+  'template',
+] as const;
+
 /** By path; in place of what the default tells. */
 const SAID: Readonly<Record<string, Schema>> = {
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
@@ -188,6 +201,8 @@ function schemaOf(value: unknown, path: string, used: Set<string>): Schema {
       schemaOf(each, path === '' ? key : `${path}.${key}`, used),
     ]),
   );
+  if (path !== '') return closed(properties);
   // Helm hands charts that use this one their `global`.
-  return closed(path === '' ? { ...properties, global: object } : properties);
+  const elsewhere = Object.fromEntries(FIELDS_OF_A_SET.map((name) => [name, {}]));
+  return closed({ ...properties, global: object, ...elsewhere });
 }

@@ -16,11 +16,14 @@ function page(path: string): DefaultTheme.SidebarItem {
 }
 
 const NAMED = {
-  Begin: ['docs/quickstart', 'docs/install', 'docs/migrate', 'examples/README'],
+  Begin: ['docs/quickstart', 'docs/concepts', 'docs/install', 'docs/authentication', 'docs/migrate', 'examples/README'],
   Use: ['docs/comparison', 'docs/lifecycle', 'docs/runner-sets', 'docs/jobs', 'docs/sweep', 'docs/cli', 'docs/plugin'],
   Run: ['docs/configuration', 'docs/operations', 'docs/troubleshooting', 'docs/security', 'docs/supervisor', 'docs/benchmarks'],
   'Work on it': ['docs/architecture', 'docs/testing', 'docs/releasing', 'CONTRIBUTING', 'tools/simulator/README', 'docs/licenses', 'SECURITY'],
 };
+
+/** Pages that would drown what operators look for: the reference has a list of its own, and tests are for contributors. */
+const UNSEARCHED = /^((website\/)?api\/|docs\/(testing|releasing|licenses)\.md|tools\/)/;
 
 /** The pages by what readers want; one that nobody has named yet is found all the same. */
 function guide(): DefaultTheme.SidebarItem[] {
@@ -70,6 +73,6 @@ export default defineConfig({
       '/': guide(),
     },
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: async (src, env, md) => (UNSEARCHED.test(env.relativePath) ? '' : await md.renderAsync(src, env)) } },
   },
 });

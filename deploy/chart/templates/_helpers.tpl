@@ -23,7 +23,9 @@ labels:
 {{- end }}
 
 {{- define "holdfast.image" -}}
-{{ required "image.repository: name the image that you have built from deploy/images/worker.Dockerfile, such as my-registry/holdfast-worker" .Values.image.repository }}{{ if hasPrefix "sha256:" .Values.image.tag }}@{{ else }}:{{ end }}{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- if hasPrefix "sha256:" .Values.image.tag }}{{ fail "image.tag: is a digest; set image.digest instead" }}{{ end }}
+{{- if and .Values.image.tag .Values.image.digest }}{{ fail "image: has both a tag and a digest; remove one of them" }}{{ end -}}
+{{ required "image.repository: name the image that you have built from deploy/images/worker.Dockerfile, such as my-registry/holdfast-worker" .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{/* What every pod of ours has, and Pod Security "restricted" asks for. 1000 is `holdfast`, the user of the worker's image. */}}

@@ -3,6 +3,15 @@
 {{- .Values.runnerSetNamespace | default (ternary .Values.runnersNamespace "" (not (empty .Values.sets))) }}
 {{- end }}
 
+{{/* Fails where values of gha-runner-scale-set are at the top, as in ARC, where one release is one set. */}}
+{{- define "holdfast.checkTopLevel" -}}
+{{- range list "minRunners" "maxRunners" "runnerGroup" "runnerScaleSetName" "containerMode" "template" }}
+{{- if hasKey $.Values . }}
+{{- fail (printf "%s: is a field of a set, because one release has many sets: write it below sets, such as sets: [{name: linux, %s: ...}]" . (ternary "maxRunners" . (eq . "runnerScaleSetName"))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Fails where the cluster's CustomResourceDefinition is older than the chart's: Helm installs what is in crds/ once and never upgrades it. `helm template` cannot know. */}}
 {{- define "holdfast.checkDefinition" -}}
 {{- $name := "runnersets.holdfast.dev" }}
