@@ -137,7 +137,7 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
     policy: 'elsewhere',
   });
   if (!parsed.ok) {
-    for (const { field, message } of parsed.errors) draft.addError(`${field} of the set`, message);
+    for (const { field, message } of parsed.errors) draft.addError(draft.sourceOf(field), message);
     return undefined;
   }
   const { pod, warnings } = parsed.spec.runner;

@@ -64,8 +64,11 @@ export function convertFields(
   for (const [key, value] of Object.entries(source)) {
     if (value === null || value === undefined || value === '') continue;
     const row = Object.hasOwn(rows, key) ? rows[key] : undefined;
-    (row ?? otherwise)(value, draft, at === '' ? key : `${at}.${key}`, key);
+    const field = at === '' ? key : `${at}.${key}`;
+    draft.source = field;
+    (row ?? otherwise)(value, draft, field, key);
   }
+  draft.source = undefined;
 }
 
 /** Returns a string, number or boolean as text, and an empty text for all other values. */

@@ -35,11 +35,17 @@ const GRACEFUL_STOP = 'RUNNER_GRACEFUL_STOP_TIMEOUT';
 /** Folder of the runner in the images of this mode. */
 const LEGACY_HOME = /^\/runner(?=\/|$)/;
 const USUAL_IMAGE =
-  /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind)?(:|$)/;
+  /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind(-rootless)?)?([:@]|$)/;
 
 const labelsRow: FieldRow = (value, draft, field) => {
   if (!Array.isArray(value)) return draft.addError(field, 'must be a list');
-  draft.put('template', 'labels', [...new Set([SELF_HOSTED, ...(value as unknown[])])]);
+  // config.sh takes them as one list with commas: such a text is several labels.
+  const labels = (value as unknown[]).flatMap((each) =>
+    typeof each === 'string' ? each.split(',').map((label) => label.trim()) : [each],
+  );
+  if (labels.length > value.length)
+    draft.note(field, 'a label with commas is several labels', 'template', 'labels');
+  draft.put('template', 'labels', [...new Set([SELF_HOSTED, ...labels])]);
 };
 
 const imageRow: FieldRow = (value, draft, field) => {
@@ -92,11 +98,43 @@ export const RUNNER_CONFIG_ROWS: FieldRows = {
   workVolumeClaimTemplate: ignored,
 };
 
+/**
+ * Variables that only the entry point of ARC's images reads
+ * (https://github.com/actions/actions-runner-controller/blob/master/runner/startup.sh), with what
+ * takes their place.
+ */
+const ENTRY_POINT_VARIABLES: Readonly<Record<string, string>> = {
+  DISABLE_RUNNER_UPDATE: 'disableUpdate, which is true by default',
+  STARTUP_DELAY_IN_SECONDS: 'nothing: a runner starts when its pod does',
+  DISABLE_WAIT_FOR_DOCKER: 'nothing: the daemon is a sidecar that has started before the runner',
+  WAIT_FOR_DOCKER_SECONDS: 'the startupProbe of the daemon',
+  DOCKER_ENABLED: 'the container mode',
+  DOCKERD_IN_RUNNER: 'the container mode',
+  DOCKER_REGISTRY_MIRROR: 'the arguments of the daemon',
+  MTU: 'the arguments of the daemon',
+  RUNNER_EPHEMERAL: 'ephemeral',
+  RUNNER_FEATURE_FLAG_ONCE: 'ephemeral',
+  RUNNER_FEATURE_FLAG_EPHEMERAL: 'ephemeral',
+  RUNNER_ASSETS_DIR: 'the image',
+  RUNNER_HOME: 'the image',
+  RUNNER_STATUS_UPDATE_HOOK: 'nothing: the supervisor tells',
+  UNITTEST: 'nothing',
+};
+
 const legacyEnvRow: FieldRow = (value, draft, field, key) => {
   const all = draft.objects(value, field);
   const grace = all.find(({ name }) => name === GRACEFUL_STOP);
+  const isEntryPoints = ({ name }: Json): boolean =>
+    typeof name === 'string' && Object.hasOwn(ENTRY_POINT_VARIABLES, name);
+  for (const { name } of all.filter(isEntryPoints))
+    draft.note(
+      field,
+      `${toText(name)} is left out: only the entry point of ARC's images reads it. In its place: ${ENTRY_POINT_VARIABLES[toText(name)]}`,
+      'runner',
+      'env',
+    );
   envRow(
-    all.filter((variable) => variable !== grace),
+    all.filter((variable) => variable !== grace && !isEntryPoints(variable)),
     draft,
     field,
     key,

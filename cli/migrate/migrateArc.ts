@@ -122,13 +122,22 @@ function write(path: string, text: string): void {
   }
 }
 
-function shown({ from, autoscaler, input, notes, policy, security }: MigratedSet): object {
+function shown({
+  from,
+  autoscaler,
+  input,
+  notes,
+  policy,
+  podPolicy,
+  security,
+}: MigratedSet): object {
   return {
     from: from.label,
     ...(autoscaler === undefined ? {} : { autoscaler: autoscaler.label }),
     notes: notes.map(({ field, text, needsDecision }) => ({ field, text, needsDecision })),
     podSecurity: security,
     policy,
+    podPolicy,
     set: input,
   };
 }

@@ -1,7 +1,12 @@
 /** The way over from ARC, in words: which steps, in which order, with the names of what is here. Pure. */
+import { stringify } from 'yaml';
 import type { Fields, SkippedObject } from './arcObjects.ts';
 import type { MigratedSet } from './convertArc.ts';
-import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
+import {
+  escapeControlCharacters,
+  stripControlCharacters,
+  truncate,
+} from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
 /** Only what is a name of Kubernetes may stand in a command that somebody copies to a shell. */
@@ -62,12 +67,27 @@ function prepare(sets: readonly MigratedSet[]): string {
     ...(objects.length === 0
       ? []
       : [`In the namespace of its pods, which need not be ARC's: ${some(objects)}.`]),
-    ...(policy.length === 0
-      ? []
-      : [`Its pod policy (HOLDFAST_POD_POLICY_FILE) has to allow more by: ${policy.join(', ')}.`]),
+    ...(policy.length === 0 ? [] : [policyStep(sets, policy)]),
     podSecurityStep(sets),
     "Jobs that use sudo need securityContext: {allowPrivilegeEscalation: true, capabilities: {drop: []}} of the container called runner: ARC's pods allow it by default.",
   ].join(' ');
+}
+
+/** The fields, and as YAML what they need at least. */
+function policyStep(sets: readonly MigratedSet[], fields: readonly string[]): string {
+  const merged = new Map<string, unknown>();
+  for (const [field, value] of sets.flatMap(({ podPolicy }) => Object.entries(podPolicy))) {
+    const before = merged.get(field);
+    merged.set(
+      field,
+      Array.isArray(before) && Array.isArray(value)
+        ? [...new Set([...(before as unknown[]), ...(value as unknown[])])]
+        : value,
+    );
+  }
+  const yaml = stringify(Object.fromEntries(merged), { collectionStyle: 'flow', lineWidth: 0 });
+  const text = escapeControlCharacters(yaml.trim());
+  return `Its pod policy (HOLDFAST_POD_POLICY_FILE; podPolicy of the chart) has to allow more by: ${fields.join(', ')}. As YAML: ${text}.`;
 }
 
 /** A namespace enforces one level, which its strictest set does not decide. */

@@ -164,6 +164,22 @@ export const serviceAccountRow: FieldRow = (value, draft, field) => {
     draft.put('spec', 'automountServiceAccountToken', true);
 };
 
+const WINDOWS =
+  'Holdfast has no runners on Windows: its pods, and what it adds to them, are for Linux. Keep this one with ARC, or choose Linux nodes';
+const OS_LABELS = ['kubernetes.io/os', 'beta.kubernetes.io/os'];
+
+const nodeSelectorRow: FieldRow = (value, draft, field) => {
+  draft.put('spec', 'nodeSelector', value);
+  if (isObject(value) && OS_LABELS.some((label) => value[label] === 'windows'))
+    draft.needsDecision(field, WINDOWS, 'spec', 'nodeSelector');
+};
+
+const osRow: FieldRow = (value, draft, field) => {
+  if (isObject(value) && value['name'] === 'windows')
+    return draft.needsDecision(field, WINDOWS, 'spec');
+  draft.put('spec', 'os', value);
+};
+
 /** Rows of a pod spec. */
 export const POD_SPEC_ROWS: FieldRows = {
   containers: containersRow,
@@ -185,6 +201,8 @@ export const POD_SPEC_ROWS: FieldRows = {
     'timeouts',
   ),
   serviceAccountName: serviceAccountRow,
+  nodeSelector: nodeSelectorRow,
+  os: osRow,
   ephemeralContainers: unsupported(
     'left out: the API server takes none when a pod is made. Make it a container of the pod',
     'spec',

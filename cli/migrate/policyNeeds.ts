@@ -1,9 +1,15 @@
 /** Determines what the cluster and the worker must allow for the pods of a set. Pure. */
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
-import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import {
+  DEFAULT_POD_POLICY,
+  type PodPolicy,
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { toPolicyInput } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
-import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
+import {
+  POD_RULES,
+  type PolicyInput,
+} from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
 import { ComputeError } from '../../activities/ports.ts';
 import { podSecurity, type PodSecurity } from './podSecurityLevel.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -18,6 +24,11 @@ const DEFAULTS = {
 export interface PodNeeds {
   /** Fields that the worker's pod policy must allow in addition to its defaults. */
   readonly policy: readonly string[];
+  /**
+   * Values of these fields, to add to the pod policy. A field whose value does not follow from the
+   * pod is left out.
+   */
+  readonly podPolicy: Partial<PodPolicy>;
   readonly security: PodSecurity;
 }
 
@@ -36,17 +47,49 @@ export function podNeeds({
   try {
     const made = podSpec(asked, DEFAULTS, '', undefined);
     const pod = toPolicyInput(made, asked, '');
-    const policy = POD_RULES.filter(
-      (rule) =>
-        rule.violations(pod, DEFAULT_POD_POLICY, {
-          images: [GITHUB_RUNNER.image.name],
-          namespace: '',
-        }).length > 0,
-    ).map(({ field }) => field);
-    return { policy, security: podSecurity(made.spec ?? { containers: [] }) };
+    const broken = POD_RULES.filter((rule) => violationsOf(rule, pod, {}).length > 0);
+    return {
+      policy: broken.map(({ field }) => field),
+      podPolicy: Object.assign(
+        {},
+        ...broken.map((rule) => allowance(rule, pod)),
+      ) as Partial<PodPolicy>,
+      security: podSecurity(made.spec ?? { containers: [] }),
+    };
   } catch (error) {
     // As the worker judges a template that is anybody's text.
     if (error instanceof TypeError || error instanceof ComputeError) return undefined;
     throw error;
   }
+}
+
+type Rule = (typeof POD_RULES)[number];
+
+function violationsOf(rule: Rule, pod: PolicyInput, more: Partial<PodPolicy>): string[] {
+  const implicit = { images: [GITHUB_RUNNER.image.name], namespace: '' };
+  return rule.violations(pod, { ...DEFAULT_POD_POLICY, ...more }, implicit);
+}
+
+/** Returns the value of a rule's field that allows the pod; empty if none is found. */
+function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
+  const { field } = rule;
+  const allowed = DEFAULT_POD_POLICY[field];
+  const names = violationsOf(rule, pod, {}).flatMap((text) => namesIn(text, field));
+  const value =
+    typeof allowed === 'boolean'
+      ? true
+      : [...new Set([...(Array.isArray(allowed) ? allowed : []), ...names])];
+  const more: Partial<PodPolicy> = { [field]: value };
+  return violationsOf(rule, pod, more).length === 0 ? more : {};
+}
+
+/** Names that a violation is about. */
+function namesIn(text: string, field: string): string[] {
+  if (field === 'host') {
+    const name = /the node's (\w+)$/.exec(text)?.[1];
+    return [name ?? 'network'];
+  }
+  const listed = / of the kind (\S+)$/.exec(text)?.[1] ?? /capabilities: (\S+)$/.exec(text)?.[1];
+  if (listed !== undefined) return listed.split(',');
+  return [...text.matchAll(/"([^"]+)"/g)].map(([, name = '']) => name);
 }

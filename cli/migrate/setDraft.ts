@@ -73,12 +73,34 @@ export class SetDraft {
   readonly initContainers: Json[] = [];
   readonly volumes: Json[] = [];
 
+  /** Field of the ARC object that is being converted. */
+  source: string | undefined;
+  /** ARC's field for each path in the set. */
+  readonly #sources = new Map<string, string>();
+
   constructor(label: string) {
     this.label = label;
   }
 
   put(part: Part, key: string, value: unknown): void {
     this.parts[part][key] = value;
+    if (this.source !== undefined) this.#sources.set([...PATHS[part], key].join('.'), this.source);
+  }
+
+  /**
+   * Returns ARC's fields that a field of the set comes from, for errors.
+   * @param field - one path or several, such as `minIdle, max`
+   */
+  sourceOf(field: string): string {
+    const sources = field.split(', ').flatMap((path) => {
+      const parts = path.split('.');
+      const known = parts
+        .map((_, index) => this.#sources.get(parts.slice(0, parts.length - index).join('.')))
+        .find((source) => source !== undefined);
+      return known ?? [];
+    });
+    const own = `${field} of the set`;
+    return sources.length === 0 ? own : `${[...new Set(sources)].join(', ')} (${own})`;
   }
 
   note(field: string, text: string, part: Part, key?: string): void {

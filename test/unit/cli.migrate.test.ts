@@ -105,7 +105,9 @@ describe('to standard output', () => {
     );
     expect(plan).toMatch(/linux is written "paused: true"/);
     expect(plan).toMatch(/Secret npm/);
-    expect(plan).toMatch(/pod policy \(HOLDFAST_POD_POLICY_FILE\) has to allow more by: secrets\./);
+    expect(plan).toMatch(
+      /pod policy \(HOLDFAST_POD_POLICY_FILE;.*\) has to allow more by: secrets\. As YAML: \{ secrets: \[ npm \] \}\./,
+    );
     expect(plan).toMatch(/Labels of linux may be shared/);
     expect(plan).not.toMatch(/scale sets are labels/);
     expect(plan).toContain(
@@ -127,7 +129,7 @@ describe('to standard output', () => {
     const plan = unwrapped(stdout).split('\n---\n')[0];
     expect(plan).toMatch(/labels of arc-linux, .* Do not share them meanwhile/);
     expect(plan).toMatch(
-      /pod policy \(HOLDFAST_POD_POLICY_FILE\) has to allow more by: privileged\./,
+      /pod policy \(HOLDFAST_POD_POLICY_FILE;.*\) has to allow more by: privileged\. As YAML: \{ privileged: true \}\./,
     );
     expect(plan).not.toMatch(/Labels of .* may be shared/);
   });

@@ -72,14 +72,19 @@ describe('what is wrong is told with its object and field', () => {
     ],
     [
       'a label that is none',
-      [deployment({ labels: ['a,b'] })],
-      /template\.labels\.1 of the set must be 1 to 256 characters/,
+      [deployment({ labels: ['a\nb'] })],
+      /: spec\.template\.spec\.labels \(template\.labels\.1 of the set\) must be 1 to 256 characters/,
     ],
-    ['a number that is none', [scaleSet({ minRunners: 'two' })], /minIdle of the set/],
+    ['a number that is none', [scaleSet({ minRunners: 'two' })], /: spec\.minRunners \(minIdle/],
+    [
+      'a least of an autoscaler that is none',
+      [deployment({}), autoscaler({ minReplicas: 'two' })],
+      /: HorizontalRunnerAutoscaler linux: spec\.minReplicas \(minIdle of the set\)/,
+    ],
     [
       'a least that is more than the most',
       [scaleSet({ minRunners: 6 })],
-      /minIdle of the set is more than max/,
+      /: spec\.minRunners \(minIdle of the set\) is more than max/,
     ],
     [
       'a volume of a name that is taken',

@@ -26,10 +26,22 @@ const runnerSet = (spec: Fields): Fields =>
 
 const RUNNER_CONFIG: readonly RowCase[] = [
   ['labels', ['gpu', 'self-hosted'], { template: { labels: ['self-hosted', 'gpu'] } }],
+  [
+    'labels',
+    ['docker,openshift', 'x'],
+    { template: { labels: ['self-hosted', 'docker', 'openshift', 'x'] } },
+    /a label with commas is several/,
+  ],
   ['group', 'Default', SAME],
   ['group', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['ephemeral', false, { template: { ephemeral: false } }],
   ['ephemeral', true, SAME],
+  [
+    'image',
+    'summerwind/actions-runner-dind-rootless:v2.310.2-ubuntu-22.04',
+    SAME,
+    /The worker's own is used/,
+  ],
   ['image', 'summerwind/actions-runner-dind:latest', SAME, /register themselves with a token/],
   [
     'image',
@@ -85,6 +97,15 @@ describeRows(
       'sidecarContainers',
       [{ name: 'cache', image: 'c' }],
       pod({ containers: [{ name: 'cache', image: 'c' }] }),
+    ],
+    [
+      'env',
+      [
+        { name: 'DISABLE_RUNNER_UPDATE', value: 'true' },
+        { name: 'A', value: 'b' },
+      ],
+      runner({ env: [{ name: 'A', value: 'b' }] }),
+      /DISABLE_RUNNER_UPDATE is left out: only the entry point of ARC's images reads it. In its place: disableUpdate/,
     ],
     ['env', [{ name: 'A', value: 'b' }], runner({ env: [{ name: 'A', value: 'b' }] })],
     [

@@ -1,3 +1,4 @@
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { describe, expect, test } from '@jest/globals';
 import {
   POD_METADATA_ROWS,
@@ -228,6 +229,13 @@ describeRows(
       /serviceAccounts: \["builder"\]/,
     ],
     ['ephemeralContainers', [{ name: 'e' }], SAME, /takes none when a pod is made/],
+    [
+      'nodeSelector',
+      { 'kubernetes.io/os': 'windows' },
+      { paused: true, ...pod({ nodeSelector: { 'kubernetes.io/os': 'windows' } }) },
+      /DECIDE Holdfast has no runners on Windows/,
+    ],
+    ['os', { name: 'windows' }, { paused: true }, /DECIDE Holdfast has no runners on Windows/],
     ['nodeSelector', { gpu: 'yes' }, pod({ nodeSelector: { gpu: 'yes' } })],
   ],
   (field, value) => [scaleSet({ template: { spec: { [field]: value } } })],
@@ -340,14 +348,31 @@ describe("the service account that ARC's chart has made", () => {
   });
 });
 
-test.each<[string[], object]>([
-  [[], { nodeSelector: { a: 'b' } }],
-  [['serviceAccounts'], { serviceAccountName: 'builder' }],
-  [['hostPaths'], { volumes: [{ name: 'v', hostPath: { path: '/data' } }] }],
-  [['secrets'], { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
-  [['host'], { hostNetwork: true }],
-])('the policy has to allow %j for %j', (policy, spec) => {
-  expect(convert(scaleSet({ template: { spec } })).policy.toSorted()).toEqual(policy.toSorted());
+test.each<[podPolicy: object, spec: object]>([
+  [{}, { nodeSelector: { a: 'b' } }],
+  [{ serviceAccounts: ['builder'] }, { serviceAccountName: 'builder' }],
+  [{ hostPaths: ['/data'] }, { volumes: [{ name: 'v', hostPath: { path: '/data' } }] }],
+  [{ secrets: ['s'] }, { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
+  [{ host: ['network'] }, { hostNetwork: true }],
+  [
+    { capabilities: ['NET_ADMIN'], privileged: true },
+    {
+      containers: [
+        {
+          name: 'runner',
+          securityContext: { privileged: true, capabilities: { add: ['NET_ADMIN'] } },
+        },
+      ],
+    },
+  ],
+  [
+    { volumes: [...DEFAULT_POD_POLICY.volumes, 'nfs'] },
+    { volumes: [{ name: 'v', nfs: { server: 's', path: '/' } }] },
+  ],
+])('the policy has to allow %j for %j', (podPolicy, spec) => {
+  const set = convert(scaleSet({ template: { spec } }));
+  expect(set.podPolicy).toEqual(podPolicy);
+  expect(set.policy.toSorted()).toEqual(Object.keys(podPolicy).toSorted());
 });
 
 test('user and password of a proxy stay in their Secret', () => {
