@@ -11,8 +11,12 @@ export interface GatedSignal {
 
 /** Signals that one activation takes in at most. The SDK needs 0.4 ms for each on an idle core. */
 const MAX_SIGNALS = 500;
-/** Events in those signals at most: a run that takes them in more slowly than they come grows. A set takes in 4,000 to 10,800 a second. */
-const MAX_EVENTS = 10_000;
+/**
+ * Events in those signals at most. A set takes in 4,000 to 10,800 a second on an idle core, and a
+ * busy one may be three times slower. A smaller bound lets a run grow under bursts, because it
+ * cannot continue as new while signals wait.
+ */
+const MAX_EVENTS = 6_000;
 
 /**
  * Bounds the signals that one activation takes in. Without a bound, thousands that have piled up
