@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod, V1Status } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodDeletion } from '../../../core/activities/index.ts';
@@ -28,6 +27,11 @@ const RETRY_DELAYS_AMONG_MANY_MS = RETRY_DELAYS_MS.slice(0, 2);
 const MANY = 100;
 /** In this process. */
 let waiting = 0;
+
+/** Not of node:timers/promises, whose timers a test cannot advance. */
+async function delay(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
 
 /**
  * Asks for the deletion of exactly this pod; its supervisor is told why beforehand, where that is asked for.

@@ -13,6 +13,8 @@ import {
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';
+/** Short enough for a test, long enough for a busy machine. */
+const TIMEOUTS = { headersMs: 500, requestMs: 1_000, lingerMs: 100, checkMs: 100 };
 const BODY = JSON.stringify({
   action: 'queued',
   workflow_job: { id: 1, labels: ['linux'] },
@@ -50,6 +52,7 @@ describe("the webhook's server", () => {
       sets,
       logger: pino({ level: 'silent' }),
       onDelivery: (outcome) => told.push(outcome),
+      timeouts: TIMEOUTS,
       ...more,
     });
     await server.listen({ host: '127.0.0.1', port: 0 });
@@ -180,9 +183,13 @@ describe("the webhook's server", () => {
     expect(outcomes).toEqual(['overloaded', 'accepted']);
   });
 
+  test('by default its limits are below the time that GitHub waits', async () => {
+    await start({ timeouts: undefined } as never);
+    expect(server.server).toMatchObject({ headersTimeout: 5_000, requestTimeout: 10_000 });
+  });
+
   test('a head and a body that do not come are waited for some seconds only', async () => {
     await start();
-    expect(server.server).toMatchObject({ headersTimeout: 5_000, requestTimeout: 10_000 });
     const silent = await stranger();
     const slow = await stranger();
     slow.send(`${head()}${BODY.slice(1)}`);

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
 import { requestDeletion } from '../../activities/compute/kubernetes/requestDeletion.ts';
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
@@ -21,6 +21,9 @@ const RUNNING: V1Pod = {
   },
 };
 
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
 /** Nodes whose kubelets show their pods nothing: no pod changes, whatever is stated. */
 test('of many orders at once that no kubelet shows, most are stated for three seconds: others need the slots', async () => {
   let deleted = 0;
@@ -42,6 +45,7 @@ test('of many orders at once that no kubelet shows, most are stated for three se
         { stopReason: 'cancelled' },
       ),
   );
+  await jest.advanceTimersByTimeAsync(15_000);
   await Promise.all(stops);
   expect(deleted).toBe(300);
   const times = Map.groupBy(stated.values(), (each) => each);
@@ -49,4 +53,4 @@ test('of many orders at once that no kubelet shows, most are stated for three se
     [5, 100],
     [3, 200],
   ]);
-}, 60_000);
+});
