@@ -128,6 +128,7 @@ describe('network policies', () => {
     ['a runner reaches GitHub by IPv6', RUNNER, at('2606:50c0:8000::153'), 443, true],
     ['a runner reaches a server by SSH', RUNNER, at('140.82.112.3'), 22, true],
     ['a runner reaches the metadata service', RUNNER, at('169.254.169.254'), 80, false],
+    ["a runner reaches its machine's host on Azure", RUNNER, at('168.63.129.16'), 80, false],
     ['a runner reaches the metadata service by IPv6', RUNNER, at('fd00:ec2::254'), 80, false],
     ['a runner reaches the metadata service by NAT64', RUNNER, at('64:ff9b::a9fe:a9fe'), 80, false],
     ['a runner reaches a private address by NAT64', RUNNER, at('64:ff9b::10.96.0.1'), 443, false],
