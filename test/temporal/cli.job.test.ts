@@ -277,9 +277,12 @@ await describeWithLab(
         return cancelled.length === selected.length && groups.length === 1;
       });
       expect(cancelled).toEqual(selected);
-      for (const run of [first, alone]) {
+      for (const [run, cause] of [
+        [first, 'superseded'],
+        [alone, 'cancelled'],
+      ] as const) {
         await run.ends('post-1');
-        expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+        expect(await run.result()).toMatchObject({ outcome: 'aborted', cause });
       }
       for (const run of others) expect((await run.status()).cancel).toBeUndefined();
       expect(await all.world.client.workflow.getHandle(group).query('status')).toMatchObject({
