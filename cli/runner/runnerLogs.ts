@@ -69,10 +69,7 @@ export async function runnerLogs(
       throw new CliError('not_found', nothingLeft(logs.podName(attempt), facts, id));
     for (const line of lastLines(kept, tail)) write(line);
     if (output.json)
-      output.result(
-        { id: workflowId, pod: logs.podName(attempt), kept: !live, log: lines.join('\n') },
-        [],
-      );
+      output.result({ id: workflowId, pod: logs.podName(attempt), kept: !live, log: lines }, []);
   } finally {
     await logs.close();
   }
@@ -134,11 +131,17 @@ export async function printCommandOutput(
   if (facts === undefined || !facts.isCommand || facts.place === undefined) return undefined;
   const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
   try {
-    return await logs.follow(await attemptOf(session, facts), write, how);
+    const writeOwn = (line: string): void => {
+      if (!isOfSupervisor(line)) write(line);
+    };
+    return await logs.follow(await attemptOf(session, facts), writeOwn, how);
   } finally {
     await logs.close();
   }
 }
+
+/** Whether a line of a pod's log is the supervisor's, which writes to the same log. */
+const isOfSupervisor = (line: string): boolean => line.startsWith('{"component":"entrypoint",');
 
 /**
  * Returns the facts of a runner once a worker has admitted it.

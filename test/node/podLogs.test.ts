@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
+import { CliProcess, runCli } from '../support/cli.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -76,6 +77,44 @@ const toLog: Record<string, Scenario<Kept>> = {
     for (const line of await seenTailsOf(kept, life))
       expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
   },
+  'while it runs: the command reads it from the cluster, and follows it to its end': async (
+    kept,
+  ) => {
+    const { settings, kubeconfig } = kept.world;
+    const env = {
+      TEMPORAL_ADDRESS: settings['TEMPORAL_ADDRESS'] ?? '',
+      HOLDFAST_KUBECONFIG: kubeconfig,
+    };
+    const life = await CommandRun.start(
+      kept.world,
+      'printing',
+      `echo first; ${WORDS}; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.1; done`,
+    );
+    const id = life.run.handle.workflowId;
+    const following = new CliProcess(['runner', 'logs', id, '--follow'], env);
+    await following.prints(/^up$/m);
+    expect(await runCli(['runner', 'logs', id, '--tail', '2'], env)).toEqual({
+      status: 0,
+      stdout: `${LAST}\nup\n`,
+      stderr: '',
+    });
+    await life.run.handle.signal('cancel', 'enough');
+    await life.ends();
+    expect(await following.exited).toMatchObject({ code: 0 });
+    // The supervisor and the shell say their part, too.
+    const lines = following.stdout.split('\n');
+    expect(lines.filter((line) => /^(first|up|bye|last .*)$/.test(line))).toEqual([
+      'first',
+      LAST,
+      'up',
+      'bye',
+    ]);
+    // The pod is deleted, and its last lines are in the worker's log only.
+    expect(await runCli(['runner', 'logs', id], env)).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining('HOLDFAST_POD_LOGS'),
+    });
+  },
   'succeeded: nothing is kept': async (kept) => {
     const life = await CommandRun.start(kept.world, 'succeeded', WORDS);
     expect(await life.ends()).toMatchObject({ outcome: 'succeeded' });
@@ -118,6 +157,16 @@ await describeWithLab('last lines in a folder', { temporal: true, nodes: 'kubele
         expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4_096);
         expect((await stat(path)).mode & 0o777).toBe(0o600);
         expect(JSON.stringify(world.worker.log)).not.toContain(LAST);
+        const printed = await runCli(['runner', 'logs', life.run.handle.workflowId, '--json'], {
+          TEMPORAL_ADDRESS: world.settings['TEMPORAL_ADDRESS'] ?? '',
+          HOLDFAST_KUBECONFIG: world.kubeconfig,
+          HOLDFAST_POD_LOGS: folder,
+        });
+        expect(JSON.parse(printed.stdout)).toMatchObject({
+          pod,
+          kept: true,
+          log: text.trimEnd().split('\n'),
+        });
         await rm(join(folder, '..'), { recursive: true });
       },
     },

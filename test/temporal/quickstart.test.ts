@@ -53,6 +53,8 @@ await describeIf(
       const said = await run(
         `${block('runner')}\n${block('runner, end')}\necho left: $(ls "$HOLDFAST_LAB_DIR")`,
       );
+      // As the command printed it, on a line of its own; and before the verdict.
+      expect(said).toMatch(/^(.*\u001B\[2K)?from a runner$[\s\S]*^.*runner-hello succeeded: /m);
       expect(said).toMatch(
         /runner-hello succeeded: The command exited with code 0\.[\s\S]*Status: +completed[\s\S]*Outcome: +succeeded[\s\S]*left: lock logs\n$/,
       );
