@@ -76,12 +76,12 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   const INPUT = {
     organization: 'acme',
     labels: ['marked-label'],
-    env: { MARKED_NAME: 'marked-value' },
+    env: { MARKED_TOKEN: 'marked-value' },
     intervals: SHORT_INTERVALS,
   } satisfies RunnerInput;
   const MARKS = [
     'marked-label',
-    'MARKED_NAME',
+    'MARKED_TOKEN',
     'marked-value',
     'marked-summary',
     'marked-details',
@@ -241,7 +241,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
       '\\',
       '',
     );
-    expect(details).toContain('what is written for MARKED_NAME lies in Temporal in clear');
+    expect(details).toContain('what is written for MARKED_TOKEN lies in Temporal in clear');
     expect(details).not.toContain('marked-value');
     await live(handle);
     expect(seen(await lies(handle), MARKS)).toEqual(MARKS);
@@ -293,7 +293,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     return [...texts.values()].join('\n');
   }
   /** The last two are a job's, and an update's. */
-  const SET_MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'acme/app', 'the test is over'];
+  const SET_MARKS = ['marked-label', 'MARKED_TOKEN', 'marked-value', 'acme/app', 'the test is over'];
 
   test('of a set, its jobs and its runners neither', async () => {
     await begin();
