@@ -1,3 +1,4 @@
+import { ComputeError } from '../../activities/ports.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
@@ -225,6 +226,27 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     clearInterval(neverOnline);
     const healed = await set.comesTo({ idle: 2 });
     expect(healed.blockedReason).toBeUndefined();
+    await endsClean(set);
+  });
+
+  test('pods that the API server rejects: its words are in the status, until a runner is online', async () => {
+    compute.refusals.set(
+      'createPod',
+      () => new ComputeError('invalid', 'no PriorityClass with name urgent was found'),
+    );
+    const set = await start({ replicas: 1 });
+    const blocked = await set.reaches(
+      'the rejections',
+      ({ blockedReason }) => blockedReason === 'pod_rejected ×2',
+    );
+    expect(blocked.lastFailure).toMatchObject({
+      runner: expect.stringMatching(/^runner-/),
+      cause: 'pod_rejected',
+      message: expect.stringContaining('no PriorityClass with name urgent was found'),
+    });
+    compute.refusals.clear();
+    const healed = await set.comesTo({ idle: 1 });
+    expect(healed.lastFailure).toBeUndefined();
     await endsClean(set);
   });
 
