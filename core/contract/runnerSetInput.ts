@@ -7,7 +7,11 @@ import type { RunnerInput } from './runnerInput.ts';
 
 /** Delays before a set acts, with their defaults. `0s` is allowed. */
 export const SET_DELAYS = {
-  /** Time to wait after the last scale-up before excess idle runners are drained. @default "10m" */
+  /**
+   * Period of which the highest number of runners wanted limits scale-downs: excess idle runners
+   * are drained down to that number.
+   * @default "10m"
+   */
   scaleDownDelay: '10m',
   /**
    * Time to wait before replacing an ephemeral runner whose job no event has reported, unless the

@@ -250,7 +250,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
       demandedQueued: 0,
       full: false,
       limited: { jobs: 0, runners: 0 },
-      lastScaleUpAt: 0,
+      peaks: [],
     };
     const state = {
       holds: ['runner-theirs'],

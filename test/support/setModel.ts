@@ -32,7 +32,9 @@ export interface ModelDrain {
   readonly phase: ModelRunner['phase'];
   readonly held: boolean;
   readonly at: number;
-  readonly lastScaleUpAt: number;
+  /** Runners that stay after it, and the most that were wanted within `scaleDownDelay`. */
+  readonly left: number;
+  readonly recentPeak: number;
 }
 
 const hash = (template: unknown): string =>
@@ -74,6 +76,8 @@ export class SetModel {
   readonly #loses: (word: Word, index: number) => boolean;
   /** A start or an end was lost: the set may believe in a runner that is not there, and tell it to go. */
   #someUnknown = false;
+  /** Every number of runners that was wanted, and when it last was. */
+  readonly #wanted: { readonly runners: number; until: number }[] = [];
 
   /** @param loses - whether a word is lost, by its index among those of its kind: whoever says it does not learn so */
   constructor(input: RunnerSetInput, loses: (word: Word, index: number) => boolean = () => false) {
@@ -86,9 +90,12 @@ export class SetModel {
   /** Time passes, and the set does what it then decides, until it has nothing to do. */
   step(ms = 3_000): void {
     this.now += ms;
+    // It was wanted until now, when what has happened since is taken in.
+    this.#recordWanted();
     if (this.renews) this.state = nextRun(this.state);
     for (let round = 0; round < 50; round++) {
       this.state.updateDemand(this.now);
+      this.#recordWanted();
       const decision = decideSet(this.state, this.now);
       if (decision.listRunners) this.#list();
       else if (decision.checkQueue) {
@@ -263,6 +270,31 @@ export class SetModel {
       this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
+  /** Runners of the current template that the set takes for staying. */
+  #staying(): number {
+    const { runners, facts } = this.state;
+    return runners
+      .all()
+      .filter(
+        ({ state, templateHash }) =>
+          state !== 'draining' && templateHash === facts.spec.templateHash,
+      ).length;
+  }
+
+  /** By the whole record of what was wanted, which the set does not keep. */
+  #recentPeak(): number {
+    const since = this.now - this.state.facts.spec.scaleDownDelayMs;
+    const within = this.#wanted.filter(({ until }) => until > since);
+    return Math.max(0, ...within.map(({ runners }) => runners));
+  }
+
+  #recordWanted(): void {
+    const { desired } = this.state.facts;
+    const last = this.#wanted.at(-1);
+    if (last?.runners === desired) last.until = this.now;
+    else this.#wanted.push({ runners: desired, until: this.now });
+  }
+
   #drain(drains: readonly { workflowId: string; reason: string }[]): void {
     for (const { workflowId, reason } of drains) {
       const runner = this.runners.get(workflowId);
@@ -279,7 +311,8 @@ export class SetModel {
         phase: runner.phase,
         held: this.state.isHeld(known),
         at: this.now,
-        lastScaleUpAt: this.state.facts.lastScaleUpAt,
+        left: this.#staying() - 1,
+        recentPeak: this.#recentPeak(),
       });
       this.state.onDrainRequested([workflowId], [], this.now);
       if (!this.#arrives('drain')) continue;

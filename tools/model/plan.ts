@@ -82,9 +82,8 @@ function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
 
 /** As many as may be wanted, and no more, may be there. */
 function planOf(state: SetState, plan: typeof planSet, { largest }: PlanLimits): SetPlan {
-  const scaleDownAt = state.settled ? 0 : Number.POSITIVE_INFINITY;
+  const recentPeak = state.settled ? 0 : Number.POSITIVE_INFINITY;
   return plan({
-    now: 0,
     runners: plannedRunners(state),
     templateHash: 'new',
     desired: state.desired,
@@ -92,7 +91,7 @@ function planOf(state: SetState, plan: typeof planSet, { largest }: PlanLimits):
     guardedRunners: 0,
     maxStarts: Number.POSITIVE_INFINITY,
     maxSurge: SURGE,
-    scaleDownAt,
+    recentPeak,
     mode: 'run',
   });
 }

@@ -4,6 +4,7 @@ import type { RunnerSetInput } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
+import type { Peak } from './peaks.ts';
 import type { ForwardedJobEvent } from '../../core/activities/index.ts';
 import type { CarriedJobs } from './jobs.ts';
 import type { CarriedRunners } from './runners.ts';
@@ -39,8 +40,8 @@ export interface SetStateData {
   time?: RunnerTime;
   /** No other set had room for its jobs: not before this time is one looked for again (ms since the epoch). */
   rerouteAt?: number;
-  /** When `desired` last rose (ms since the epoch). */
-  lastScaleUpAt: number;
+  /** Numbers of runners above `desired` that were wanted within `scaleDownDelay`. */
+  peaks: readonly Peak[];
   /** When the runners were last read from visibility. */
   listedAt?: number;
   /** When the last job event happened, by the CI server's clock (ms since the epoch). */

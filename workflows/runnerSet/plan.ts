@@ -3,6 +3,7 @@ import type { SetRunnerStatus } from '../../core/contract/index.ts';
 import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
+import { recentPeak, scaleDownTime } from './peaks.ts';
 import type { SetState } from './state.ts';
 
 /** What is to be done now, and when to ask again if nothing happens. */
@@ -25,7 +26,7 @@ export interface SetDecision {
 /** Plan for this moment, with the reasons for what it holds back. */
 export interface CurrentPlan extends SetPlan {
   readonly allowance: StartAllowance;
-  /** Earliest time of a scale-down (ms since the epoch). */
+  /** Time of the next scale-down, if there are excess runners (ms since the epoch). */
   readonly scaleDownAt: number;
   /** Number of runners that the recreation guard holds back. */
   readonly guarded: number;
@@ -51,21 +52,33 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   ).length;
   const allowance = startAllowance(facts.health, starting, now);
   const paused = facts.pausedBy !== undefined;
-  const scaleDownAt = facts.lastScaleUpAt + spec.scaleDownDelayMs;
   const guarded = state.guardedRunners();
   const plan = planSet({
-    now,
     runners,
     templateHash: spec.templateHash,
     desired: facts.desired,
+    recentPeak: recentPeak(facts.peaks, now, spec.scaleDownDelayMs),
     maxRunners: maxPods(state.bounds),
     guardedRunners: guarded,
     maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
     maxSurge: spec.maxSurge,
-    scaleDownAt,
     mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
   });
+  const scaleDownAt = plan.excess === 0 ? now : nextScaleDown(state, plan);
   return { ...plan, allowance, scaleDownAt, guarded };
+}
+
+/** Returns the time at which the next of the excess runners may be drained (ms since the epoch). */
+function nextScaleDown({ facts, runners }: SetState, { drain }: SetPlan): number {
+  const { peaks, spec } = facts;
+  const leaving = new Set(drain.map(({ workflowId }) => workflowId));
+  const kept = runners
+    .all()
+    .filter(
+      ({ workflowId, state, templateHash }) =>
+        state !== 'draining' && templateHash === spec.templateHash && !leaving.has(workflowId),
+    );
+  return scaleDownTime(peaks, kept.length, spec.scaleDownDelayMs);
 }
 
 /** The next step. The same as long as nothing changes and no time named in it has come. */
@@ -164,11 +177,12 @@ export interface PlannedRunner {
 
 /** Facts that a plan depends on. */
 export interface PlanFacts {
-  readonly now: number;
   readonly runners: readonly PlannedRunner[];
   /** Hash of the current template. */
   readonly templateHash: string;
   readonly desired: number;
+  /** Maximum number of runners wanted within `scaleDownDelay`. Scale-downs keep that many. */
+  readonly recentPeak: number;
   /** Maximum number of runners, including draining ones; the surge of a rollout is added. */
   readonly maxRunners: number;
   /**
@@ -179,8 +193,6 @@ export interface PlanFacts {
   /** Maximum number of starts, limited by pauses and the breaker. */
   readonly maxStarts: number;
   readonly maxSurge: number;
-  /** Earliest time of a scale-down (ms since the epoch). */
-  readonly scaleDownAt: number;
   /**
    * `leave`: an operator paused the set; running runners continue. `end`: the set is being deleted;
    * all runners are drained.
@@ -193,7 +205,8 @@ export interface SetPlan {
   readonly start: number;
   readonly drain: readonly { readonly workflowId: string; readonly reason: string }[];
   /**
-   * Number of excess runners, idle or starting, that are kept until {@link PlanFacts.scaleDownAt}.
+   * Number of excess runners, idle or starting, that are kept because of {@link
+   * PlanFacts.recentPeak}.
    */
   readonly excess: number;
   /** Number of runners that are not started because of the recreation guard or `maxStarts`. */
@@ -212,7 +225,7 @@ export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain
  *
  * - Starts at once what is missing, as far as `most` goes: those that leave are there until they are gone. While runners of another template are left, only
  *   `maxSurge` more than desired, those that leave included; and beyond `most` no more than those that are left.
- * - Scales down runners that are not up yet, the newest first, then idle ones, the oldest first; never a busy one, and never before `scaleDownAt`.
+ * - Scales down runners that are not up yet, the newest first, then idle ones, the oldest first; never a busy one, and never below `recentPeak`.
  * - Rolls out by draining as many old runners as new ones are online: first those that are not up yet, then idle ones, then static ones
  *   that are busy, whose job may finish. An ephemeral runner that is busy ends by itself.
  * - Asks again who was asked and does not drain.
@@ -259,12 +272,14 @@ export function planSet(facts: PlanFacts): SetPlan {
     ...byAge(free.filter(({ state }) => state === 'idle')),
   ];
   const inExcess = inTurn.slice(0, Math.max(0, current.length - facts.desired));
-  if (facts.now < facts.scaleDownAt) return { ...kept, drain: leaving, excess: inExcess.length };
-  const scaleDown = inExcess.map(({ workflowId }) => ({
+  const most = Math.max(facts.desired, facts.recentPeak);
+  const mayLeave = inExcess.slice(0, Math.max(0, current.length - most));
+  const scaleDown = mayLeave.map(({ workflowId }) => ({
     workflowId,
     reason: 'there are more runners than wanted',
   }));
-  return { ...kept, drain: [...leaving, ...scaleDown], excess: 0 };
+  const excess = inExcess.length - scaleDown.length;
+  return { ...kept, drain: [...leaving, ...scaleDown], excess };
 }
 
 function missingRunners(

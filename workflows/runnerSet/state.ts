@@ -16,6 +16,7 @@ import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
 import { Rerouting } from './rerouting.ts';
+import { recordDesired } from './peaks.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
@@ -71,7 +72,7 @@ export class SetState {
       demandedQueued: 0,
       full: false,
       limited: { jobs: 0, runners: 0 },
-      lastScaleUpAt: now,
+      peaks: [],
     });
     state.declare(spec, declaration, schedule, now, now);
     state.updateDemand(now);
@@ -87,14 +88,16 @@ export class SetState {
     { spec, declaration: { holds = [], paused, ...declaration }, schedule, at }: AdmittedSet,
   ): SetState {
     const { pausedBy = '', ...facts } = carried.facts;
+    // A set that believed any time would believe every deadline over.
+    const now = Math.min(facts.at, at + spec.relistMs);
     const state = new SetState(
       {
         ...facts,
         spec,
         declaration,
         schedule,
-        // A set that believed any time would believe every deadline over.
-        at: Math.min(facts.at, at + spec.relistMs),
+        at: now,
+        peaks: facts.peaks.map(([until, runners]) => [Math.min(until, now), runners]),
         ...(paused === true ? { pausedBy } : {}),
         ...(facts.listedAt === undefined ? {} : { listedAt: 0 }),
       },
@@ -353,7 +356,8 @@ export class SetState {
     facts.at = now;
     this.#expireGuards((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const size = sizeNow(this, now);
-    if (size.desired > facts.desired) facts.lastScaleUpAt = now;
+    const change = { from: facts.desired, to: size.desired };
+    facts.peaks = recordDesired(facts.peaks, change, now, facts.spec.scaleDownDelayMs);
     delete facts.availableAt;
     Object.assign(facts, size);
   }

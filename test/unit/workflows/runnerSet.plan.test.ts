@@ -38,7 +38,6 @@ function runners(...shorthand: string[]): PlannedRunner[] {
 }
 
 const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }): PlanFacts => ({
-  now: 1_000_000,
   runners: [],
   templateHash: 'new',
   desired: 0,
@@ -46,7 +45,7 @@ const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }
   guardedRunners: 0,
   maxStarts: Number.POSITIVE_INFINITY,
   maxSurge: 1,
-  scaleDownAt: 0,
+  recentPeak: 0,
   mode: 'run',
   ...more,
 });
@@ -62,7 +61,7 @@ describe('the plan of a set', () => {
   >([
     [
       'starts what is missing, at once',
-      { desired: 3, runners: runners('new/busy'), scaleDownAt: NEVER },
+      { desired: 3, runners: runners('new/busy'), recentPeak: NEVER },
       { start: 2, drain: [] },
     ],
     [
@@ -144,7 +143,7 @@ describe('the plan of a set', () => {
     ],
     [
       'not before the delay is over either',
-      { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/starting', 'new/idle') },
+      { desired: 0, recentPeak: NEVER, runners: runners('new/starting', 'new/idle') },
       { start: 0, drain: [], excess: 2 },
     ],
     [
@@ -164,13 +163,23 @@ describe('the plan of a set', () => {
     ],
     [
       'not before the delay is over',
-      { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/idle', 'new/idle') },
+      { desired: 0, recentPeak: NEVER, runners: runners('new/idle', 'new/idle') },
       { start: 0, drain: [], excess: 2 },
     ],
     [
-      'at the very moment it is',
-      { desired: 0, scaleDownAt: 1_000_000, runners: runners('new/idle') },
-      { start: 0, drain: ['r0'] },
+      'down to the most that was wanted within the delay',
+      { desired: 0, recentPeak: 2, runners: runners('new/idle', 'new/idle', 'new/idle') },
+      { start: 0, drain: ['r0'], excess: 2 },
+    ],
+    [
+      'busy ones are among those that are kept',
+      { desired: 0, recentPeak: 2, runners: runners('new/busy', 'new/idle', 'new/idle') },
+      { start: 0, drain: ['r1'], excess: 1 },
+    ],
+    [
+      'a peak starts nothing',
+      { desired: 1, recentPeak: 5, runners: runners('new/idle') },
+      { start: 0, drain: [] },
     ],
     [
       'rollout: a new one first',
@@ -262,7 +271,7 @@ describe('the plan of a set', () => {
       {
         desired: 1,
         runners: runners('new/draining?', 'new/draining', 'new/idle'),
-        scaleDownAt: NEVER,
+        recentPeak: NEVER,
       },
       { start: 0, drain: ['r0'] },
     ],

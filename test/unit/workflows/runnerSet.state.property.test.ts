@@ -198,7 +198,7 @@ describe('a set under a random life', () => {
               )
                 continue;
               expect(['Idle', 'Provisioning']).toContain(drain.phase);
-              expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
+              expect(drain.left).toBeGreaterThanOrEqual(drain.recentPeak);
             }
             quieten(model);
             expect(model.queue).toEqual([]);

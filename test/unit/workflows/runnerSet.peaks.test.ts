@@ -1,0 +1,133 @@
+/** Numbers of runners that were wanted lately, and a set that scales down to the most of them. */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  recentPeak,
+  recordDesired,
+  scaleDownTime,
+  type Peak,
+} from '../../../workflows/runnerSet/peaks.ts';
+import { nextRun } from '../../support/nextRun.ts';
+import { SetModel } from '../../support/setModel.ts';
+
+const MINUTE = 60_000;
+const DELAY = 10 * MINUTE;
+const GRAIN = DELAY / 60;
+
+describe('peaks', () => {
+  const HIGH: Peak = [20 * MINUTE, 9];
+  const LOW: Peak = [25 * MINUTE, 4];
+
+  test.each<[string, readonly Peak[], { from: number; to: number; now: number }, Peak[]]>([
+    ['a rise is none', [], { from: 1, to: 5, now: 26 * MINUTE }, []],
+    ['a fall is', [], { from: 5, to: 1, now: 26 * MINUTE }, [[26 * MINUTE, 5]]],
+    ['at a time rounded up', [], { from: 5, to: 1, now: 1 }, [[GRAIN, 5]]],
+    ['a second fall', [HIGH], { from: 4, to: 1, now: 25 * MINUTE }, [HIGH, LOW]],
+    ['a rise above one', [HIGH, LOW], { from: 1, to: 4, now: 26 * MINUTE }, [HIGH]],
+    ['a rise below all', [HIGH, LOW], { from: 1, to: 3, now: 26 * MINUTE }, [HIGH, LOW]],
+    ['the first has expired', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE }, [LOW]],
+    ['not a moment before', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE - 1 }, [HIGH, LOW]],
+    ['a fall at the time of a higher one', [LOW], { from: 3, to: 1, now: 25 * MINUTE }, [LOW]],
+  ])('%s', (_what, before, { now, ...change }, after) => {
+    expect(recordDesired(before, change, now, DELAY)).toEqual(after);
+  });
+
+  test('without a delay there are none', () => {
+    expect(recordDesired([], { from: 5, to: 0 }, MINUTE, 0)).toEqual([]);
+  });
+
+  test.each([
+    [20 * MINUTE, 9],
+    [30 * MINUTE - 1, 9],
+    [30 * MINUTE, 4],
+    [35 * MINUTE, 0],
+  ])('the most at %d is %d', (now, runners) => {
+    expect(recentPeak([HIGH, LOW], now, DELAY)).toBe(runners);
+  });
+
+  test.each([
+    [10, 0],
+    [9, 30 * MINUTE],
+    [5, 30 * MINUTE],
+    [4, 35 * MINUTE],
+    [1, 35 * MINUTE],
+  ])('fewer than %d may stay from %d on', (runners, at) => {
+    expect(scaleDownTime([HIGH, LOW], runners, DELAY)).toBe(at);
+  });
+
+  test('are the most that was wanted, one part of the delay longer at most, and few', () => {
+    const change = fc.record({ runners: fc.nat(5_000), afterMs: fc.nat(2 * GRAIN) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 400 }), (changes) => {
+        let [peaks, now, desired]: [readonly Peak[], number, number] = [[], MINUTE, 0];
+        const wanted: { runners: number; until: number }[] = [];
+        const most = (since: number): number =>
+          Math.max(0, ...wanted.flatMap(({ runners, until }) => (until > since ? [runners] : [])));
+        for (const { runners, afterMs } of changes) {
+          now += afterMs;
+          wanted.push({ runners: desired, until: now });
+          peaks = recordDesired(peaks, { from: desired, to: runners }, now, DELAY);
+          desired = runners;
+          const kept = Math.max(desired, recentPeak(peaks, now, DELAY));
+          expect(kept).toBeGreaterThanOrEqual(Math.max(desired, most(now - DELAY)));
+          expect(kept).toBeLessThanOrEqual(Math.max(desired, most(now - DELAY - GRAIN)));
+          expect(peaks.length).toBeLessThanOrEqual(61);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('a set under a trickle of jobs', () => {
+  /** A job comes, is run and is over within a minute. */
+  function runJob(model: SetModel): void {
+    model.queueJob();
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    model.step();
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.takeJob(runner);
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    model.pass(MINUTE);
+    for (const runner of model.runners.values()) model.finishJob(runner);
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    model.step();
+  }
+
+  test.each([false, true])('keeps one runner, not those of a burst (renewed: %s)', (renews) => {
+    const template = { organization: 'acme', ephemeral: false };
+    const model = new SetModel({ name: 'linux', minIdle: 0, max: 100, template });
+    model.renews = renews;
+    model.declare({ minIdle: 100, max: 100 });
+    model.step();
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.step();
+    model.declare({ minIdle: 0, max: 100 });
+    runJob(model);
+    expect(model.count()).toBe(100);
+    model.pass(8 * MINUTE);
+    expect(model.count()).toBe(100);
+    runJob(model);
+    model.pass(MINUTE);
+    expect(model.count()).toBe(1);
+    for (let hour = 0; hour < 6; hour++) {
+      model.pass(8 * MINUTE);
+      runJob(model);
+      expect(model.count()).toBe(1);
+    }
+    model.pass(11 * MINUTE);
+    expect(model.count()).toBe(0);
+  });
+
+  test('a time of a run that was ahead does not outlast the next one', () => {
+    const template = { organization: 'acme', ephemeral: false };
+    const model = new SetModel({ name: 'linux', minIdle: 3, max: 3, template });
+    model.declare({ minIdle: 0, max: 3 });
+    model.step();
+    const [[, runners = 0] = []] = model.state.facts.peaks;
+    expect(runners).toBe(3);
+    model.state.facts.peaks = [[model.now + 1_000 * DELAY, runners]];
+    expect(nextRun(model.state).facts.peaks).toEqual([[expect.any(Number), 3]]);
+    expect(nextRun(model.state).facts.peaks[0]?.[0]).toBeLessThanOrEqual(model.now);
+  });
+});
