@@ -125,8 +125,8 @@ export interface RunnerSetStatus {
    */
   waitingFor?: string;
   /**
-   * Last runner of the current template that did not come online. Absent once a runner of the
-   * template is online.
+   * Last runner of the current template that failed: it did not come online, or ended soon after.
+   * Absent once a runner of the template is ready.
    */
   lastFailure?: SetFailure;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
@@ -160,7 +160,7 @@ export interface RunnerSetStatus {
   holds: string[];
 }
 
-/** Failure of a set's runner to come online. */
+/** Failure of a set's runner to become ready. */
 export interface SetFailure {
   /** Workflow id of the runner. */
   runner: string;

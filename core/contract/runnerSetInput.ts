@@ -14,6 +14,13 @@ export const SET_DELAYS = {
    */
   scaleDownDelay: '10m',
   /**
+   * Time that a runner must be online before it counts as ready, unless it takes a job sooner. A
+   * rollout drains old runners only as new ones become ready. A runner that ends earlier by itself
+   * counts as failed, and delays further starts. The same as `minReadySeconds` in Kubernetes.
+   * @default "10s"
+   */
+  minReady: '10s',
+  /**
    * Time to wait before replacing an ephemeral runner whose job no event has reported, unless the
    * CI server reports the job sooner.
    * @default "10m"

@@ -289,6 +289,7 @@ function toSpec(
     template,
     replaceAhead,
     scaleDownDelay,
+    minReady,
     recreationGuard,
     queueCheck,
     limits = {},
@@ -322,7 +323,7 @@ function toSpec(
     priority,
     ...toMilliseconds({
       ...SET_DELAYS,
-      ...omitUndefined({ scaleDownDelay, recreationGuard, queueCheck }),
+      ...omitUndefined({ scaleDownDelay, minReady, recreationGuard, queueCheck }),
     }),
     ...toMilliseconds({ ...SET_INTERVALS, ...input.intervals }),
   };

@@ -171,22 +171,23 @@ export class SetModel {
     else runner.phase = 'Idle';
   }
 
-  end(runner: ModelRunner, cause?: 'never_registered'): void {
+  /** @param how - the runner was told to go; else it failed by itself. @default 'told' */
+  end(runner: ModelRunner, how: 'told' | 'never_registered' | 'crashed' = 'told'): void {
     this.runners.delete(runner.workflowId);
     if (!this.#arrives('ended')) {
       this.#someUnknown = true;
       return;
     }
     const wasOnline = runner.phase !== 'Provisioning';
-    const outcome = cause === undefined ? 'succeeded' : 'errored';
+    const outcome = { told: 'succeeded', never_registered: 'errored', crashed: 'failed' } as const;
     this.state.onRunnerEnded(
       {
         workflowId: runner.workflowId,
         runnerName: runner.name,
-        outcome,
+        outcome: outcome[how],
         wasOnline,
         ranJob: runner.ranJob,
-        ...(cause === undefined ? {} : { cause }),
+        ...(how === 'never_registered' ? { cause: how } : {}),
       },
       this.now,
     );

@@ -52,6 +52,7 @@ export class SetRun {
     const { template, name = `set-${randomUUID().slice(0, 8)}`, ...more } = input;
     const full: RunnerSetInput = {
       name,
+      minReady: '0s',
       ...more,
       template: SetRun.template(template),
       intervals: { ...SHORT_SET_INTERVALS, ...input.intervals },

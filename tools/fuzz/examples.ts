@@ -132,6 +132,7 @@ export const SET_EXAMPLES: readonly object[] = [
     max: 20,
     template: { organization: 'acme', labels: ['linux', 'x64'], pod: POD },
     scaleDownDelay: '10m',
+    minReady: '30s',
     recreationGuard: '0s',
     queueCheck: '1m',
     schedules: [

@@ -74,6 +74,7 @@ function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
       state: state as PlannedRunner['state'],
       startedAt: index,
       onHold: runner.endsWith('!'),
+      ready: /idle|busy/.test(state),
       ephemeral,
       unresponsive: false,
     };

@@ -1,14 +1,16 @@
 /**
  * Circuit breaker of a set: it limits starts while runners of the current template do not come
- * online. Pure.
+ * online, or end soon after that without a job. Pure.
  */
 import type { RunnerCause, RunnerEndedEvent } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /** Of the present template only: another one starts with a clean slate. */
 export interface SetHealth {
-  /** Runners in a row that never came up. */
+  /** Number of failed runners in a row. */
   readonly failures: number;
+  /** Time of the last failure (ms since the epoch). Absent: there was none. */
+  readonly failedAt?: number;
   /** Why the last of them did not. */
   readonly cause?: string;
   /** When the breaker opened (ms since the epoch); one runner at a time since. */
@@ -23,7 +25,7 @@ export interface SetHealth {
   readonly last?: FailedStart;
 }
 
-/** One runner that did not come online. */
+/** One runner that failed. */
 export interface FailedStart {
   /** Workflow id. */
   readonly runner: string;
@@ -42,7 +44,7 @@ export interface RetryDelays {
 /** Health of a template without failures. */
 export const HEALTHY: SetHealth = { failures: 0, probes: 0 };
 
-/** Runners in a row that never came up, before the breaker opens. */
+/** Number of failed runners in a row that opens the breaker. */
 const BREAKER_THRESHOLD = 2;
 /** What the template may be to blame for: one may be bad luck. Everything else (a quota, credentials, a webhook's denial) would meet the next one, too. */
 const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
@@ -53,22 +55,39 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
 ]);
 
 /** What the breaker needs of a runner's end. Only a runner that failed or errored has a message. */
-type EndNews = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'wasOnline'> &
+type EndNews = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'ranJob'> &
   Partial<Pick<RunnerEndedEvent, 'workflowId' | 'message'>>;
 
-/** A runner has ended. One that was told to go says nothing. */
+/** Runner that has ended, as far as its set knew it. */
+export interface EndedRunner {
+  /** Time of the start (ms since the epoch). */
+  readonly startedAt: number;
+  /** Whether the runner had been online for `minReady`. */
+  readonly wasReady: boolean;
+}
+
+/**
+ * Returns the health after a runner has ended. A runner that was told to end changes nothing, and
+ * neither does one that had been ready: its set has noticed that at the time.
+ */
 export function recordEnd(
   health: SetHealth,
   news: EndNews,
-  startedAt: number,
+  { startedAt, wasReady }: EndedRunner,
   now: number,
   pace: RetryDelays,
 ): SetHealth {
   const last = failedStart(news, now);
   if (news.cause === 'runner_deprecated')
-    return { ...health, deprecated: true, cause: news.cause, ...omitUndefined({ last }) };
-  if (news.wasOnline) return health.deprecated === true ? health : HEALTHY;
-  if (news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
+    return {
+      ...health,
+      deprecated: true,
+      cause: news.cause,
+      failedAt: now,
+      ...omitUndefined({ last }),
+    };
+  if (news.ranJob) return health.deprecated === true ? health : HEALTHY;
+  if (wasReady || news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
   return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace, last);
 }
 
@@ -82,7 +101,7 @@ function failedStart(
     : { runner, message, at, ...omitUndefined({ cause }) };
 }
 
-/** A runner never came up, or could not even be started. */
+/** Returns the health after a runner has failed, or could not even be started. */
 export function recordFailure(
   health: SetHealth,
   cause: string,
@@ -104,6 +123,7 @@ export function recordFailure(
   return {
     ...health,
     failures,
+    failedAt: now,
     cause,
     probes,
     ...omitUndefined({ last }),
@@ -112,9 +132,12 @@ export function recordFailure(
   };
 }
 
-/** A runner of this template is online: whatever was wrong is not, or not any more. */
-export function recordOnline(health: SetHealth): SetHealth {
-  return health.failures === 0 && health.deprecated !== true ? health : HEALTHY;
+/**
+ * Returns the health after a runner of the template has become ready.
+ * @param readyAt - time at which it did (ms since the epoch)
+ */
+export function recordReady(health: SetHealth, readyAt: number): SetHealth {
+  return health.failedAt === undefined || readyAt < health.failedAt ? health : HEALTHY;
 }
 
 /** Number of runners that may be started now. */
@@ -126,8 +149,11 @@ export interface StartAllowance {
   readonly until?: number;
 }
 
-/** How many runners may be started now. @param starting - runners of this template that are on their way */
-export function startAllowance(health: SetHealth, starting: number, now: number): StartAllowance {
+/**
+ * Returns how many runners may be started now.
+ * @param unready - number of runners of this template that are not ready yet
+ */
+export function startAllowance(health: SetHealth, unready: number, now: number): StartAllowance {
   if (health.deprecated === true) return { maxStarts: 0, paused: 'runner_deprecated' };
   const waits = health.nextTryAt !== undefined && now < health.nextTryAt;
   if (health.openedAt === undefined && !waits) return { maxStarts: Number.POSITIVE_INFINITY };
@@ -136,5 +162,5 @@ export function startAllowance(health: SetHealth, starting: number, now: number)
       ? (health.cause ?? 'failed')
       : `${health.cause ?? 'failed'} ×${health.failures}`;
   if (waits) return { maxStarts: 0, paused: what, until: health.nextTryAt ?? now };
-  return { maxStarts: starting > 0 ? 0 : 1, paused: what };
+  return { maxStarts: unready > 0 ? 0 : 1, paused: what };
 }

@@ -4,6 +4,7 @@ import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import { recentPeak, scaleDownTime } from './peaks.ts';
+import { readyTime } from './runners.ts';
 import type { SetState } from './state.ts';
 
 /** What is to be done now, and when to ask again if nothing happens. */
@@ -30,6 +31,8 @@ export interface CurrentPlan extends SetPlan {
   readonly scaleDownAt: number;
   /** Number of runners that the recreation guard holds back. */
   readonly guarded: number;
+  /** Number of runners of the current template that are not ready yet. */
+  readonly unready: number;
 }
 
 /** A runner is drained on fresh knowledge only. */
@@ -44,13 +47,15 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const runners = state.runners.all().map((runner) => ({
     ...runner,
     onHold: state.isHeld(runner),
+    ready: readyTime(runner, spec.minReadyMs) <= now,
     unresponsive:
       runner.drainRequested !== undefined && runner.drainRequested.at + spec.relistMs <= now,
   }));
-  const starting = runners.filter(
-    (runner) => runner.state === 'starting' && runner.templateHash === spec.templateHash,
+  const unready = runners.filter(
+    ({ state, ready, templateHash }) =>
+      state !== 'draining' && !ready && templateHash === spec.templateHash,
   ).length;
-  const allowance = startAllowance(facts.health, starting, now);
+  const allowance = startAllowance(facts.health, unready, now);
   const paused = facts.pausedBy !== undefined;
   const guarded = state.guardedRunners();
   const plan = planSet({
@@ -65,7 +70,19 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
     mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
   });
   const scaleDownAt = plan.excess === 0 ? now : nextScaleDown(state, plan);
-  return { ...plan, allowance, scaleDownAt, guarded };
+  return { ...plan, allowance, scaleDownAt, guarded, unready };
+}
+
+/**
+ * Returns the times at which runners become ready (ms since the epoch), if a rollout or starts wait
+ * for that.
+ */
+function awaitedReadyTimes({ facts, runners }: SetState): number[] {
+  const { spec, health } = facts;
+  const all = runners.all();
+  const awaited =
+    health.failedAt !== undefined || all.some((one) => one.templateHash !== spec.templateHash);
+  return awaited ? all.map((runner) => readyTime(runner, spec.minReadyMs)) : [];
 }
 
 /** Returns the time at which the next of the excess runners may be drained (ms since the epoch). */
@@ -104,6 +121,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
       .flatMap(({ drainRequested }) =>
         drainRequested === undefined ? [] : [drainRequested.at + spec.relistMs],
       ),
+    ...awaitedReadyTimes(state),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.blocked > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
     ...(byGuard
@@ -169,6 +187,8 @@ export interface PlannedRunner {
   /** ms since the epoch. */
   readonly startedAt: number;
   readonly onHold: boolean;
+  /** Whether it has been online for `minReady`, or has taken a job. */
+  readonly ready: boolean;
   /** Ends by itself after its one job. */
   readonly ephemeral: boolean;
   /** It was asked to drain some time ago, and does not say that it does. */
@@ -226,7 +246,7 @@ export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain
  * - Starts at once what is missing, as far as `most` goes: those that leave are there until they are gone. While runners of another template are left, only
  *   `maxSurge` more than desired, those that leave included; and beyond `most` no more than those that are left.
  * - Scales down runners that are not up yet, the newest first, then idle ones, the oldest first; never a busy one, and never below `recentPeak`.
- * - Rolls out by draining as many old runners as new ones are online: first those that are not up yet, then idle ones, then static ones
+ * - Rolls out by draining as many old runners as new ones are ready: first those that are not up yet, then idle ones, then static ones
  *   that are busy, whose job may finish. An ephemeral runner that is busy ends by itself.
  * - Asks again who was asked and does not drain.
  * - Never touches a runner that is held, except when the whole set ends.
@@ -300,10 +320,10 @@ function rolloutDrains(
   current: readonly PlannedRunner[],
   old: readonly PlannedRunner[],
 ): SetPlan['drain'] {
-  const online = current.filter(({ state }) => state === 'idle' || state === 'busy').length;
-  const spare = old.length + online - desired;
+  const ready = current.filter((runner) => runner.ready).length;
+  const spare = old.length + ready - desired;
   // Without a way to start new ones the old ones are all there is, unless nothing wants them.
-  if (spare <= 0 || (maxStarts === 0 && online === 0 && desired > 0)) return [];
+  if (spare <= 0 || (maxStarts === 0 && ready === 0 && desired > 0)) return [];
   const free = old.filter(({ onHold: held }) => !held);
   const inTurn = [
     ...byAge(free.filter(({ state }) => state === 'starting')),

@@ -24,6 +24,10 @@ export interface SetRunner {
    * Time since which the runner is known to be busy (ms since the epoch). Absent while it is not.
    */
   busySince?: number;
+  /**
+   * Time since which the runner is known to be online (ms since the epoch). Absent until it is.
+   */
+  onlineSince?: number;
   runnerName?: string;
   /** Whether a job event has named the runner. */
   jobReported: boolean;
@@ -34,7 +38,7 @@ export interface SetRunner {
   drainRequested?: { readonly at: number; readonly times: number };
 }
 
-/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobReported, busySince or 0, when asked to drain or 0, how often */
+/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobReported, busySince or 0, when asked to drain or 0, how often, onlineSince or 0 */
 export type CarriedRunner = readonly [
   string,
   number,
@@ -43,6 +47,7 @@ export type CarriedRunner = readonly [
   number,
   string,
   boolean,
+  number,
   number,
   number,
   number,
@@ -96,6 +101,7 @@ export class SetRunners {
       busySince,
       askedAt,
       times,
+      onlineSince = 0,
     ] of carried.runners) {
       const workflowId = runnerWorkflowId(set, suffix);
       const [templateHash, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
@@ -109,6 +115,7 @@ export class SetRunners {
         ...(slot < 0 ? {} : { slot }),
         ...(runnerName === '' ? {} : { runnerName }),
         ...(busySince === 0 ? {} : { busySince }),
+        ...(onlineSince === 0 ? {} : { onlineSince }),
         ...(times === 0 ? {} : { drainRequested: { at: askedAt, times } }),
       });
     }
@@ -135,6 +142,7 @@ export class SetRunners {
         one.busySince ?? 0,
         one.drainRequested?.at ?? 0,
         one.drainRequested?.times ?? 0,
+        one.onlineSince ?? 0,
       ]),
       ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
     };
@@ -175,6 +183,18 @@ export class SetRunners {
     runner.state = state;
     if (state === 'busy') runner.busySince ??= now;
     else delete runner.busySince;
+    if (state === 'idle' || state === 'busy') runner.onlineSince ??= now;
+    if (state === 'starting') delete runner.onlineSince;
+  }
+
+  /** Sets the name of the runner at the CI server. Another name is that of its replacement. */
+  rename(runner: SetRunner, runnerName: string): void {
+    if (runner.runnerName === runnerName) return;
+    if (runner.runnerName !== undefined) {
+      runner.jobReported = false;
+      delete runner.onlineSince;
+    }
+    runner.runnerName = runnerName;
   }
 
   /** The set has asked it to drain. That it does is for the runner itself to say. */
@@ -240,8 +260,7 @@ export class SetRunners {
       if (!this.#isOurs(one.workflowId)) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
-      if (one.runnerName !== undefined && one.runnerName !== known.runnerName)
-        Object.assign(known, { runnerName: one.runnerName, jobReported: false });
+      if (one.runnerName !== undefined) this.rename(known, one.runnerName);
       const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.drainRequested;
       if (known.drainRequested === undefined) this.setState(known, state, now);
@@ -267,6 +286,19 @@ export class SetRunners {
     this.#runners.set(workflowId, runner);
     return runner;
   }
+}
+
+/**
+ * Returns the time at which a runner counts as ready (ms since the epoch), or Infinity while it is
+ * not online.
+ */
+export function readyTime(
+  { state, onlineSince, jobReported }: SetRunner,
+  minReadyMs: number,
+): number {
+  if (onlineSince === undefined || (state !== 'idle' && state !== 'busy'))
+    return Number.POSITIVE_INFINITY;
+  return state === 'busy' || jobReported ? onlineSince : onlineSince + minReadyMs;
 }
 
 function stateOf(

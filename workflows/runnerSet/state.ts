@@ -10,7 +10,7 @@ import type {
   RunnerRef,
   RunnerSetInput,
 } from '../../core/contract/index.ts';
-import { HEALTHY, recordEnd, recordFailure, recordOnline } from './breaker.ts';
+import { HEALTHY, recordEnd, recordFailure, recordReady } from './breaker.ts';
 import type { CarriedSetState, SetStateData } from './carriedState.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
@@ -19,7 +19,7 @@ import { Rerouting } from './rerouting.ts';
 import { recordDesired } from './peaks.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners, type SetRunner } from './runners.ts';
+import { SetRunners, readyTime, type SetRunner } from './runners.ts';
 import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
 import { scopeHolds } from '../../core/domain/ciServer.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
@@ -226,6 +226,7 @@ export class SetState {
       return;
     }
     Object.assign(runner, { runnerName: name, jobReported: true });
+    if (job?.state === 'assigned' && before?.state !== 'assigned') this.#onJobTaken(runner, now);
     if (runner.state === 'draining') return;
     if (job?.state === 'assigned' || runner.ephemeral || this.jobs.runningOn(name))
       this.runners.setState(runner, 'busy', now);
@@ -242,8 +243,15 @@ export class SetState {
   /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
   onRunnerBusy(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
-    if (runner?.state === 'starting' || runner?.state === 'idle')
+    if (runner === undefined) return;
+    this.#onJobTaken(runner, now);
+    if (runner.state === 'starting' || runner.state === 'idle')
       this.runners.setState(runner, 'busy', now);
+  }
+
+  #onJobTaken({ templateHash }: SetRunner, now: number): void {
+    const { facts } = this;
+    if (templateHash === facts.spec.templateHash) facts.health = recordReady(facts.health, now);
   }
 
   #up({ workflowId, runnerName }: RunnerRef): SetRunner | undefined {
@@ -258,8 +266,7 @@ export class SetState {
         delete facts.listedAt;
       return undefined;
     }
-    runner.runnerName = runnerName;
-    if (runner.templateHash === facts.spec.templateHash) facts.health = recordOnline(facts.health);
+    this.runners.rename(runner, runnerName);
     return runner;
   }
 
@@ -271,10 +278,13 @@ export class SetState {
     )
       return;
     const runner = this.runners.remove(news.workflowId, now);
+    const wasReady = runner !== undefined && readyTime(runner, facts.spec.minReadyMs) <= now;
     this.#releaseHold(news.workflowId, runner?.runnerName ?? news.runnerName);
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
-    if (runner !== undefined && runner.templateHash === facts.spec.templateHash)
-      facts.health = recordEnd(facts.health, news, runner.startedAt, now, facts.spec);
+    if (runner !== undefined && runner.templateHash === facts.spec.templateHash) {
+      const ended = { startedAt: runner.startedAt, wasReady };
+      facts.health = recordEnd(facts.health, news, ended, now, facts.spec);
+    }
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobReported;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
@@ -311,17 +321,11 @@ export class SetState {
 
   /** @param gone - those of the {@link unverified} that do not run, by Temporal's own record */
   onRunnersListed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
-    const { health, spec } = this.facts;
-    const starting = this.runners
-      .all()
-      .filter(
-        ({ state, templateHash }) => state === 'starting' && templateHash === spec.templateHash,
-      );
+    const free = this.runners.all().filter(({ state }) => state === 'starting' || state === 'idle');
     this.jobs.reconcileWithList(listed, now);
     this.runners.list(listed, now, (name) => this.jobs.runningOn(name));
-    // Its own word that it is online was lost.
-    if (starting.some(({ state }) => state === 'idle' || state === 'busy'))
-      this.facts.health = recordOnline(health);
+    // The event that it has taken a job was lost.
+    for (const runner of free) if (runner.state === 'busy') this.#onJobTaken(runner, now);
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
     this.facts.listedAt = now;
   }
@@ -354,12 +358,28 @@ export class SetState {
   updateDemand(now: number): void {
     const { facts } = this;
     facts.at = now;
+    this.#recordReadyRunners(now);
     this.#expireGuards((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const size = sizeNow(this, now);
     const change = { from: facts.desired, to: size.desired };
     facts.peaks = recordDesired(facts.peaks, change, now, facts.spec.scaleDownDelayMs);
     delete facts.availableAt;
     Object.assign(facts, size);
+  }
+
+  /** A runner that has become ready since the last failure ends the delays between starts. */
+  #recordReadyRunners(now: number): void {
+    const { health, spec } = this.facts;
+    if (health.failedAt === undefined) return;
+    for (const {
+      templateHash,
+      state,
+      onlineSince = Number.POSITIVE_INFINITY,
+    } of this.runners.all()) {
+      const readyAt = onlineSince + spec.minReadyMs;
+      if (templateHash === spec.templateHash && state !== 'draining' && readyAt <= now)
+        this.facts.health = recordReady(this.facts.health, readyAt);
+    }
   }
 
   /** Jobs that ask for a place of this set. */

@@ -130,7 +130,9 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
     ...(facts.ending === undefined && old > 0
-      ? [`rollout: ${old} runners of an earlier template are left`]
+      ? [
+          `rollout: ${old} runners of an earlier template are left${plan.unready > 0 ? `, ${plan.unready} new ones have not been online for ${formatDuration(spec.minReadyMs)} yet` : ''}`,
+        ]
       : []),
     ...(unresponsive > 0
       ? [

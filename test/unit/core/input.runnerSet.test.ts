@@ -48,7 +48,12 @@ describe('a set’s declaration', () => {
   });
 
   test('the defaults', () => {
-    expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
+    expect(SET_DELAYS).toEqual({
+      scaleDownDelay: '10m',
+      minReady: '10s',
+      recreationGuard: '10m',
+      queueCheck: '5m',
+    });
     expect(SET_INTERVALS).toEqual({
       relist: '5m',
       initialRetry: '15s',

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import {
   HEALTHY,
   recordEnd,
-  recordOnline,
+  recordReady,
   startAllowance,
   type SetHealth,
 } from '../../../workflows/runnerSet/breaker.ts';
@@ -20,17 +20,18 @@ import {
   toBounds,
 } from '../../../core/domain/scale.ts';
 
-/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
+/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of, `~` online and not ready. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
     const [, templateHash = '', state = '', age = `${index}`, flags = ''] =
-      /^(\w+)\/(\w+)(?:@(\d+))?([!*?]*)$/.exec(text) ?? [];
+      /^(\w+)\/(\w+)(?:@(\d+))?([!*?~]*)$/.exec(text) ?? [];
     return {
       workflowId: `r${index}`,
       templateHash,
       state: state as PlannedRunner['state'],
       startedAt: 1_000 + Number(age),
       onHold: flags.includes('!'),
+      ready: /idle|busy/.test(state) && !flags.includes('~'),
       ephemeral: !flags.includes('*'),
       unresponsive: flags.includes('?'),
     };
@@ -185,6 +186,26 @@ describe('the plan of a set', () => {
       'rollout: a new one first',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
       { start: 1, drain: [] },
+    ],
+    [
+      'rollout: an old one leaves for a new one that is ready',
+      { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/idle') },
+      { start: 0, drain: ['r0'] },
+    ],
+    [
+      'rollout: not for one that is online and not ready',
+      { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/idle~') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: nor is it all that there is',
+      {
+        desired: 1,
+        maxStarts: 0,
+        maxSurge: 2,
+        runners: runners('old/idle', 'old/idle', 'new/idle~'),
+      },
+      { start: 0, drain: [] },
     ],
     [
       'rollout: no more than the surge',
@@ -440,14 +461,14 @@ describe('the breaker', () => {
   const failed = (cause: 'never_registered' | 'quota_exceeded' | 'runner_deprecated') => ({
     outcome: 'errored' as const,
     cause,
-    wasOnline: false,
+    ranJob: false,
   });
   const after = (
     health: SetHealth,
     cause: Parameters<typeof failed>[0],
     startedAt: number,
     now: number,
-  ) => recordEnd(health, failed(cause), startedAt, now, pace);
+  ) => recordEnd(health, failed(cause), { startedAt, wasReady: false }, now, pace);
 
   test('opens at the second runner in a row, and is probed by one at a time, slower and slower', () => {
     let health = after(HEALTHY, 'never_registered', 0, 100);
@@ -476,7 +497,8 @@ describe('the breaker', () => {
     });
     for (let i = 0; i < 10; i++) health = after(health, 'never_registered', 5_000, 20_000);
     expect(health.nextTryAt).toBe(30_000);
-    expect(recordOnline(health)).toEqual(HEALTHY);
+    expect(recordReady(health, 19_999)).toBe(health);
+    expect(recordReady(health, 20_000)).toEqual(HEALTHY);
   });
 
   test('what would meet every runner is retried with a delay from the first', () => {
@@ -489,15 +511,16 @@ describe('the breaker', () => {
     expect(startAllowance(health, 0, 1_100)).toEqual({ maxStarts: Number.POSITIVE_INFINITY });
   });
 
-  test('the last failure is kept with its runner, until a runner is online', () => {
+  test('the last failure is kept with its runner, until a runner is ready', () => {
     const end = (workflowId: string, message: string) => ({
       ...failed('quota_exceeded'),
       cause: 'pod_rejected' as const,
       workflowId,
       message,
     });
-    const once = recordEnd(HEALTHY, end('runner-a', 'no such PriorityClass'), 0, 100, pace);
-    const twice = recordEnd(once, end('runner-b', 'no such volume'), 0, 200, pace);
+    const ENDED = { startedAt: 0, wasReady: false };
+    const once = recordEnd(HEALTHY, end('runner-a', 'no such PriorityClass'), ENDED, 100, pace);
+    const twice = recordEnd(once, end('runner-b', 'no such volume'), ENDED, 200, pace);
     expect(twice.last).toEqual({
       runner: 'runner-b',
       message: 'no such volume',
@@ -506,24 +529,26 @@ describe('the breaker', () => {
     });
     // One that does not say why leaves what is known.
     expect(after(twice, 'never_registered', 0, 300).last).toEqual(twice.last);
-    expect(recordOnline(twice).last).toBeUndefined();
+    expect(recordReady(twice, 200).last).toBeUndefined();
   });
 
-  test('a runner that came up, or was told to go, is no failure', () => {
-    const once = after(HEALTHY, 'never_registered', 0, 100);
-    expect(
-      recordEnd(once, { outcome: 'aborted', cause: 'cancelled', wasOnline: false }, 0, 200, pace),
-    ).toBe(once);
-    expect(
-      recordEnd(once, { outcome: 'errored', cause: 'evicted', wasOnline: true }, 0, 200, pace),
-    ).toEqual(HEALTHY);
+  const once = after(HEALTHY, 'never_registered', 0, 100);
+  test.each<[string, Partial<Parameters<typeof recordEnd>[1]>, boolean, number]>([
+    ['was told to go', { outcome: 'aborted', cause: 'cancelled' }, false, 1],
+    ['was drained', { outcome: 'succeeded' }, false, 1],
+    ['was ready', { outcome: 'errored', cause: 'evicted' }, true, 1],
+    ['ended before it was ready', { outcome: 'failed' }, false, 2],
+    ['ran a job at once', { outcome: 'failed', ranJob: true }, false, 0],
+  ])('a runner that %s', (_what, event, wasReady, failures) => {
+    const ended = { outcome: 'errored', ranJob: false, ...event } as const;
+    expect(recordEnd(once, ended, { startedAt: 0, wasReady }, 200, pace).failures).toBe(failures);
   });
 
   test('a refused runner version stops everything, until the template changes', () => {
     const health = recordEnd(
       HEALTHY,
-      { outcome: 'errored', cause: 'runner_deprecated', wasOnline: false },
-      0,
+      failed('runner_deprecated'),
+      { startedAt: 0, wasReady: false },
       100,
       pace,
     );

@@ -5,7 +5,7 @@ import { DRAIN_REPEATED_REASON } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 type Touch = {
-  kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail';
+  kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail' | 'crash';
   which: number;
 };
 type Command =
@@ -33,7 +33,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      kind: fc.constantFrom('redeliver', 'losePost', 'lose', 'fail', 'hold', 'release'),
+      kind: fc.constantFrom('redeliver', 'losePost', 'lose', 'fail', 'crash', 'hold', 'release'),
       which,
     }) as fc.Arbitrary<Command>,
   },
@@ -114,6 +114,7 @@ function apply(model: SetModel, step: Command, fixed: boolean, history: { total:
     case 'finish':
     case 'lose':
     case 'fail':
+    case 'crash':
       return touch(model, step);
   }
 }
@@ -128,6 +129,7 @@ function touch(model: SetModel, step: Touch): void {
     model.state.hold(runner.workflowId, step.kind === 'release');
   else if (step.kind === 'fail' && runner.phase === 'Provisioning')
     model.end(runner, 'never_registered');
+  else if (step.kind === 'crash' && runner.phase === 'Idle') model.end(runner, 'crashed');
   else if (step.kind === 'lose' && runner.job === undefined) model.end(runner);
 }
 

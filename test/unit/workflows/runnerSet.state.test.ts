@@ -245,7 +245,7 @@ describe('what a list says of a runner is its own word', () => {
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
   });
 
-  test('one that is up closes the breaker, though its own signal was lost', () => {
+  test('one that is up long enough closes the breaker, though its own signal was lost', () => {
     const state = busySet(true);
     const other = runnerWorkflowId('linux', 'bcdefghijk');
     for (const suffix of ['cdefghijkl', 'defghijklm']) {
@@ -281,7 +281,10 @@ describe('what a list says of a runner is its own word', () => {
       [],
       NOW,
     );
-    expect(setStatus(state, NOW).blockedReason).toBeUndefined();
+    state.updateDemand(NOW + 9_999);
+    expect(setStatus(state, NOW + 9_999).blockedReason).toBe('never_registered ×2');
+    state.updateDemand(NOW + 10_000);
+    expect(setStatus(state, NOW + 10_000).blockedReason).toBeUndefined();
   });
 
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {

@@ -1,0 +1,171 @@
+/** Runners that come online and end at once: they delay further starts, and no rollout counts on them. */
+import { describe, expect, test } from '@jest/globals';
+import type { RunnerSetInput } from '../../../core/contract/index.ts';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { SetModel } from '../../support/setModel.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+const fixed = (replicas: number, more: Partial<RunnerSetInput> = {}): RunnerSetInput => ({
+  name: 'linux',
+  replicas,
+  template: { organization: 'acme' },
+  ...more,
+});
+
+/** Every runner comes online and ends 600 ms later, for so long. */
+function crashFor(
+  model: SetModel,
+  ms: number,
+  isCrashing: (runner: object) => boolean = () => true,
+): void {
+  for (const until = model.now + ms; model.now < until;) {
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.step(600);
+    for (const runner of [...model.runners.values()])
+      if (isCrashing(runner)) model.end(runner, 'crashed');
+    model.step(0);
+  }
+}
+
+describe('runners that come online and end', () => {
+  test.each([false, true])('are started slower and slower (renewed: %s)', (renews) => {
+    const model = new SetModel(fixed(2));
+    model.renews = renews;
+    crashFor(model, 20 * SECOND);
+    // Two at first, and one after 15 s.
+    expect(model.said.start).toBe(3);
+    expect(setStatus(model.state, model.now).blockedReason).toBe('failed ×3');
+    crashFor(model, 60 * MINUTE);
+    expect(model.said.start).toBeLessThan(14);
+  });
+
+  test('with `minReady: 0s` being online is enough, and only those that were not seen online count', () => {
+    const model = new SetModel(fixed(2, { minReady: '0s' }));
+    crashFor(model, 20 * SECOND);
+    expect(model.said.start).toBeGreaterThan(50);
+  });
+
+  /** The breaker has opened, and the wait is over: one runner is tried. */
+  function probed(): { model: SetModel; probe: ReturnType<SetModel['pick']> & object } {
+    const model = new SetModel(fixed(3));
+    crashFor(model, SECOND);
+    expect(model.count()).toBe(0);
+    model.pass(16 * SECOND);
+    const probe = model.pick(0);
+    if (probe === undefined || model.count() !== 1) throw new Error('not one runner is tried');
+    model.comeUp(probe);
+    model.step(SECOND);
+    expect(model.count()).toBe(1);
+    return { model, probe };
+  }
+
+  test('health returns with a runner that is online for long enough', () => {
+    const { model } = probed();
+    model.pass(8 * SECOND);
+    expect({ runners: model.count(), failures: model.state.facts.health.failures }).toEqual({
+      runners: 1,
+      failures: 3,
+    });
+    // The set wakes by itself.
+    expect(decideSet(model.state, model.now).wakeAt).toBeLessThanOrEqual(model.now + 2 * SECOND);
+    model.pass(2 * SECOND);
+    expect({ runners: model.count(), failures: model.state.facts.health.failures }).toEqual({
+      runners: 3,
+      failures: 0,
+    });
+  });
+
+  test.each(['event', 'list'])('health returns with a job taken, by its %s', (by) => {
+    const { model, probe } = probed();
+    model.queueJob();
+    model.takeJob(probe);
+    if (by === 'event') for (const event of model.mail.splice(0)) model.deliver(event);
+    else delete model.state.facts.listedAt;
+    model.step(SECOND);
+    expect(model.state.facts.health.failures).toBe(0);
+    expect(model.count()).toBe(3);
+  });
+
+  test('one that was ready before the failures does not make up for them', () => {
+    const model = new SetModel(fixed(1));
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.pass(MINUTE);
+    const [good] = model.runners.values();
+    model.declare({ replicas: 4 });
+    model.step(0);
+    crashFor(model, 20 * SECOND, (runner) => runner !== good);
+    expect(model.said.start).toBe(1 + 3 + 1);
+    expect(model.state.facts.health.failures).toBe(4);
+  });
+
+  test('a runner that was drained at once is no failure', () => {
+    const model = new SetModel(fixed(2, { scaleDownDelay: '0s' }));
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.step(SECOND);
+    model.declare({ replicas: 0 });
+    model.step(SECOND);
+    expect({ runners: model.count(), failures: model.state.facts.health.failures }).toEqual({
+      runners: 0,
+      failures: 0,
+    });
+  });
+});
+
+describe('a rollout', () => {
+  function rollout(maxSurge: number): SetModel {
+    const model = new SetModel(fixed(5, { rollout: { maxSurge } }));
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.pass(MINUTE);
+    model.declare({ template: { organization: 'acme', labels: ['new'] } });
+    model.step();
+    return model;
+  }
+  const old = (model: SetModel): number =>
+    [...model.runners.values()].filter(
+      ({ generation }) => generation !== model.state.facts.spec.templateHash,
+    ).length;
+
+  test('drains no runner for new ones that end at once', () => {
+    const model = rollout(5);
+    expect(model.count()).toBe(10);
+    for (let round = 0; round < 100; round++) {
+      for (const runner of model.runners.values()) model.comeUp(runner);
+      model.step(600);
+      for (const runner of [...model.runners.values()])
+        if (runner.generation === model.state.facts.spec.templateHash) model.end(runner, 'crashed');
+      model.step(0);
+    }
+    expect(old(model)).toBe(5);
+  });
+
+  test('goes on when the new ones have been online for `minReady`', () => {
+    const model = rollout(5);
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    model.pass(9 * SECOND);
+    expect(old(model)).toBe(5);
+    expect(setStatus(model.state, model.now).waitingFor).toContain(
+      '5 runners of an earlier template are left, 5 new ones have not been online for 10s yet',
+    );
+    model.pass(SECOND);
+    expect(old(model)).toBe(0);
+  });
+
+  test('takes a new one that has a job at once', () => {
+    const model = rollout(1);
+    const fresh = [...model.runners.values()].find(
+      ({ generation }) => generation === model.state.facts.spec.templateHash,
+    );
+    if (fresh === undefined) throw new Error('none was started');
+    model.comeUp(fresh);
+    model.step(SECOND);
+    expect(old(model)).toBe(5);
+    model.queueJob();
+    model.takeJob(fresh);
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    model.step(SECOND);
+    expect(old(model)).toBe(4);
+  });
+});
