@@ -7,6 +7,9 @@ export type ScaleBounds = { readonly replaceAhead: number } & (
   | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number }
 );
 
+/** Maximum number of held runners of a set. Continue-as-new carries their names over. */
+export const MAX_HOLDS = 1_000;
+
 /** What asks for runners. */
 export interface Demand {
   readonly queued: number;

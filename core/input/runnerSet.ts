@@ -15,7 +15,7 @@ import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { CiJobLimits } from '../domain/ciServerTraits.ts';
 import { patternError } from '../domain/filterPattern.ts';
 import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
-import { toBounds, type ScaleBounds } from '../domain/scale.ts';
+import { MAX_HOLDS, toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsVolumeSlots } from '../domain/volumeSlots.ts';
 import { isObject } from '../domain/isObject.ts';
@@ -67,6 +67,9 @@ export interface SetScheduleSpec {
 
 /** What continue-as-new carries over has room for so many. A larger fleet is several sets. */
 export const MAX_RUNNERS = 5_000;
+
+/** Characters of a declaration without its holds, as JSON. Continue-as-new carries it over. */
+const MAX_DECLARATION = 256 * 1024;
 
 const UTC = 'UTC';
 const size = z
@@ -145,8 +148,7 @@ export const setSchema = z.strictObject({
         .exactOptional(),
     })
     .exactOptional(),
-  // As many as there may be runners: a set hands them on to its next run with its declaration.
-  holds: z.array(z.string().min(1).max(200)).max(MAX_RUNNERS).exactOptional(),
+  holds: z.array(z.string().min(1).max(200)).max(MAX_HOLDS).exactOptional(),
   paused: z.boolean().exactOptional(),
   intervals: z.strictObject(durationFields(SET_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerSetInput>);
@@ -174,6 +176,7 @@ export function parseRunnerSetInput(
     ...scaleErrors(each, ''),
     ...scheduleErrors(each, checkSchedule),
     ...limitErrors(each),
+    ...sizeErrors(each),
     ...templateErrors(each),
   ]);
   const template = isObject(raw) ? raw['template'] : undefined;
@@ -248,6 +251,17 @@ function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): In
         : [{ field: `limits.repositories.${entry}.repositories.${index}`, message: fault }];
     }),
   );
+}
+
+function sizeErrors({ holds: _holds, ...input }: RunnerSetInput): InputError[] {
+  return JSON.stringify(input).length <= MAX_DECLARATION
+    ? []
+    : [
+        {
+          field: 'template',
+          message: `must be at most ${MAX_DECLARATION / 1024} KiB of JSON, together with schedules and limits`,
+        },
+      ];
 }
 
 function templateErrors({ template }: RunnerSetInput): InputError[] {

@@ -6,8 +6,8 @@ import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
 import type { Peak } from './peaks.ts';
 import type { ForwardedJobEvent } from '../../core/activities/index.ts';
-import type { CarriedJobs } from './jobs.ts';
-import type { CarriedRunners } from './runners.ts';
+import type { CarriedJobs } from './carriedJobs.ts';
+import type { CarriedRunners } from './carriedRunners.ts';
 
 /** What a set's state keeps besides runners and jobs; plain data. */
 export interface SetStateData {
@@ -62,7 +62,8 @@ export type AdmittedFacts = 'spec' | 'declaration' | 'schedule' | 'rescheduleAt'
  */
 export interface CarriedSetState {
   readonly facts: Omit<SetStateData, AdmittedFacts>;
-  readonly guards: readonly (readonly [string, number])[];
+  /** Suffixes of workflow ids, each with a time minus that of the one before. */
+  readonly guards: CarriedRunners['ended'];
   /** News of jobs that were passed on, for the sets that have them. */
   readonly forwardedEvents: readonly ForwardedJobEvent[];
   readonly jobs: CarriedJobs;

@@ -13,6 +13,7 @@ import type {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseReason } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { MAX_HOLDS } from '../../core/domain/scale.ts';
 import type { SetState } from './state.ts';
 
 /** Error with which a set rejects a command. */
@@ -124,6 +125,8 @@ function hold(state: SetState, runner: string, release: boolean): Rejection | un
     ? [...state.holds].some((held) => state.isSame(held, runner))
     : state.runners.find(runner) !== undefined;
   if (!isThere) return reject(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
+  if (!release && state.holds.size >= MAX_HOLDS)
+    return reject(`runner: this set holds ${MAX_HOLDS} runners already; release others first`);
   state.hold(runner, release);
   return undefined;
 }

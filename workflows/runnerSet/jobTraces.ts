@@ -21,6 +21,14 @@ export class JobTraces {
       this.#byKey.set(key, trace);
   }
 
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  clear(): void {
+    this.#byKey.clear();
+  }
+
   delete(key: string): void {
     this.#byKey.delete(key);
   }

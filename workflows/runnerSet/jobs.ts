@@ -5,8 +5,15 @@
 import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobList } from '../../core/domain/ciServer.ts';
-import { jobKey, type CiJobState } from '../../core/domain/ciJobState.ts';
+import { jobKey } from '../../core/domain/ciJobState.ts';
 import { DEFAULT_JOB_LIMITS, type CiJobLimits } from '../../core/domain/ciServerTraits.ts';
+import {
+  decodeCompleted,
+  decodeJobs,
+  encodeCompleted,
+  encodeJobs,
+  type CarriedJobs,
+} from './carriedJobs.ts';
 import { RunningJobs } from './runningJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import {
@@ -25,37 +32,11 @@ import {
   isQueuedHere,
 } from './waitingJobs.ts';
 
-/** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
-export interface CarriedJobs {
-  /** key, state, since, updatedAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
-  readonly active: readonly (readonly [
-    string,
-    CiJobState,
-    number,
-    number,
-    string,
-    number,
-    number,
-    number,
-    0 | 1,
-  ])[];
-  /** Repositories and sets. */
-  readonly names: readonly string[];
-  /** Keys of jobs that are over, by the minute in which they were. */
-  readonly completed: readonly (readonly [number, readonly string[]])[];
-  readonly droppedUntil?: number;
-  /** key, `traceparent` */
-  readonly traces?: readonly (readonly [string, string])[];
-  readonly startedTotal: number;
-  readonly completedTotal: number;
-}
-
 /** So long a job that is over is remembered, unless more than {@link MAX_OVER_JOBS} are over since. */
 const FORGET_MS = 6 * 3_600_000;
 /** Jobs that are not over. More than this are not taken in: a look at the CI server finds them when there is room. */
 export const MAX_ACTIVE_JOBS = 10_000;
 const MAX_OVER_JOBS = 20_000;
-const MINUTE_MS = 60_000;
 /** A CI server's list may not know yet what its webhook has told already. */
 const LIST_LAG_MS = 10_000;
 /** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
@@ -71,6 +52,7 @@ interface JobsElsewhere {
 
 /** Jobs that a set knows. It is updated by job events, checks of the CI server and runner lists. */
 export class SetJobs {
+  readonly #name: string;
   readonly #live = new Map<string, JobRecord>();
   /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
   readonly #assigned: RunningJobs;
@@ -88,82 +70,44 @@ export class SetJobs {
   limits: CiJobLimits = DEFAULT_JOB_LIMITS;
 
   constructor(set: string, carried?: CarriedJobs) {
+    this.#name = set;
     this.#assigned = new RunningJobs(set);
     this.traces = new JobTraces(carried?.traces);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     this.#droppedUntil = carried.droppedUntil ?? 0;
-    for (const [
-      key,
-      state,
-      since,
-      updatedAt,
-      runnerName,
-      confirmedAt,
-      repository,
-      reroutedTo,
-      reroutedHere,
-    ] of carried.active) {
-      this.#store(key, {
-        state,
-        since,
-        updatedAt,
-        repository: carried.names[repository] ?? '',
-        ...(runnerName === '' ? {} : { runnerName }),
-        ...(confirmedAt === 0 ? {} : { confirmedAt }),
-        ...(reroutedTo < 0 ? {} : { reroutedTo: carried.names[reroutedTo] ?? '' }),
-        ...(reroutedHere === 0 ? {} : { reroutedHere: true }),
-      });
-    }
-    for (const [minute, keys] of carried.completed)
-      for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
+    for (const [key, job] of decodeJobs(set, carried)) this.#store(key, job);
+    for (const [key, at] of decodeCompleted(carried.completed)) this.#over.set(key, at);
   }
 
   carry(): CarriedJobs {
-    const names = new Map<string, number>();
-    const indexOf = (name: string): number =>
-      names.get(name) ?? (names.set(name, names.size), names.size - 1);
-    const over = new Map<number, string[]>();
-    for (const [key, at] of this.#over) {
-      const minute = Math.ceil(at / MINUTE_MS);
-      const keys = over.get(minute) ?? [];
-      over.set(minute, keys);
-      keys.push(key);
-    }
     return {
-      active: [...this.#live].map(
-        ([
-          key,
-          {
-            state,
-            since,
-            updatedAt,
-            runnerName = '',
-            confirmedAt = 0,
-            repository,
-            reroutedTo,
-            reroutedHere,
-          },
-        ]) => [
-          key,
-          state,
-          since,
-          updatedAt,
-          runnerName,
-          confirmedAt,
-          indexOf(repository),
-          reroutedTo === undefined ? -1 : indexOf(reroutedTo),
-          reroutedHere === true ? 1 : 0,
-        ],
-      ),
-      completed: [...over],
-      names: [...names.keys()],
+      ...encodeJobs(this.#name, this.#live),
+      completed: encodeCompleted(this.#over),
       ...(this.#droppedUntil === 0 ? {} : { droppedUntil: this.#droppedUntil }),
       ...this.traces.carry(),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
     };
+  }
+
+  /** Forgets this many of the jobs that are over, the oldest first. */
+  forgetCompleted(count: number): void {
+    for (const key of [...this.#over.keys()].slice(0, count)) this.#over.delete(key);
+  }
+
+  /**
+   * Forgets this many of the jobs that are not over: those that have left first, then those that
+   * were queued last. The next check of the CI server finds what is queued.
+   */
+  forgetQueued(count: number): void {
+    const left = [...this.#live].flatMap(([key, { state }]) => (state === 'left' ? [key] : []));
+    const queued = this.lastQueued(count).map(({ key }) => key);
+    for (const key of [...left, ...queued].slice(0, count)) {
+      this.#drop(key);
+      this.traces.delete(key);
+    }
   }
 
   /**

@@ -4,7 +4,7 @@ import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import { recentPeak, scaleDownTime } from './peaks.ts';
-import { readyTime } from './runners.ts';
+import { readyTime } from './runnerRecord.ts';
 import type { SetState } from './state.ts';
 
 /** What is to be done now, and when to ask again if nothing happens. */

@@ -18,7 +18,6 @@ import {
 } from '../shared/activityProxies.ts';
 import {
   SET_ROUTING_MEMO,
-  type RunnerSetInput,
   type RunnerSetStatus,
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
@@ -33,7 +32,7 @@ import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
 import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
-import type { CarriedSet } from './carriedState.ts';
+import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
 import type { SetState } from './state.ts';
@@ -271,12 +270,17 @@ export class RunningSet {
    */
   async #continueAsNew(): Promise<never> {
     const memo = workflowInfo().memo ?? {};
-    return await makeContinueAsNewFunc<
-      (input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>
-    >({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(this.state.currentDeclaration(), {
-      ...this.state.carry(),
-      commandsDone: this.#commands.completedIds(),
-    });
+    const { args, bytes, dropped } = carryWithinLimit(this.state, this.#commands.completedIds());
+    if (dropped !== undefined)
+      log.warn('state of a set is too large to carry over; dropped records', {
+        set: this.state.facts.spec.name,
+        bytes,
+        ...dropped,
+      });
+    return await makeContinueAsNewFunc<(...next: NextRunArgs) => Promise<unknown>>({
+      memo,
+      workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
+    })(...args);
   }
 
   async #evaluateSchedule(): Promise<Timestamped> {

@@ -35,6 +35,11 @@ export class Rerouting {
     return this.#forwardedEvents;
   }
 
+  /** Drops the events that were not forwarded yet. The other sets find out by their own checks. */
+  clear(): void {
+    this.#forwardedEvents.length = 0;
+  }
+
   /** @returns when something is to be passed on (ms since the epoch) */
   dueAt(parts: SetParts): number {
     if (this.#forwardedEvents.length > 0) return 0;

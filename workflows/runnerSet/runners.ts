@@ -1,76 +1,21 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
-import {
-  runnerWorkflowId,
-  runnerSuffix,
-  runnerWorkflowIdFromName,
-} from '../../core/domain/setRunnerNames.ts';
+import type { RunnerPhase } from '../../core/contract/index.ts';
+import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/activities/index.ts';
+import {
+  decodeEnded,
+  decodeRunners,
+  encodeRunners,
+  type CarriedRunners,
+} from './carriedRunners.ts';
 import { BUSY_LAG_MS } from './jobs.ts';
-
-/** Runner as its set knows it. */
-export interface SetRunner {
-  readonly workflowId: string;
-  /** Hash of the template that the runner was started with. */
-  readonly templateHash: string;
-  /** Time of the start (ms since the epoch). */
-  readonly startedAt: number;
-  readonly slot?: number;
-  /** Whether the runner ends by itself after one job. */
-  readonly ephemeral: boolean;
-  state: SetRunnerStatus['state'];
-  /**
-   * Time since which the runner is known to be busy (ms since the epoch). Absent while it is not.
-   */
-  busySince?: number;
-  /**
-   * Time since which the runner is known to be online (ms since the epoch). Absent until it is.
-   */
-  onlineSince?: number;
-  runnerName?: string;
-  /** Whether a job event has named the runner. */
-  jobReported: boolean;
-  /**
-   * Drain requests that the runner has not confirmed yet: the time of the last one (ms since the
-   * epoch) and their number.
-   */
-  drainRequested?: { readonly at: number; readonly times: number };
-}
-
-/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobReported, busySince or 0, when asked to drain or 0, how often, onlineSince or 0 */
-export type CarriedRunner = readonly [
-  string,
-  number,
-  SetRunner['state'],
-  number,
-  number,
-  string,
-  boolean,
-  number,
-  number,
-  number,
-  number,
-];
-
-/** Runners of a set in the compact form for continue-as-new. */
-export interface CarriedRunners {
-  /** Template hashes, each with whether its runners are ephemeral. */
-  readonly generations: readonly (readonly [string, boolean])[];
-  readonly runners: readonly CarriedRunner[];
-  /**
-   * Suffixes of the workflow ids of ended runners, with the time of their end (ms since the epoch).
-   */
-  readonly ended: readonly (readonly [string, number])[];
-}
+import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
 
 /** Visibility may be behind for this long: it lists who has ended, and not yet who was started. Temporal is not asked for each of those. */
 const VISIBILITY_LAG_MS = 5_000;
 /** For this long the end of a runner is remembered against a list that still has it. */
 const REMEMBER_ENDED_MS = 60_000;
-/** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
-const UNKNOWN_GENERATION = ['unknown', true] as const;
-
 const LEAVING: ReadonlySet<RunnerPhase> = new Set([
   'Draining',
   'Unregistering',
@@ -90,62 +35,12 @@ export class SetRunners {
   constructor(set: string, carried?: CarriedRunners) {
     this.#set = set;
     if (carried === undefined) return;
-    for (const [
-      suffix,
-      index,
-      state,
-      startedAt,
-      slot,
-      runnerName,
-      jobReported,
-      busySince,
-      askedAt,
-      times,
-      onlineSince = 0,
-    ] of carried.runners) {
-      const workflowId = runnerWorkflowId(set, suffix);
-      const [templateHash, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
-      this.#runners.set(workflowId, {
-        workflowId,
-        templateHash,
-        ephemeral,
-        state,
-        startedAt,
-        jobReported,
-        ...(slot < 0 ? {} : { slot }),
-        ...(runnerName === '' ? {} : { runnerName }),
-        ...(busySince === 0 ? {} : { busySince }),
-        ...(onlineSince === 0 ? {} : { onlineSince }),
-        ...(times === 0 ? {} : { drainRequested: { at: askedAt, times } }),
-      });
-    }
-    for (const [suffix, at] of carried.ended) this.#ended.set(runnerWorkflowId(set, suffix), at);
+    for (const runner of decodeRunners(set, carried)) this.#runners.set(runner.workflowId, runner);
+    for (const [workflowId, at] of decodeEnded(set, carried.ended)) this.#ended.set(workflowId, at);
   }
 
   carry(): CarriedRunners {
-    const generations = [
-      ...new Map(this.all().map(({ templateHash, ephemeral }) => [templateHash, ephemeral])),
-    ];
-    const index = new Map(generations.map(([generation], at) => [generation, at]));
-    const suffix = (workflowId: string): string =>
-      runnerSuffix(this.#set, workflowId) ?? workflowId;
-    return {
-      generations,
-      runners: [...this.#runners.values()].map((one): CarriedRunner => [
-        suffix(one.workflowId),
-        index.get(one.templateHash) ?? -1,
-        one.state,
-        one.startedAt,
-        one.slot ?? -1,
-        one.runnerName ?? '',
-        one.jobReported,
-        one.busySince ?? 0,
-        one.drainRequested?.at ?? 0,
-        one.drainRequested?.times ?? 0,
-        one.onlineSince ?? 0,
-      ]),
-      ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
-    };
+    return encodeRunners(this.#set, this.all(), this.#ended);
   }
 
   all(): SetRunner[] {
@@ -286,19 +181,6 @@ export class SetRunners {
     this.#runners.set(workflowId, runner);
     return runner;
   }
-}
-
-/**
- * Returns the time at which a runner counts as ready (ms since the epoch), or Infinity while it is
- * not online.
- */
-export function readyTime(
-  { state, onlineSince, jobReported }: SetRunner,
-  minReadyMs: number,
-): number {
-  if (onlineSince === undefined || (state !== 'idle' && state !== 'busy'))
-    return Number.POSITIVE_INFINITY;
-  return state === 'busy' || jobReported ? onlineSince : onlineSince + minReadyMs;
 }
 
 function stateOf(

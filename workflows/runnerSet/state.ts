@@ -11,6 +11,7 @@ import type {
   RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { HEALTHY, recordEnd, recordFailure, recordReady } from './breaker.ts';
+import { decodeEnded, encodeEnded } from './carriedRunners.ts';
 import type { CarriedSetState, SetStateData } from './carriedState.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
@@ -19,7 +20,8 @@ import { Rerouting } from './rerouting.ts';
 import { recordDesired } from './peaks.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners, readyTime, type SetRunner } from './runners.ts';
+import { readyTime, type SetRunner } from './runnerRecord.ts';
+import { SetRunners } from './runners.ts';
 import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
 import { scopeHolds } from '../../core/domain/ciServer.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
@@ -47,7 +49,7 @@ export class SetState {
     const { name } = facts.spec;
     this.facts = facts;
     this.holds = new Set();
-    this.guards = new Map(carried?.guards);
+    this.guards = new Map(decodeEnded(name, carried?.guards ?? []));
     this.passing = new Rerouting(carried?.forwardedEvents);
     this.limits = new JobLimits(facts.spec.limits);
     this.jobs = new SetJobs(name, carried?.jobs);
@@ -112,7 +114,7 @@ export class SetState {
     const { spec: _s, declaration: _d, schedule: _c, rescheduleAt: _r, ...facts } = this.facts;
     return {
       facts,
-      guards: [...this.guards],
+      guards: encodeEnded(this.facts.spec.name, this.guards),
       forwardedEvents: this.passing.carry(),
       jobs: this.jobs.carry(),
       runners: this.runners.carry(),

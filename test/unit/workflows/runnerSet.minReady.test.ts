@@ -24,7 +24,7 @@ function crashFor(
   for (const until = model.now + ms; model.now < until;) {
     for (const runner of model.runners.values()) model.comeUp(runner);
     model.step(600);
-    for (const runner of [...model.runners.values()])
+    for (const runner of model.runners.values())
       if (isCrashing(runner)) model.end(runner, 'crashed');
     model.step(0);
   }
@@ -134,7 +134,7 @@ describe('a rollout', () => {
     for (let round = 0; round < 100; round++) {
       for (const runner of model.runners.values()) model.comeUp(runner);
       model.step(600);
-      for (const runner of [...model.runners.values()])
+      for (const runner of model.runners.values())
         if (runner.generation === model.state.facts.spec.templateHash) model.end(runner, 'crashed');
       model.step(0);
     }

@@ -1,0 +1,124 @@
+/** Compact form of a set's jobs for continue-as-new. Pure. */
+import type { CiJobState } from '../../core/domain/ciJobState.ts';
+import { decodeName, decodeTime, encodeName, encodeTime, trimRecord } from './compact.ts';
+import type { JobRecord } from './jobRecord.ts';
+
+/** Key of a job: the job's number if it is one and its attempt is the first. */
+type CarriedKey = string | number;
+
+/** One job that is not over. */
+type CarriedJob = readonly [
+  key: CarriedKey,
+  /** Index of the state, times two, plus one if another set has rerouted the job to this one. */
+  state?: number,
+  /** `updatedAt` minus that of the job before. */
+  updated?: number,
+  /** `updatedAt` minus `since`. */
+  age?: number,
+  /** Index of the repository in `names`. */
+  repository?: number,
+  runnerName?: string,
+  /** `confirmedAt`, relative to `updatedAt`. */
+  confirmed?: number,
+  /** 1 plus the index of the set that the job was rerouted to. */
+  reroutedTo?: number,
+];
+
+/** Jobs of a set in the compact form for continue-as-new. */
+export interface CarriedJobs {
+  readonly active: readonly CarriedJob[];
+  /** Repositories and sets. */
+  readonly names: readonly string[];
+  /** Keys of jobs that are over, by the minute of their end (minutes since the epoch). */
+  readonly completed: readonly (readonly [number, readonly CarriedKey[]])[];
+  readonly droppedUntil?: number;
+  /** Keys, each with its `traceparent`. */
+  readonly traces?: readonly (readonly [string, string])[];
+  readonly startedTotal: number;
+  readonly completedTotal: number;
+}
+
+const STATES: readonly CiJobState[] = ['queued', 'left', 'assigned', 'completed'];
+const FIRST_ATTEMPT = /^([1-9]\d{0,14})\/1$/;
+const MINUTE_MS = 60_000;
+
+/** Encodes the jobs that are not over, and the names that they refer to. */
+export function encodeJobs(
+  set: string,
+  jobs: ReadonlyMap<string, JobRecord>,
+): Pick<CarriedJobs, 'active' | 'names'> {
+  const names = new Map<string, number>();
+  const indexOf = (name: string): number =>
+    names.get(name) ?? (names.set(name, names.size), names.size - 1);
+  let before = 0;
+  const active = Array.from(jobs, ([key, job]): CarriedJob => {
+    const { state, since, updatedAt, repository, reroutedTo } = job;
+    const updated = updatedAt - before;
+    before = updatedAt;
+    return trimRecord([
+      encodeKey(key),
+      STATES.indexOf(state) * 2 + (job.reroutedHere === true ? 1 : 0),
+      updated,
+      updatedAt - since,
+      indexOf(repository),
+      encodeName(`${set}-`, job.runnerName),
+      encodeTime(updatedAt, job.confirmedAt),
+      reroutedTo === undefined ? 0 : indexOf(reroutedTo) + 1,
+    ]);
+  });
+  return { active, names: [...names.keys()] };
+}
+
+/** Decodes the jobs of {@link encodeJobs}, in their order. */
+export function decodeJobs(
+  set: string,
+  { active, names }: Pick<CarriedJobs, 'active' | 'names'>,
+): [string, JobRecord][] {
+  let updatedAt = 0;
+  return active.map((job) => {
+    const [key, state = 0, updated = 0, age = 0, repository = 0, runner = ''] = job;
+    const [confirmed = 0, reroutedTo = 0] = job.slice(6) as [number?, number?];
+    updatedAt += updated;
+    const runnerName = decodeName(`${set}-`, runner);
+    const confirmedAt = decodeTime(updatedAt, confirmed);
+    const record: JobRecord = {
+      state: STATES[state >> 1] ?? 'queued',
+      since: updatedAt - age,
+      updatedAt,
+      repository: names[repository] ?? '',
+      ...(runnerName === undefined ? {} : { runnerName }),
+      ...(confirmedAt === undefined ? {} : { confirmedAt }),
+      ...(reroutedTo === 0 ? {} : { reroutedTo: names[reroutedTo - 1] ?? '' }),
+      ...(state % 2 === 0 ? {} : { reroutedHere: true as const }),
+    };
+    return [decodeKey(key), record];
+  });
+}
+
+/** Encodes the keys of jobs that are over, with the times of their ends (ms since the epoch). */
+export function encodeCompleted(over: ReadonlyMap<string, number>): CarriedJobs['completed'] {
+  const byMinute = new Map<number, CarriedKey[]>();
+  for (const [key, at] of over) {
+    const minute = Math.ceil(at / MINUTE_MS);
+    const keys = byMinute.get(minute) ?? [];
+    byMinute.set(minute, keys);
+    keys.push(encodeKey(key));
+  }
+  return [...byMinute];
+}
+
+/** Decodes the keys of {@link encodeCompleted}. */
+export function decodeCompleted(completed: CarriedJobs['completed']): [string, number][] {
+  return completed.flatMap(([minute, keys]) =>
+    keys.map((key): [string, number] => [decodeKey(key), minute * MINUTE_MS]),
+  );
+}
+
+function encodeKey(key: string): CarriedKey {
+  const [, id] = FIRST_ATTEMPT.exec(key) ?? [];
+  return id === undefined ? key : Number(id);
+}
+
+function decodeKey(key: CarriedKey): string {
+  return typeof key === 'number' ? `${key}/1` : key;
+}

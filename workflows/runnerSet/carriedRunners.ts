@@ -1,0 +1,129 @@
+/** Compact form of a set's runners for continue-as-new. Pure. */
+import { runnerSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { decodeName, decodeTime, encodeName, encodeTime, trimRecord } from './compact.ts';
+import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
+
+/** One runner. */
+type CarriedRunner = readonly [
+  /** Suffix of the workflow id. */
+  suffix: string,
+  /** Index of the state, times two, plus one if a job event has named the runner. */
+  state?: number,
+  /** `startedAt` minus that of the runner before. */
+  started?: number,
+  /** Name at the CI server. */
+  runnerName?: string,
+  /** `onlineSince`, relative to `startedAt`. */
+  online?: number,
+  /** `busySince`, relative to `startedAt`. */
+  busy?: number,
+  /** Index of the template. */
+  generation?: number,
+  /** 1 plus the number of the volume slot. */
+  slot?: number,
+  /** Time of the last drain request, relative to `startedAt`, and their number. */
+  drained?: number,
+  times?: number,
+];
+
+/** Runners of a set in the compact form for continue-as-new. */
+export interface CarriedRunners {
+  /** Template hashes, each with whether its runners are ephemeral. */
+  readonly generations: readonly (readonly [string, boolean])[];
+  readonly runners: readonly CarriedRunner[];
+  /**
+   * Suffixes of the workflow ids of ended runners, each with the time of its end minus that of the
+   * one before (ms).
+   */
+  readonly ended: readonly (readonly [string, number])[];
+}
+
+const STATES: readonly SetRunner['state'][] = ['starting', 'idle', 'busy', 'draining'];
+
+/** Encodes runners, and the times at which others have ended (ms since the epoch). */
+export function encodeRunners(
+  set: string,
+  runners: readonly SetRunner[],
+  ended: ReadonlyMap<string, number>,
+): CarriedRunners {
+  const generations = [
+    ...new Map(runners.map(({ templateHash, ephemeral }) => [templateHash, ephemeral])),
+  ];
+  const index = new Map(generations.map(([generation], at) => [generation, at]));
+  let before = 0;
+  return {
+    generations,
+    runners: runners.map((runner): CarriedRunner => {
+      const { workflowId, startedAt, runnerName, drainRequested } = runner;
+      const suffix = suffixOf(set, workflowId);
+      const started = startedAt - before;
+      before = startedAt;
+      return trimRecord([
+        suffix,
+        STATES.indexOf(runner.state) * 2 + (runner.jobReported ? 1 : 0),
+        started,
+        encodeName(`${set}-${suffix}-`, runnerName),
+        encodeTime(startedAt, runner.onlineSince),
+        encodeTime(startedAt, runner.busySince),
+        index.get(runner.templateHash) ?? -1,
+        runner.slot === undefined ? 0 : runner.slot + 1,
+        encodeTime(startedAt, drainRequested?.at),
+        drainRequested?.times ?? 0,
+      ]);
+    }),
+    ended: encodeEnded(set, ended),
+  };
+}
+
+/** Decodes the runners of {@link encodeRunners}, in their order. */
+export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[] {
+  let startedAt = 0;
+  return carried.runners.map((one) => {
+    const [suffix, state = 0, started = 0, name = '', online = 0, busy = 0, generation = 0] = one;
+    const [slot = 0, drained = 0, times = 0] = one.slice(7) as [number?, number?, number?];
+    startedAt += started;
+    const [templateHash, ephemeral] = carried.generations[generation] ?? UNKNOWN_GENERATION;
+    const runnerName = decodeName(`${set}-${suffix}-`, name);
+    const onlineSince = decodeTime(startedAt, online);
+    const busySince = decodeTime(startedAt, busy);
+    const drainedAt = decodeTime(startedAt, drained);
+    return {
+      workflowId: runnerWorkflowId(set, suffix),
+      templateHash,
+      ephemeral,
+      state: STATES[state >> 1] ?? 'starting',
+      startedAt,
+      jobReported: state % 2 === 1,
+      ...(slot === 0 ? {} : { slot: slot - 1 }),
+      ...(runnerName === undefined ? {} : { runnerName }),
+      ...(onlineSince === undefined ? {} : { onlineSince }),
+      ...(busySince === undefined ? {} : { busySince }),
+      ...(drainedAt === undefined ? {} : { drainRequested: { at: drainedAt, times } }),
+    };
+  });
+}
+
+/** Encodes the times at which runners have ended, by their workflow ids. */
+export function encodeEnded(
+  set: string,
+  ended: ReadonlyMap<string, number>,
+): CarriedRunners['ended'] {
+  let before = 0;
+  return Array.from(ended, ([workflowId, at]): [string, number] => {
+    const after = at - before;
+    before = at;
+    return [suffixOf(set, workflowId), after];
+  });
+}
+
+/** Decodes the times of {@link encodeEnded}. */
+export function decodeEnded(set: string, ended: CarriedRunners['ended']): [string, number][] {
+  let at = 0;
+  return ended.map(([suffix, after]): [string, number] => {
+    at += after;
+    return [runnerWorkflowId(set, suffix), at];
+  });
+}
+
+const suffixOf = (set: string, workflowId: string): string =>
+  runnerSuffix(set, workflowId) ?? workflowId;

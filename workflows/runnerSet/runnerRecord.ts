@@ -1,0 +1,47 @@
+/** A runner as its set knows it. Pure. */
+import type { SetRunnerStatus } from '../../core/contract/index.ts';
+
+/** Runner as its set knows it. */
+export interface SetRunner {
+  readonly workflowId: string;
+  /** Hash of the template that the runner was started with. */
+  readonly templateHash: string;
+  /** Time of the start (ms since the epoch). */
+  readonly startedAt: number;
+  readonly slot?: number;
+  /** Whether the runner ends by itself after one job. */
+  readonly ephemeral: boolean;
+  state: SetRunnerStatus['state'];
+  /**
+   * Time since which the runner is known to be busy (ms since the epoch). Absent while it is not.
+   */
+  busySince?: number;
+  /**
+   * Time since which the runner is known to be online (ms since the epoch). Absent until it is.
+   */
+  onlineSince?: number;
+  runnerName?: string;
+  /** Whether a job event has named the runner. */
+  jobReported: boolean;
+  /**
+   * Drain requests that the runner has not confirmed yet: the time of the last one (ms since the
+   * epoch) and their number.
+   */
+  drainRequested?: { readonly at: number; readonly times: number };
+}
+
+/** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
+export const UNKNOWN_GENERATION = ['unknown', true] as const;
+
+/**
+ * Returns the time at which a runner counts as ready (ms since the epoch), or Infinity while it is
+ * not online.
+ */
+export function readyTime(
+  { state, onlineSince, jobReported }: SetRunner,
+  minReadyMs: number,
+): number {
+  if (onlineSince === undefined || (state !== 'idle' && state !== 'busy'))
+    return Number.POSITIVE_INFINITY;
+  return state === 'busy' || jobReported ? onlineSince : onlineSince + minReadyMs;
+}
