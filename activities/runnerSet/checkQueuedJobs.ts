@@ -10,6 +10,8 @@ import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import type { CiJob, CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { refusal } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
@@ -37,7 +39,13 @@ export async function checkQueuedJobs(
       return listed && { ...listed, ...(await checkStaleJobs(server, input, listed, stop)) };
     });
     if (seen === undefined) return { supported: false };
-    const { jobs, complete, ageMs = 0, found, absent } = seen;
+    const { jobs, complete, ageMs = 0, found, absent, budgetUntil, unsupported } = seen;
+    if (budgetUntil !== undefined || unsupported === true)
+      log.warn('check of queued jobs is incomplete', {
+        set: input.set,
+        scope: scope.name,
+        ...omitUndefined({ budgetUntil: budgetUntil && isoTime(budgetUntil), unsupported }),
+      });
     // Without this signal the requests would end with their activity, which may belong to a run
     // that has ended.
     await getClient().withAbortSignal(stop, async () => {
@@ -48,6 +56,7 @@ export async function checkQueuedJobs(
         jobs: [...mine, ...found],
         absent: [...absent, ...others],
         endedSets,
+        ...omitUndefined({ budgetUntil, unsupported }),
       };
       const handle = getClient().workflow.getHandle(setWorkflowId(input.set));
       for (const part of partsOf(look)) await handle.signal(queueCheckedSignal, part);
@@ -74,7 +83,7 @@ function partsOf({ jobs, ...look }: QueueCheckResult): QueueCheckResult[] {
     const from = part * MAX_JOBS;
     const some = plain.slice(from, from + MAX_JOBS);
     if (part < count - 1)
-      return { ...look, jobs: some, complete: false, absent: [], endedSets: [] };
+      return { ...look, jobs: some, complete: false, continues: true, absent: [], endedSets: [] };
     return {
       ...look,
       jobs: some,

@@ -2,6 +2,7 @@
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import type { Output } from '../shared/output.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
@@ -113,6 +114,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Starts no runner', set?.blockedReason],
     ['Last failure', set?.lastFailure && `${set.lastFailure.runner}: ${set.lastFailure.message}`],
     ['Waits for', set?.waitingFor],
+    ['Queue check', queueCheckText(set?.queueCheck)],
     ['Holds', set?.holds.join(', ')],
     ['Started', age(details.startedAt)],
     ['Ended', details.endedAt && age(details.endedAt)],

@@ -129,6 +129,8 @@ export interface RunnerSetStatus {
    * Absent once a runner of the template is ready.
    */
   lastFailure?: SetFailure;
+  /** State of the checks for queued jobs. Absent: the last one was complete, or there was none. */
+  queueCheck?: QueueCheckStatus;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
   rerouted?: number;
   /**
@@ -170,6 +172,22 @@ export interface SetFailure {
   cause?: RunnerCause;
   /** Time at which the set was notified (ISO 8601). */
   at: string;
+}
+
+/** Reason why a set's checks of the CI server's job list may miss jobs. */
+export interface QueueCheckStatus {
+  /**
+   * `budget`: the request budget for checks is spent. `failed`: the last check failed. `partial`:
+   * not all jobs of the scope can be listed. `unsupported`: the CI server has no list for the scope,
+   * as GitHub for an enterprise.
+   */
+  reason: 'budget' | 'failed' | 'partial' | 'unsupported';
+  /** Time since which no check was complete (ISO 8601). */
+  incompleteSince: string;
+  /** Time at which the request budget is renewed (ISO 8601). Only with `budget`. */
+  budgetUntil?: string;
+  /** Failure of the last check. Only with `failed`. */
+  message?: string;
 }
 
 /** Kind of scope that runners are registered in. */
@@ -257,6 +275,15 @@ export interface QueueCheckResult {
    * `listed` is neither queued nor running.
    */
   complete: boolean;
+  /** Whether more signals about the same check follow. Absent: this is the last one. */
+  continues?: true;
+  /**
+   * Time at which the request budget for checks is renewed, by the worker's clock (ms since the
+   * epoch). Absent: the budget did not limit the check.
+   */
+  budgetUntil?: number;
+  /** Whether the CI server has no job list for this scope. Absent: it has one. */
+  unsupported?: true;
   /** Keys of the jobs in earlier signals about the same check. Absent: none. */
   listed?: string[];
   /** Keys of jobs of the set that were checked individually and are neither queued nor running. */

@@ -77,6 +77,13 @@ export interface CiJobList {
    * there were more jobs than one check may read.
    */
   readonly complete: boolean;
+  /**
+   * Time at which the request budget for such lists is renewed (ms since the epoch). Absent: the
+   * budget did not limit the list.
+   */
+  readonly budgetUntil?: number;
+  /** Whether the CI server has no list for this kind of scope. Absent: it has one. */
+  readonly unsupported?: true;
   /** Age of the check when it was requested, if an earlier result is reused (ms). @default 0 */
   readonly ageMs?: number;
 }

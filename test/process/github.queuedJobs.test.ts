@@ -176,9 +176,13 @@ test('one job by its id: while it waits, when it is over, and where it cannot be
 
 test('lists of hundreds of runs use up what lists may cost, and leave single jobs theirs', async () => {
   const ids = Array.from({ length: 705 }, (_, index) => queue('acme/web', index + 1));
-  expect((await look()).complete).toBe(false);
+  const begin = Date.now();
+  const { complete, budgetUntil = 0 } = await look();
+  expect(complete).toBe(false);
+  expect(budgetUntil).toBeGreaterThan(begin + 3_500_000);
+  expect(budgetUntil).toBeLessThanOrEqual(Date.now() + 3_600_000);
   const before = simulator.requests().length;
-  expect(await look()).toEqual({ jobs: [], complete: false });
+  expect(await look()).toEqual({ jobs: [], complete: false, budgetUntil: expect.any(Number) });
   expect(simulator.requests()).toHaveLength(before);
   const asked = await Promise.all(
     ids
@@ -204,5 +208,9 @@ test('what another has found is as good, if it is not too old', async () => {
 });
 
 test('the jobs of an enterprise cannot be listed', async () => {
-  expect(await look({ kind: 'enterprise', name: 'big' })).toEqual({ jobs: [], complete: false });
+  expect(await look({ kind: 'enterprise', name: 'big' })).toEqual({
+    jobs: [],
+    complete: false,
+    unsupported: true,
+  });
 });

@@ -101,7 +101,7 @@ export class SetModel {
       else if (decision.checkQueue) {
         this.state.onQueueCheckStarted(this.now);
         const seen = this.look?.();
-        if (seen === undefined) this.state.onQueueCheckFailed('not in this world');
+        if (seen === undefined) this.state.onQueueCheckFailed('not in this world', this.now);
         else
           this.state.onQueueChecked(
             { ...seen, checkedAt: this.now, absent: [], endedSets: [] },

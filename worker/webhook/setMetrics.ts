@@ -51,6 +51,11 @@ const METRICS: readonly (readonly [
     ({ blockedReason }) => (blockedReason === undefined ? 0 : 1),
   ],
   [
+    'holdfast_set_queue_check_incomplete',
+    "1 while the last check of the CI server's job list was incomplete, else 0",
+    ({ queueCheck }) => (queueCheck === undefined ? 0 : 1),
+  ],
+  [
     'holdfast_set_limited_jobs',
     'Queued jobs for which limits of the set start no runner',
     ({ limited }) => limited?.jobs ?? 0,

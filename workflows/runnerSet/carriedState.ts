@@ -51,6 +51,15 @@ export interface SetStateData {
   checkedAt?: number;
   /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
   queueCheckFailure?: string;
+  /** Why the last check was incomplete. Absent: it was complete, or there was none. */
+  incomplete?: {
+    /** Time since which no check was complete (ms since the epoch). */
+    readonly since: number;
+    /** Time at which the request budget is renewed, if that was the cause (ms since the epoch). */
+    readonly budgetUntil?: number;
+    /** The CI server has no job list for the scope. */
+    readonly unsupported?: true;
+  };
 }
 
 /** Facts that each run has from its own admission, and those that an operator has said, which are in the declaration. */

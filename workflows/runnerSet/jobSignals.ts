@@ -19,6 +19,10 @@ const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || is(value);
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
+/** Years 1970 to 9999: others have no ISO 8601 text. */
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
+
 /** The events of a signal. `at`: when it was sent, if it says so. */
 export function parseJobEvents(body: unknown): {
   readonly events: JobEvent[];
@@ -51,7 +55,7 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
 /** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
 export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
-  const { checkedAt, jobs, complete, listed, absent, endedSets } = body;
+  const { checkedAt, jobs, complete, listed, absent, endedSets, budgetUntil } = body;
   if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
     return undefined;
   const read = jobs.flatMap((job) => readCiJob(job) ?? []);
@@ -59,6 +63,9 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
     checkedAt,
     jobs: read,
     complete: complete === true && read.length === jobs.length,
+    ...(body['continues'] === true ? { continues: true } : {}),
+    ...(body['unsupported'] === true ? { unsupported: true } : {}),
+    ...(isTime(budgetUntil) ? { budgetUntil } : {}),
     ...(Array.isArray(listed) ? { listed: listed.filter(isText) } : {}),
     absent: listOf(absent).filter(isText),
     endedSets: listOf(endedSets).filter(isText),

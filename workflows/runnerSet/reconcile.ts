@@ -349,11 +349,8 @@ export class RunningSet {
       (called) => {
         this.#checkingQueue = false;
         if (called.kind === 'done' && called.value.supported) return;
-        this.receive((now) =>
-          now.onQueueCheckFailed(
-            called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED,
-          ),
-        );
+        const why = called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED;
+        this.receive((set, now) => set.onQueueCheckFailed(why, now));
       },
     );
   }

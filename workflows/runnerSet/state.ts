@@ -343,10 +343,16 @@ export class SetState {
     if (look.complete) this.#expireGuards((endedAt) => endedAt <= checkedAt);
     facts.checkedAt = Math.max(facts.checkedAt ?? 0, checkedAt);
     delete facts.queueCheckFailure;
+    if (look.continues === true) return;
+    const { budgetUntil, unsupported } = look;
+    const since = facts.incomplete?.since ?? checkedAt;
+    if (look.complete) delete facts.incomplete;
+    else facts.incomplete = { since, ...omitUndefined({ budgetUntil, unsupported }) };
   }
 
-  onQueueCheckFailed(reason: string): void {
+  onQueueCheckFailed(reason: string, now: number): void {
     this.facts.queueCheckFailure = reason;
+    this.facts.incomplete = { since: this.facts.incomplete?.since ?? now };
   }
 
   // ----------------------------------------------------------------------------------------------- what follows

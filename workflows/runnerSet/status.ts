@@ -3,13 +3,15 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
+import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import type {
+  QueueCheckStatus,
   RunnerSetStatus,
   SetCommandResult,
   SetRunnerStatus,
 } from '../../core/contract/index.ts';
 import { isExhausted, nextDay, runnerHours } from './limits.ts';
-import { currentPlan, type CurrentPlan } from './plan.ts';
+import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
 import { minAndMax } from '../../core/domain/scale.ts';
 import { jobsOverCapacity, applyLimits } from './size.ts';
 import type { SetState } from './state.ts';
@@ -62,11 +64,26 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       ciServer: spec.ciServer,
       scopeKind: spec.scope?.kind,
       groupJobs: spec.groupJobs,
+      queueCheck: queueCheckStatus(facts),
     }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
     holds: [...state.holds],
   };
+}
+
+function queueCheckStatus({
+  incomplete,
+  queueCheckFailure: message,
+}: SetState['facts']): QueueCheckStatus | undefined {
+  if (incomplete === undefined) return undefined;
+  const incompleteSince = isoTime(incomplete.since);
+  if (incomplete.unsupported === true || message === QUEUE_CHECK_UNSUPPORTED)
+    return { reason: 'unsupported', incompleteSince };
+  if (message !== undefined) return { reason: 'failed', incompleteSince, message };
+  return incomplete.budgetUntil === undefined
+    ? { reason: 'partial', incompleteSince }
+    : { reason: 'budget', incompleteSince, budgetUntil: isoTime(incomplete.budgetUntil) };
 }
 
 /** The answer to a command. */
@@ -234,7 +251,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Last failure', s.lastFailure && `${s.lastFailure.runner}: ${s.lastFailure.message}`),
     ...row('Waits for', s.waitingFor),
     ...row('Holds', s.holds.join(', ')),
-    ...row('Look at queued jobs', facts.queueCheckFailure),
+    ...row('Check of queued jobs', queueCheckText(s.queueCheck)),
     ...(runners.length === 0
       ? []
       : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),

@@ -150,13 +150,13 @@ export class GitHubCiServer implements CiServer {
     let found = this.#jobListCache.get(key);
     if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
     if (!isFresh(found)) found = await search.runFresh(signal);
-    const { jobs, complete, beganAt } = found;
+    const { jobs, beganAt, ...list } = found;
     const offered = labels && new Set(normalizeGitHubRunnerLabels(labels));
     const wanted =
       offered === undefined ? jobs : jobs.filter((job) => labelsMatch(offered, job.labels));
     return {
+      ...list,
       jobs: wanted,
-      complete,
       ...omitUndefined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
     };
   }
@@ -194,10 +194,13 @@ export class GitHubCiServer implements CiServer {
   async #searchJobs(scope: Scope): Promise<CiJobList> {
     // A 404 of the scope itself is the credential's.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
-    return await new QueuedJobs(
+    const found = await new QueuedJobs(
       (schema, request) => this.#askList(schema, request, request.route.includes(tolerant)),
       this.#options.credential.type === 'app',
     ).of(scope);
+    const { lists } = this.#pollBudgets;
+    if (found.complete || found.unsupported === true || lists.left) return found;
+    return { ...found, budgetUntil: Math.round(this.#options.clock.now() + lists.renewsInMs) };
   }
 
   /** A list that is often as it was. `undefined`: it may not be seen, or not now. */

@@ -23,6 +23,11 @@ export class PollBudget {
     return this.#spent < this.#allowed.requests;
   }
 
+  /** Time until the budget is renewed (ms). */
+  get renewsInMs(): number {
+    return Math.max(0, this.#endsAt - this.#clock.elapsed());
+  }
+
   spend(): void {
     this.#spent++;
   }

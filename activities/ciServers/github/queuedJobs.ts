@@ -52,13 +52,22 @@ export class QueuedJobs {
 
   async of(scope: Scope): Promise<CiJobList> {
     // An enterprise's organizations cannot be listed over REST.
-    if (scope.kind === 'enterprise') return { jobs: [], complete: false };
+    if (scope.kind === 'enterprise') return { jobs: [], complete: false, unsupported: true };
     const repositories =
       scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
-    const jobs = await pMap(repositories, async (repository) => await this.#jobsOf(repository), {
-      concurrency: REPOSITORIES_AT_ONCE,
-    });
-    return { jobs: jobs.flat(), complete: this.#complete };
+    const seen = new Set<number>();
+    const jobs: CiJob[] = [];
+    // A run that goes on meanwhile is in a later list if it was not in an earlier one. One of which
+    // a job waits for an approval has others that wait for runners. The list of queued runs comes
+    // first in all repositories: if requests run out, it is the one that matters.
+    for (const status of ['queued', 'waiting', 'in_progress'])
+      for (const found of await pMap(
+        repositories,
+        async (repository) => await this.#jobsOf(repository, status, seen),
+        { concurrency: REPOSITORIES_AT_ONCE },
+      ))
+        jobs.push(...found);
+    return { jobs, complete: this.#complete };
   }
 
   async #repositories(organization: string): Promise<string[]> {
@@ -111,29 +120,21 @@ export class QueuedJobs {
       .toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
-  /** Ids of the runs that may have such jobs. In this order: a run that goes on meanwhile is in a later list if it was not in an earlier one. One of which a job waits for an approval has others that wait for runners. */
-  async #runs(repository: string): Promise<number[]> {
-    const ids = new Set<number>();
-    for (const status of ['queued', 'waiting', 'in_progress']) {
-      const request = this.#inRepository(repository, '/actions/runs', {
-        status,
-        exclude_pull_requests: true,
-      });
-      const runs = await this.#pages(request, MAX_RUN_PAGES, async (page) => {
-        const answer = await this.#list(runListAnswer, page);
-        return answer && { total: answer.total_count, items: answer.workflow_runs };
-      });
-      for (const { id } of runs) ids.add(id);
-    }
-    return [...ids];
-  }
-
-  async #jobsOf(repository: string): Promise<CiJob[]> {
-    const jobs = await pMap(
-      await this.#runs(repository),
-      async (run) => await this.#jobsOfRun(repository, run),
-      { concurrency: RUNS_AT_ONCE },
-    );
+  /** @param seen - IDs of the runs that were looked at already */
+  async #jobsOf(repository: string, status: string, seen: Set<number>): Promise<CiJob[]> {
+    const request = this.#inRepository(repository, '/actions/runs', {
+      status,
+      exclude_pull_requests: true,
+    });
+    const runs = await this.#pages(request, MAX_RUN_PAGES, async (page) => {
+      const answer = await this.#list(runListAnswer, page);
+      return answer && { total: answer.total_count, items: answer.workflow_runs };
+    });
+    const unseen = new Set(runs.map(({ id }) => id).filter((id) => !seen.has(id)));
+    for (const id of unseen) seen.add(id);
+    const jobs = await pMap(unseen, async (run) => await this.#jobsOfRun(repository, run), {
+      concurrency: RUNS_AT_ONCE,
+    });
     return jobs.flat();
   }
 

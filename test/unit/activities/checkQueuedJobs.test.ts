@@ -136,6 +136,10 @@ describe('a set’s look at the CI server’s jobs', () => {
     const [last, ...before] = told.toReversed();
     expect(before.map(({ complete }) => complete)).toEqual(before.map(() => false));
     expect(last?.complete).toBe(true);
+    expect([last, ...before].map((part) => part?.continues)).toEqual([
+      undefined,
+      ...before.map(() => true),
+    ]);
     const earlier = before.flatMap((part) => part.jobs.map(({ id }) => `${id}/1`));
     expect(last?.listed?.toSorted()).toEqual(earlier.toSorted());
     expect(earlier.length + (last?.jobs.length ?? 0)).toBe(10_000);
@@ -147,6 +151,13 @@ describe('a set’s look at the CI server’s jobs', () => {
     const seen = await look(listing(jobs), {}, sets);
     expect(seen?.jobs.length).toBeGreaterThan(5);
     expect(seen?.jobs.length).toBeLessThan(40);
+  });
+
+  test.each<Partial<CiJobList>>([
+    { complete: false, budgetUntil: 5_000_000 },
+    { complete: false, unsupported: true },
+  ])('says why it is incomplete: %j', async (list) => {
+    expect(await look(listing([job(1)], list))).toMatchObject(list);
   });
 
   test('is as old as it says', async () => {

@@ -12,7 +12,7 @@ test('so many requests in a span of time, whoever asks; then none until the next
   };
   expect([spend(), spend()]).toEqual([3, 0]);
   await clock.advance(3_599_000);
-  expect(budget.left).toBe(false);
+  expect([budget.left, budget.renewsInMs]).toEqual([false, 1_000]);
   await clock.advance(1_001);
   expect(spend()).toBe(3);
 });

@@ -78,3 +78,41 @@ test.each([
   const seen = await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' });
   expect([seen.jobs.length, seen.complete]).toEqual([jobs, complete]);
 });
+
+test('an enterprise has no list', async () => {
+  const ask: AskList = () => {
+    throw new Error('asked');
+  };
+  expect(await new QueuedJobs(ask, true).of({ kind: 'enterprise', name: 'big' })).toEqual({
+    jobs: [],
+    complete: false,
+    unsupported: true,
+  });
+});
+
+test('queued runs of all repositories come first: requests may run out', async () => {
+  const asked: unknown[] = [];
+  const ask: AskList = async (schema, { route, parameters }) => {
+    if (route.endsWith('/repos'))
+      return schema.parse([{ full_name: 'acme/a' }, { full_name: 'acme/b' }]);
+    const { repo, status, run_id: run } = parameters;
+    asked.push([repo, status ?? run]);
+    // The same run is in the list of those in progress by then.
+    if (status !== undefined)
+      return schema.parse({
+        total_count: status === 'waiting' ? 0 : 1,
+        workflow_runs: status === 'waiting' ? [] : [{ id: repo === 'a' ? 1 : 2 }],
+      });
+    return schema.parse({ total_count: 0, jobs: [] });
+  };
+  await new QueuedJobs(ask, false).of({ kind: 'organization', name: 'acme' });
+  expect(asked.slice(0, 4)).toEqual(
+    expect.arrayContaining([
+      ['a', 'queued'],
+      ['b', 'queued'],
+      ['a', 1],
+      ['b', 2],
+    ]),
+  );
+  expect(asked).toHaveLength(4 + 4);
+});

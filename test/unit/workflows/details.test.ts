@@ -60,11 +60,13 @@ describe("a set's", () => {
       0,
     );
     state.pause(HOSTILE);
-    Object.assign(state.facts, { queueCheckFailure: HOSTILE });
+    state.onQueueCheckFailed(HOSTILE, 0);
     const lines = setDetails(state, 0).split('\n');
     expect(lines).toContain('| Labels | linux, \\<b\\>x\\</b\\>, \\`\\|\\` |');
     expect(lines).toContain(`| Starts no runner | paused: ${SHOWN} |`);
-    expect(lines).toContain(`| Look at queued jobs | ${SHOWN} |`);
+    expect(lines).toContain(
+      `| Check of queued jobs | incomplete since 1970-01-01T00:00:00.000Z: the last check failed: ${SHOWN} |`,
+    );
     expect(lines.filter((line) => !/^(\| .* \|.*\||\|---\|---\|)$/.test(line))).toEqual([]);
   });
 });
