@@ -262,9 +262,12 @@ export class SetJobs {
     return waiting;
   }
 
-  /** Is a job assigned to the runner of this name at the CI server? */
-  runningOn(runnerName: string): boolean {
-    return this.#assigned.has(runnerName);
+  /**
+   * Returns whether a job is assigned to the runner of this name at the CI server.
+   * @param workflowId - workflow of that runner, if it is known: finding it costs time
+   */
+  runningOn(runnerName: string, workflowId?: string): boolean {
+    return this.#assigned.has(runnerName, workflowId);
   }
 
   get size(): { active: number; completed: number } {

@@ -287,11 +287,9 @@ export function planSet(facts: PlanFacts): SetPlan {
     .map(({ workflowId }) => ({ workflowId, reason: DRAIN_REPEATED_REASON }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
   const free = current.filter(({ onHold: held }) => !held);
-  const inTurn = [
-    ...byAge(free.filter(({ state }) => state === 'starting')).toReversed(),
-    ...byAge(free.filter(({ state }) => state === 'idle')),
-  ];
-  const inExcess = inTurn.slice(0, Math.max(0, current.length - facts.desired));
+  const surplus = Math.max(0, current.length - facts.desired);
+  // Sorting costs more than all the rest, and mostly there is nothing to choose.
+  const inExcess = surplus === 0 ? [] : inTurnToLeave(free).slice(0, surplus);
   const most = Math.max(facts.desired, facts.recentPeak);
   const mayLeave = inExcess.slice(0, Math.max(0, current.length - most));
   const scaleDown = mayLeave.map(({ workflowId }) => ({
@@ -300,6 +298,14 @@ export function planSet(facts: PlanFacts): SetPlan {
   }));
   const excess = inExcess.length - scaleDown.length;
   return { ...kept, drain: [...leaving, ...scaleDown], excess };
+}
+
+/** Runners in the order in which a scale-down drains them. */
+function inTurnToLeave(free: readonly PlannedRunner[]): PlannedRunner[] {
+  return [
+    ...byAge(free.filter(({ state }) => state === 'starting')).toReversed(),
+    ...byAge(free.filter(({ state }) => state === 'idle')),
+  ];
 }
 
 function missingRunners(

@@ -36,7 +36,7 @@ import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
 import type { SetState } from './state.ts';
-import { setDetails, setStatus } from './status.ts';
+import { areDetailsDue, setDetails, setStatus } from './status.ts';
 import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 
 /** Runners started by one activity. */
@@ -90,6 +90,8 @@ export class RunningSet {
   readonly #length = new RunLength();
   #timer: Alarm | undefined;
   #gate = new SignalGate([]);
+  /** Time of the last update of the details (ms since the epoch). */
+  #detailsAt = 0;
 
   /** @param commandsDone - ids of the commands that the run before has carried out */
   constructor(state: SetState, commandsDone: readonly string[]) {
@@ -172,7 +174,10 @@ export class RunningSet {
   }
 
   #publishStatus(): void {
-    setCurrentDetails(setDetails(this.state, this.#now));
+    if (areDetailsDue(this.state, this.#detailsAt, this.#now)) {
+      setCurrentDetails(setDetails(this.state, this.#now));
+      this.#detailsAt = this.#now;
+    }
     const { spec, full, ending } = this.state.facts;
     if (spec.scope === undefined) return;
     const cover = routingInfo(spec, full, ending !== undefined);

@@ -43,6 +43,10 @@ export class SetRunners {
     return encodeRunners(this.#set, this.all(), this.#ended);
   }
 
+  get size(): number {
+    return this.#runners.size;
+  }
+
   all(): SetRunner[] {
     return [...this.#runners.values()];
   }

@@ -44,11 +44,12 @@ export class RunningJobs {
     return [...(this.#byRunner.get(workflowId)?.keys() ?? [])];
   }
 
-  /** Is one assigned to the runner of this name at the CI server? */
-  has(runnerName: string): boolean {
-    for (const job of this.#byRunner
-      .get(runnerWorkflowIdFromName(this.#set, runnerName) ?? '')
-      ?.values() ?? [])
+  /**
+   * Returns whether a job is assigned to the runner of this name at the CI server.
+   * @param workflowId - workflow of that runner, if it is known: finding it costs time
+   */
+  has(runnerName: string, workflowId = runnerWorkflowIdFromName(this.#set, runnerName)): boolean {
+    for (const job of this.#byRunner.get(workflowId ?? '')?.values() ?? [])
       if (job.runnerName === runnerName) return true;
     return false;
   }

@@ -36,8 +36,8 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
     queued,
     running,
     finished: busy.filter(
-      ({ ephemeral, jobReported, runnerName = '' }) =>
-        ephemeral && jobReported && !jobs.runningOn(runnerName),
+      ({ workflowId, ephemeral, jobReported, runnerName = '' }) =>
+        ephemeral && jobReported && !jobs.runningOn(runnerName, workflowId),
     ).length,
     busyRunners: busy.length,
     confirmedQueued: Math.min(queued, jobs.confirmedSince(checkedAt)),

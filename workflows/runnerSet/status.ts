@@ -20,6 +20,10 @@ import type { SetState } from './state.ts';
 const LONG_QUEUED_MS = 10 * 60_000;
 /** Rows of runners in the details: the UI is for a look. */
 const MAX_ROWS = 50;
+/** Number of runners above which the details are not updated with every signal. */
+const MANY_RUNNERS = 200;
+/** Interval between updates of the details of such a set (ms). */
+const DETAILS_INTERVAL_MS = 5_000;
 /** Repositories that are named because a limit holds their jobs back. */
 const MAX_LIMITS = 5;
 
@@ -28,6 +32,15 @@ const MAX_LIMITS = 5;
  * @param now - the set's clock (ms since the epoch)
  */
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
+  const runners = state.runners.all();
+  return {
+    ...setSummary(state, now),
+    runners: runners.map((runner) => runnerStatus(runner, state.isHeld(runner))),
+  };
+}
+
+/** Status without the runners: listing thousands of them costs more than all the rest. */
+function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runners'> {
   const { facts, jobs } = state;
   const { spec } = facts;
   const plan = currentPlan(state, now);
@@ -42,7 +55,6 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined,
       replaceAhead: state.bounds.replaceAhead || undefined,
     }),
-    runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: {
       ...state.demand(),
       startedTotal: jobs.startedTotal,
@@ -88,18 +100,13 @@ function queueCheckStatus({
 
 /** The answer to a command. */
 export function commandResult(state: SetState, now: number): SetCommandResult {
-  const { runners, ...status } = setStatus(state, now);
-  const count = (wanted: SetRunnerStatus['state']): number =>
-    runners.filter((runner) => runner.state === wanted).length;
-  return {
-    ...status,
-    runners: {
-      starting: count('starting'),
-      idle: count('idle'),
-      busy: count('busy'),
-      draining: count('draining'),
-    },
-  };
+  return { ...setSummary(state, now), runners: countByState(state) };
+}
+
+function countByState({ runners }: SetState): SetCommandResult['runners'] {
+  const counts = { starting: 0, idle: 0, busy: 0, draining: 0 };
+  for (const { state } of runners.all()) counts[state]++;
+  return counts;
 }
 
 function runnerStatus(
@@ -211,16 +218,26 @@ function limitedMessage(state: SetState, now: number): string[] {
   ];
 }
 
-/** Markdown for the UI. */
+/**
+ * Returns whether the details in Temporal's UI are to be updated. With many runners that takes
+ * longer than all else that follows from one signal.
+ * @param shownAt - time of the last update (ms since the epoch)
+ */
+export function areDetailsDue({ runners }: SetState, shownAt: number, now: number): boolean {
+  return runners.size <= MANY_RUNNERS || now >= shownAt + DETAILS_INTERVAL_MS;
+}
+
+/** Returns the details for Temporal's UI as Markdown. */
 export function setDetails(state: SetState, now: number): string {
-  const s = setStatus(state, now);
+  const s = setSummary(state, now);
   const { facts } = state;
-  const count = (wanted: SetRunnerStatus['state']): number =>
-    s.runners.filter((runner) => runner.state === wanted).length;
+  const all = state.runners.all();
+  const counts = countByState(state);
   const row = (name: string, value: string | number | undefined): string[] =>
     value === undefined || value === '' ? [] : [`| ${name} | ${escapeMarkdown(String(value))} |`];
-  const runners = s.runners
+  const runners = all
     .slice(0, MAX_ROWS)
+    .map((runner) => runnerStatus(runner, state.isHeld(runner)))
     .map(
       (runner) =>
         `| ${escapeMarkdown(runner.workflowId)} | ${runner.state}${runner.drainRequested === undefined ? '' : `, asked ×${runner.drainRequested.times}`}${runner.onHold ? ', held' : ''} | ${runner.templateHash} | ${runner.startedAt} |`,
@@ -228,10 +245,11 @@ export function setDetails(state: SetState, now: number): string {
   return [
     `| Set | ${escapeMarkdown(s.name)} |`,
     '|---|---|',
-    ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
+    ...row('As of', all.length > MANY_RUNNERS ? isoTime(now) : undefined),
+    ...row('Runners', `${all.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
     ...row(
       '',
-      `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`,
+      `${counts.starting} starting, ${counts.idle} idle, ${counts.busy} busy, ${counts.draining} leaving`,
     ),
     ...row(
       'Jobs',
@@ -255,6 +273,6 @@ export function setDetails(state: SetState, now: number): string {
     ...(runners.length === 0
       ? []
       : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),
-    ...(s.runners.length > MAX_ROWS ? ['', `… and ${s.runners.length - MAX_ROWS} more`] : []),
+    ...(all.length > MAX_ROWS ? ['', `… and ${all.length - MAX_ROWS} more`] : []),
   ].join('\n');
 }

@@ -4,7 +4,7 @@ import type { RunnerStatus } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { renderDetails } from '../../../workflows/runner/display.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
-import { setDetails } from '../../../workflows/runnerSet/status.ts';
+import { areDetailsDue, setDetails } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const HOSTILE = '[ok](https://evil.example) <b>`x`</b>\n| Phase | Gone |\u001B[2J';
@@ -50,6 +50,22 @@ test("a runner's", () => {
 });
 
 describe("a set's", () => {
+  test.each([
+    [200, 0, true],
+    [201, 4_999, false],
+    [201, 5_000, true],
+  ])('details with %d runners are updated after %d ms: %s', (runners, ms, due) => {
+    const input = { name: 'linux', replicas: runners, template: { organization: 'acme' } };
+    const state = SetState.begin(setSpec(input), input, {}, 0);
+    const starting = Array.from({ length: runners }, (_none, index) => ({
+      workflowId: `runner-linux-${index}`,
+    }));
+    state.onRunnersStarting(starting, 0);
+    expect(areDetailsDue(state, 1_000, 1_000 + ms)).toBe(due);
+    const [asOf] = /\| As of \| .*/.exec(setDetails(state, 1_000)) ?? [];
+    expect(asOf).toBe(runners > 200 ? '| As of | 1970-01-01T00:00:01.000Z |' : undefined);
+  });
+
   const template = { organization: 'acme', labels: ['linux', '<b>x</b>', '`|`'] };
 
   test('labels, reasons, and what the CI server says', () => {
