@@ -8,7 +8,7 @@ import { carryWithinLimit } from '../../../workflows/runnerSet/carriedSize.ts';
 import { executeCommand } from '../../../workflows/runnerSet/commandRules.ts';
 import { MAX_ACTIVE_JOBS } from '../../../workflows/runnerSet/jobs.ts';
 import { MAX_TRACES } from '../../../workflows/runnerSet/jobTraces.ts';
-import { SetState } from '../../../workflows/runnerSet/state.ts';
+import type { SetState } from '../../../workflows/runnerSet/state.ts';
 import { FIRST_JOB_ID, fullSet, SUFFIXES } from '../../support/fullSet.ts';
 import { nextRun } from '../../support/nextRun.ts';
 import { readFileSync } from 'node:fs';
