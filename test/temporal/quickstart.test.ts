@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { down } from '../../tools/lab/lab.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
@@ -54,7 +54,9 @@ await describeIf(
         `${block('runner')}\n${block('runner, end')}\necho left: $(ls "$HOLDFAST_LAB_DIR")`,
       );
       // As the command printed it, on a line of its own; and before the verdict.
-      expect(said).toMatch(/^(.*\u001B\[2K)?from a runner$[\s\S]*^.*runner-hello succeeded: /m);
+      expect(stripVTControlCharacters(said)).toMatch(
+        /from a runner$[\s\S]*runner-hello succeeded: /m,
+      );
       expect(said).toMatch(
         /runner-hello succeeded: The command exited with code 0\.[\s\S]*Status: +completed[\s\S]*Outcome: +succeeded[\s\S]*left: lock logs\n$/,
       );

@@ -121,11 +121,12 @@ test.each<[args: string[], error: RegExp]>([
   ],
   [
     ['--standalone'],
-    /^error: --standalone reads the worker's settings, and they are wrong: .*HOLDFAST_GITHUB_TOKEN/,
+    /^error: --standalone reads the worker's settings, and they are wrong: .*HOLDFAST_COMPUTE/,
   ],
 ])('bad usage is told before Temporal is looked for: %j', async (args, error) => {
   const { status, stdout, stderr } = await runCli(['sweep', ...args], {
     TEMPORAL_ADDRESS: '127.0.0.1:1',
+    HOLDFAST_COMPUTE: 'neither',
   });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   expect(stderr).toMatch(error);
