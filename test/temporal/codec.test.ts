@@ -293,7 +293,13 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     return [...texts.values()].join('\n');
   }
   /** The last two are a job's, and an update's. */
-  const SET_MARKS = ['marked-label', 'MARKED_TOKEN', 'marked-value', 'acme/app', 'the test is over'];
+  const SET_MARKS = [
+    'marked-label',
+    'MARKED_TOKEN',
+    'marked-value',
+    'acme/app',
+    'the test is over',
+  ];
 
   test('of a set, its jobs and its runners neither', async () => {
     await begin();
