@@ -70,10 +70,8 @@ export interface RunnerSpec {
   readonly maxAttempts: number;
   /** The pod of each of its runners. */
   readonly pod: Omit<PodRequest, 'identity'> &
-    Required<Pick<PodRequest, 'supervision' | 'volumeClaims'>>;
+    Required<Pick<PodRequest, 'supervision' | 'volumeClaims' | 'jobTimeoutCapMs'>>;
   readonly timeouts: Milliseconds<typeof RUNNER_TIMEOUTS>;
-  /** How long a job may be allowed to run. */
-  readonly jobTimeoutCapMs: number;
   readonly intervals: Milliseconds<typeof RUNNER_INTERVALS>;
   /** What will not do what its author may expect: shown, never a reason to refuse. */
   readonly warnings: readonly string[];
@@ -367,7 +365,6 @@ function toSpec(
       jobTimeoutCapMs,
     },
     timeouts,
-    jobTimeoutCapMs,
     intervals: toMilliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
     warnings: runnerWarnings(
       input,

@@ -70,7 +70,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
         const leftMs = state.latestDeadlineMs - state.runner.jobDeadline;
         if (byMs > leftMs)
           throw new Error(
-            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(state.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
+            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(state.spec.pod.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
           );
       },
     },

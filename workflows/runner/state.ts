@@ -335,7 +335,7 @@ export class RunnerState {
 
   /** How long a job of the present runner may take at the most (ms). A plain command is the same job in each attempt: the cap is for all together. */
   get remainingJobMs(): number {
-    return Math.max(0, this.spec.jobTimeoutCapMs - this.usedJobMs);
+    return Math.max(0, this.spec.pod.jobTimeoutCapMs - this.usedJobMs);
   }
 
   /** Counts the time of an attempt that is over. */
@@ -397,8 +397,8 @@ export class RunnerState {
    * runner takes its place when it is idle, at no cost for a job.
    */
   get isSuspect(): boolean {
-    const { ephemeral, jobTimeoutCapMs } = this.spec;
-    return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= jobTimeoutCapMs;
+    const { ephemeral, pod } = this.spec;
+    return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= pod.jobTimeoutCapMs;
   }
 
   /** Whether the present runner is known to have ended. */

@@ -248,7 +248,7 @@ function jobEndsAtMs({ spec, runner }: RunnerState, absentSinceMs: number | unde
   const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
   return absentSinceMs === undefined || spec.scope === undefined
     ? deadline
-    : Math.min(deadline, absentSinceMs + spec.jobTimeoutCapMs);
+    : Math.min(deadline, absentSinceMs + spec.pod.jobTimeoutCapMs);
 }
 
 /** How long each wait may take from now on, in ms. */

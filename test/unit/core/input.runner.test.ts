@@ -70,7 +70,6 @@ describe('production defaults', () => {
       unregistrationMs: HOUR,
       maxAgeMs: 7 * 24 * HOUR,
     },
-    jobTimeoutCapMs: 24 * HOUR,
     intervals: {
       resyncMs: 10 * MINUTE,
       busyRetryMs: MINUTE,
@@ -205,7 +204,6 @@ describe('what is given is kept', () => {
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
         supervision: { mode: 'image', runnerKind: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
-      jobTimeoutCapMs: 24 * HOUR,
       intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyCheckMs: 3_000, absentCheckMs: 4_000, credentialsRetryMs: 5_000, onlineCheckMs: 6_000, removalGraceMs: 7_000, idleConfirmationMs: 9_000, stopResponseTimeoutMs: 8_000, listMaxAgeMs: 10_000, lateCreationWindowMs: 11_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore

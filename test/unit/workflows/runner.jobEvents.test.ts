@@ -270,7 +270,7 @@ describe('what a runner takes itself for', () => {
     it.admit({
       ...it.spec,
       ...(kind === 'alone' ? {} : { set: 'linux' }),
-      jobTimeoutCapMs: 3 * 60_000,
+      pod: { ...it.spec.pod, jobTimeoutCapMs: 3 * 60_000 },
     });
     play(it, steps);
     expect(it.isSuspect).toBe(expected);
