@@ -12,6 +12,7 @@ import type { FoundValue } from './chartValues.ts';
 import { clusterObjects } from './clusterObjects.ts';
 import { convertArc, type MigratedSet } from './convertArc.ts';
 import { migrationPlan } from './migrationPlan.ts';
+import type { SetFormat } from './setFormats.ts';
 import { setsYaml } from './setsYaml.ts';
 
 /** Flags of `holdfast migrate arc`. */
@@ -23,6 +24,8 @@ export interface MigrateFlags {
   readonly kubeNamespace?: string;
   readonly release?: string;
   readonly out?: string;
+  /** @default 'sets' */
+  readonly format?: SetFormat;
 }
 
 /** Maximum errors shown. Further ones are only counted. */
@@ -34,7 +37,7 @@ const MAX_FAULTS = 50;
  * @throws CliError `usage`; `invalid_input` with all errors; `failed` if a list cannot be read
  */
 export async function migrateArc(output: Output, flags: MigrateFlags, now: number): Promise<void> {
-  const { file = [], cluster, kubeNamespace, release, out } = flags;
+  const { file = [], cluster, kubeNamespace, release, out, format = 'sets' } = flags;
   if (file.length === 0 && cluster !== true)
     throw new CliError(
       'usage',
@@ -62,10 +65,10 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
         .slice(0, MAX_FAULTS)
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
     });
-  const plan = migrationPlan(sets, skipped, out ?? 'sets.yaml');
-  const text = setsYaml(sets, plan);
+  const plan = migrationPlan(sets, skipped, { file: out ?? 'sets.yaml', format });
+  const text = setsYaml(sets, plan, format);
   // As "set apply" reads it: what is written can be applied.
-  admitSets(readSetDocuments(text, out ?? 'the output'), out ?? 'the output');
+  admitSets(readSetDocuments(setsYaml(sets, plan), out ?? 'the output'), out ?? 'the output');
   if (out !== undefined) write(out, text);
   if (output.json)
     output.result({ sets: sets.map(shown), skipped, plan, ...omitUndefined({ out }) }, []);

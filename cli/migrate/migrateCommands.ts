@@ -1,7 +1,8 @@
 /** `holdfast migrate …`: its options and help. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 import type { MigrateFlags } from './migrateArc.ts';
+import { SET_FORMATS } from './setFormats.ts';
 
 /** Adds `holdfast migrate arc` to the program. */
 export function addMigrateCommands(program: Command, { output }: CommandContext): void {
@@ -39,6 +40,14 @@ export function addMigrateCommands(program: Command, { output }: CommandContext)
       '--out <path>',
       'write the sets to this file, which must not exist, and the plan to standard output',
     )
+    .addOption(
+      new Option(
+        '--format <format>',
+        'sets, for "holdfast set apply"; runnerset, Kubernetes resources; chart, values of Holdfast\'s chart',
+      )
+        .choices(SET_FORMATS)
+        .default('sets'),
+    )
     .addHelpText('after', HELP)
     .action(async (flags: MigrateFlags) => {
       const { migrateArc } = await import('./migrateArc.ts');
@@ -54,4 +63,5 @@ first has the set written paused. Without --out the sets are on standard output,
 Examples:
   $ holdfast migrate arc --cluster --out sets.yaml
   $ helm get values arc-linux -o yaml | holdfast migrate arc -f - --release arc-linux --out sets.yaml
+  $ holdfast migrate arc --cluster --format chart --out values.yaml
   $ holdfast set apply -f sets.yaml --dry-run`;

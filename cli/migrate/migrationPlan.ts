@@ -2,6 +2,7 @@
 import { stringify } from 'yaml';
 import type { Fields, SkippedObject } from './arcObjects.ts';
 import type { MigratedSet } from './convertArc.ts';
+import type { SetFormat } from './setFormats.ts';
 import {
   escapeControlCharacters,
   stripControlCharacters,
@@ -13,17 +14,23 @@ import { isObject } from '../../core/domain/isObject.ts';
 const inCommand = (name: string | undefined, otherwise: string): string =>
   name !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : otherwise;
 
-/** One paragraph each. @param file - where the sets are */
+/** File with the sets, and how they are written there. */
+export interface WrittenSets {
+  readonly file: string;
+  readonly format: SetFormat;
+}
+
+/** Returns the steps of the migration, one paragraph each. */
 export function migrationPlan(
   sets: readonly MigratedSet[],
   leftOut: readonly SkippedObject[],
-  file: string,
+  written: WrittenSets,
 ): string[] {
   const steps = [
     decide(sets),
     prepare(sets),
     webhook(sets),
-    sideBySide(sets, file),
+    sideBySide(sets, written),
     ...labels(sets),
     verify(sets),
     drain(sets),
@@ -112,11 +119,20 @@ function webhook(sets: readonly MigratedSet[]): string | undefined {
   return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
 }
 
-function sideBySide(sets: readonly MigratedSet[], file: string): string {
+/** How each format is tried, and then applied. */
+const APPLY: Readonly<Record<SetFormat, (file: string) => string>> = {
+  sets: (file) => `"holdfast set apply -f ${file} --dry-run", then without --dry-run`,
+  runnerset: (file) =>
+    `"kubectl apply --server-side --dry-run=server -f ${file} --namespace NAMESPACE" with the namespace of HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE, then without --dry-run`,
+  chart: (file) =>
+    `"helm upgrade RELEASE CHART --reuse-values --values ${file} --dry-run=server", then without --dry-run; the list replaces the release's earlier sets`,
+};
+
+function sideBySide(sets: readonly MigratedSet[], { file, format }: WrittenSets): string {
   const ofStatic = sets.some(({ input }) => input.template.ephemeral === false)
     ? ' A static runner keeps its registration until it is drained.'
     : '';
-  return `Run both side by side: "holdfast set apply -f ${file} --dry-run", then without --dry-run. They may share cluster and namespace: neither touches what the other has made, and no runner has the other's name.${ofStatic}`;
+  return `Run both side by side: ${APPLY[format](file)}. They may share cluster and namespace: neither touches what the other has made, and no runner has the other's name.${ofStatic}`;
 }
 
 function labels(sets: readonly MigratedSet[]): string[] {

@@ -1,41 +1,63 @@
-/** Sets as YAML for `holdfast set apply`, with a comment at each field that has something to be said of. Pure. */
+/** Sets as YAML, with a comment at each field that has something to be said of. Pure. */
 import { Document, isMap, isNode, isScalar, isSeq, Scalar, visit } from 'yaml';
 import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 import type { MigratedSet } from './convertArc.ts';
 import type { MigrationNote } from './setDraft.ts';
+import { setDocuments, type SetDocument, type SetFormat } from './setFormats.ts';
 
 const WIDTH = 140;
+/** What a comment stands before. */
+interface Commented {
+  commentBefore?: string | null | undefined;
+}
+
 /** What `escaped` may write otherwise: only a string in double quotes says the same then. */
 const needsQuotes = (text: string): boolean =>
   escapeControlCharacters(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
 
-/** @param head - lines that come first, as comments */
-export function setsYaml(sets: readonly MigratedSet[], head: readonly string[]): string {
+/**
+ * Returns the sets as YAML.
+ * @param head - lines that come first, as comments
+ */
+export function setsYaml(
+  sets: readonly MigratedSet[],
+  head: readonly string[],
+  format: SetFormat = 'sets',
+): string {
   const first = head
     .map((line) => comment(line, 3))
     .join('\n')
     .replaceAll(/^/gm, '#');
-  return `${[first, ...sets.map(setText)].join('\n---\n')}\n`;
+  const inputs = sets.map(({ input }) => input);
+  let written = 0;
+  const texts = setDocuments(inputs, format).map((document) => {
+    const start = written;
+    written += document.places.length;
+    return documentText(document, sets.slice(start, written));
+  });
+  return `${[first, ...texts].join('\n---\n')}\n`;
 }
 
-function setText({ input, notes, from, autoscaler }: MigratedSet): string {
-  const document = new Document(input);
+/** @param sets - those of the document, in its order */
+function documentText({ value, places }: SetDocument, sets: readonly MigratedSet[]): string {
+  const document = new Document(value);
   visit(document, {
     Scalar(_key, node) {
       if (typeof node.value === 'string' && needsQuotes(node.value))
         node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  const places = new Map<{ commentBefore?: string | null | undefined }, string[]>();
-  for (const note of notes) {
-    const place = placeOf(document, note.at);
-    places.set(place, [...(places.get(place) ?? []), textOf(note)]);
+  const comments = new Map<Commented, string[]>();
+  for (const [index, set] of sets.entries()) {
+    const { start = [], set: base = [] } = places[index] ?? {};
+    for (const note of set.notes) {
+      const place = placeOf(document, [...base, ...note.at]);
+      comments.set(place, [...(comments.get(place) ?? []), textOf(note)]);
+    }
+    const place = placeOf(document, start);
+    comments.set(place, [originOf(set), ...(comments.get(place) ?? [])]);
   }
-  const origin = [from, autoscaler]
-    .flatMap((object) => (object === undefined ? [] : [object.label]))
-    .join('; size from ');
-  places.set(document, [`From ${origin}`, ...(places.get(document) ?? [])]);
-  for (const [place, lines] of places)
+  for (const [place, lines] of comments)
     place.commentBefore = lines.map((line) => comment(line, 3)).join('\n');
   // Not more than the last line's end: the one before it may be a value's own.
   return document
@@ -46,19 +68,23 @@ function setText({ input, notes, from, autoscaler }: MigratedSet): string {
     .join('\n');
 }
 
+function originOf({ from, autoscaler }: MigratedSet): string {
+  const objects = [from, ...(autoscaler === undefined ? [] : [autoscaler])];
+  return `From ${objects.map(({ label }) => label).join('; size from ')}`;
+}
+
 const textOf = ({ field, text, needsDecision }: MigrationNote): string =>
   `${needsDecision ? 'DECIDE: ' : ''}${field}: ${text}`;
 
 /** The key at the end of a path; or the deepest part of it that is written; at the beginning the document itself. */
-function placeOf(
-  document: Document,
-  path: readonly (string | number)[],
-): { commentBefore?: string | null | undefined } {
-  let place: { commentBefore?: string | null | undefined } = document;
+function placeOf(document: Document, path: readonly (string | number)[]): Commented {
+  let place: Commented = document;
   let node: unknown = document.contents;
   for (const part of path) {
     if (isSeq(node) && typeof part === 'number') {
       node = node.items[part];
+      // A list of sets: a comment on one of them stands before it.
+      if (path.length === 2 && isNode(node)) place = node;
       continue;
     }
     const pair = isMap(node)

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
+import { ARC_EXAMPLES } from '../../tools/fuzz/examples.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { SETTINGS_FROM_OTHER_VALUES } from '../../tools/chart/schema.ts';
 import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
@@ -511,6 +512,29 @@ await describeIf(
           });
           expect(sortedLists(setsOf(objects).map(inputOf))).toEqual(sortedLists([set]));
         }
+      });
+
+      test('are the same by the values that `holdfast migrate arc --format chart` writes', async () => {
+        const file = join(folder, 'arc.yaml');
+        writeFileSync(file, ARC_EXAMPLES.map((example) => stringify(example)).join('---\n'));
+        const written = async (format: string): Promise<string> =>
+          (await runCli(['migrate', 'arc', '-f', file, '--release', 'linux', '--format', format]))
+            .stdout;
+        const resources = objectsOf(await written('runnerset')).filter(
+          ({ kind }) => kind === 'RunnerSet',
+        );
+        expect(resources.length).toBeGreaterThan(1);
+        const values = parse(await written('chart')) as object;
+        const rendered = setsOf(await helm.template({ ...PLAIN_VALUES, ...values }));
+        expect(sortedLists(rendered.map(inputOf))).toEqual(
+          sortedLists(
+            (resources as unknown as RunnerSetResource[]).map((resource) => {
+              const input = inputOf(resource) as { replicas?: number };
+              // The chart writes the default of a set that follows demand.
+              return input.replicas === undefined ? { minIdle: 0, ...input } : input;
+            }),
+          ),
+        );
       });
 
       test('are beside their runners, or where the values say, and workers look there', async () => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { stringify } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 import { admitSets } from '../../cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
@@ -54,6 +54,36 @@ spec: { scaleTargetRef: { name: linux }, minReplicas: 1, maxReplicas: 9 }
 `;
 const VALUES =
   'githubConfigUrl: https://github.com/acme\ngithubConfigSecret: { github_token: ghp_verySecret }\nminRunners: 1\nmaxRunners: 5\ncontainerMode: { type: dind }\n';
+
+test.each(['runnerset', 'chart'])('--format %s has the same sets', async (format) => {
+  const sets = applied((await migrate(LEGACY)).stdout);
+  const { status, stdout } = await migrate(LEGACY, '--format', format);
+  expect(status).toBe(0);
+  const documents = parseAllDocuments(stdout).map((document) => document.toJS() as unknown);
+  const [set] = sets;
+  const { name, ...spec } = set!;
+  if (format === 'runnerset')
+    expect(documents).toMatchObject([
+      { apiVersion: 'holdfast.dev/v1alpha1', kind: 'RunnerSet', metadata: { name }, spec },
+    ]);
+  else
+    expect(documents).toMatchObject([
+      {
+        sets: [
+          {
+            name,
+            githubConfigUrl: 'https://github.com/acme',
+            minRunners: 1,
+            maxRunners: 9,
+            set: { template: spec.template },
+          },
+        ],
+      },
+    ]);
+  // A comment stands at its field in each format.
+  expect(unwrapped(stdout)).toMatch(/^ *# .*workDir: .*\n/m);
+  expect(unwrapped(stdout)).toContain('# From ');
+});
 
 describe('to standard output', () => {
   test('sets that "set apply" takes, with comments where they belong, and the plan before them', async () => {

@@ -25,7 +25,10 @@ export const arc = target(
       for (const { notes } of sets)
         for (const { field, text } of notes) assertReadableMessage(text, field);
       if (sets.length === 0) return;
-      const text = setsYaml(sets, migrationPlan(sets, skipped, 'sets.yaml'));
+      const text = setsYaml(
+        sets,
+        migrationPlan(sets, skipped, { file: 'sets.yaml', format: 'sets' }),
+      );
       try {
         const read = admitSets(readSetDocuments(text, 'sets.yaml'), 'sets.yaml');
         if (
