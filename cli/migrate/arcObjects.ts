@@ -130,10 +130,14 @@ function objectOfValues({ label, release, values }: ChartValues): ArcObject {
   };
 }
 
+/** Objects that ARC creates from an AutoscalingRunnerSet. */
+const MADE_FROM_SCALE_SETS = ['AutoscalingListener', 'EphemeralRunner', 'EphemeralRunnerSet'];
+
 function reasonFor(group: string, kind: string): string {
   if (['helm.toolkit.fluxcd.io', 'argoproj.io'].includes(group))
     return 'no values of the chart gha-runner-scale-set are in it: give them as a file of their own';
-  if (group === SCALE_SET_GROUP) return 'made by ARC from its AutoscalingRunnerSet';
+  if (group === SCALE_SET_GROUP && MADE_FROM_SCALE_SETS.includes(kind))
+    return 'made by ARC from its AutoscalingRunnerSet';
   const meant = Object.keys(KINDS).find((known) => known.endsWith(` ${kind}`));
   return meant === undefined
     ? 'no runners come from this kind: it stays as it is'

@@ -19,6 +19,13 @@ export const copyTo =
   (value, draft) =>
     draft.put(part, key, value);
 
+/** Returns a row that copies a list. To Kubernetes an empty one is the same as none. */
+export const copyListTo =
+  (part: Part, key: string): FieldRow =>
+  (value, draft) => {
+    if (!Array.isArray(value) || value.length > 0) draft.put(part, key, value);
+  };
+
 /**
  * Returns a row for a field without a counterpart. The note says what it meant and what to do
  * instead.

@@ -10,6 +10,7 @@ import {
   convertFields,
   nested,
   ignored,
+  copyListTo,
   copyTo,
   unsupported,
   type FieldRow,
@@ -85,8 +86,8 @@ const LIFECYCLE_ROWS: FieldRows = {
 export const RUNNER_CONTAINER_ROWS: FieldRows = {
   name: ignored,
   image: copyTo('template', 'image'),
-  command: copyTo('template', 'command'),
-  args: copyTo('template', 'args'),
+  command: copyListTo('template', 'command'),
+  args: copyListTo('template', 'args'),
   env: envRow,
   volumeMounts: (value, draft, field) =>
     void draft.runnerField('volumeMounts').push(...draft.objects(value, field)),

@@ -63,7 +63,7 @@ export const dnsLabel = (what: string) =>
 /** A program and its arguments. */
 export const commandLine = z
   .array(z.string())
-  .min(1)
+  .min(1, 'must begin with the program to run; leave it out for that of the image')
   .refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
 
 /** Environment variables. */

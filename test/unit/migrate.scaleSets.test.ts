@@ -6,6 +6,7 @@ import {
   POD_TEMPLATE_ROWS,
   RUNNER_CONTAINER_ROWS,
 } from '../../cli/migrate/podRows.ts';
+import { convertArc } from '../../cli/migrate/convertArc.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { SCALE_SET_ROWS, VALUES_ROWS } from '../../cli/migrate/scaleSetRows.ts';
 import {
@@ -419,4 +420,35 @@ test("what the daemon's container copies out of the image is of the runner's ver
     }),
   );
   expect(set.input.template).toMatchObject({ image, command: ['/home/runner/run.sh'] });
+});
+
+test('an empty command is the same as none', () => {
+  const set = convert(
+    scaleSet({
+      template: {
+        spec: { containers: [{ name: 'runner', image: 'mine:1', command: [], args: [] }] },
+      },
+    }),
+  );
+  expect(set.input.template).toMatchObject({ image: 'mine:1' });
+  expect(set.input.template).not.toHaveProperty('command');
+  expect(set.input.template).not.toHaveProperty('args');
+});
+
+test("a kind that neither of ARC's groups has is left out with the group that has it", () => {
+  const { sets, skipped } = convertArc(
+    [
+      {
+        source: 'f',
+        value: {
+          apiVersion: 'actions.github.com/v1alpha1',
+          kind: 'RunnerSet',
+          metadata: { name: 'x' },
+        },
+      },
+    ],
+    { now: 0 },
+  );
+  expect(sets).toEqual([]);
+  expect(skipped).toMatchObject([{ reason: expect.stringContaining('actions.summerwind.dev') }]);
 });

@@ -442,7 +442,7 @@ describe('bad input names the field and the fix', () => {
   ])('a wrong type: %s', (_what, fields, field) => {
     const parsed = parseRunnerInput({ organization: 'acme', ...fields });
     expect(parsed.ok ? [] : parsed.errors).toEqual([
-      { field, message: expect.stringMatching(/expected|at least/) },
+      { field, message: expect.stringMatching(/expected|at least|must begin/) },
     ]);
   });
 
