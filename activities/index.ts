@@ -1,4 +1,4 @@
-/** Everything workflows may ask of the world, built from the ports. */
+/** The activities that workflows call, built from the ports. */
 import type { HoldfastActivities } from '../core/activities/index.ts';
 import { admitDeregistration, admitRunner } from './runner/admit.ts';
 import { admitJob } from './job/admitJob.ts';

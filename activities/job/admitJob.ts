@@ -9,8 +9,9 @@ import type { ActivityPorts } from '../ports.ts';
 import { sharedDirErrors, withoutStore } from './storeUse.ts';
 
 /**
- * Checks a job before anything of it is started, each step as its own admission will: what this worker's compute would refuse later is told now.
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * Checks a job before any of its steps starts. Each step is checked as its own admission will check
+ * it, so what this worker's compute would reject later is reported now.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
  */
 export function admitJob(
   { compute, timeoutPolicy: policy, encrypted = false }: ActivityPorts,
@@ -41,7 +42,10 @@ export function admitJob(
       };
 }
 
-/** Without the variables that are the job's, which are no secret. */
+/**
+ * Returns the environment variables of a step without those that the job sets, which are not
+ * secret.
+ */
 function ownEnv({ env = {} }: RunnerInput): RunnerInput {
   return { env: Object.fromEntries(Object.entries(env).filter(([name]) => !JOB_ENV.has(name))) };
 }

@@ -7,7 +7,10 @@ const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the wor
 /** Warning of a job whose steps have an ARTIFACT_DIR that nothing stores. */
 export const NO_STORE_WARNING = `files in ARTIFACT_DIR and the logs of steps are deleted with their pods, because the worker has no artifact store; ${FIX}`;
 
-/** Steps that name SHARED_DIR: without a store nothing of it reaches the next step. */
+/**
+ * Returns an error for each step that uses SHARED_DIR. Without an artifact store its contents do
+ * not reach the next step.
+ */
 export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[] {
   return steps.filter(names('SHARED_DIR')).map(({ stage, name }) => ({
     field: `${stage} ${name}:`,
@@ -15,7 +18,10 @@ export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[]
   }));
 }
 
-/** Adds the warnings of a job without a store. The job's own log has them if a step names ARTIFACT_DIR. */
+/**
+ * Adds the warnings of a job without an artifact store. They are also written to the job's own log
+ * if a step uses ARTIFACT_DIR.
+ */
 export function withoutStore(spec: JobSpec): JobSpec {
   return {
     ...spec,
@@ -24,7 +30,7 @@ export function withoutStore(spec: JobSpec): JobSpec {
   };
 }
 
-/** Whether the command of a step, or one of its variables, names a variable of the job. */
+/** Whether the command or an environment variable of a step refers to a variable of the job. */
 const names =
   (variable: string) =>
   ({ runner: { command = [], env = {} } }: StepSpec): boolean =>

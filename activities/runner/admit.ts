@@ -1,7 +1,10 @@
 /**
- * The first step of a workflow: its input is checked and completed before anything is done. Local activities, so that a worker does not
- * carry a validator in each of thousands of cached workflows, and so that the defaults of the day a life began are in its history: a
- * later release with other defaults does not change it.
+ * Admission: the first step of a workflow checks and completes its input before anything is
+ * created.
+ *
+ * These are local activities for two reasons. A worker does not need a validator in each of
+ * thousands of cached workflows. And the defaults that applied when a runner started are in its
+ * history, so a later release with other defaults does not change it.
  */
 import {
   parseDeregistrationInput,
@@ -28,9 +31,12 @@ import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../p
 import type { AdmitRunnerInput, AdmittedRunner } from '../../core/activities/index.ts';
 
 /**
- * The life is lived in this worker's place from now on, whichever worker goes on with it. A run that continues another is admitted again, in
- * the place where its pods are; what is not accepted any more may only drain.
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field; `WrongLocation` for a run of another place
+ * Checks and completes the input of a runner and assigns it to the location of this worker. All
+ * later activities of the runner must run in this location, on any worker. A run that continues
+ * another is admitted again in the location of its pods. If its input is no longer valid, the
+ * runner may only drain.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
+ * @throws ApplicationFailure `WrongLocation` if the runner continues in another location
  */
 export async function admitRunner(
   ports: ActivityPorts,
@@ -52,7 +58,10 @@ export async function admitRunner(
   }
 }
 
-/** What a runner is drained by of a CI server that this worker may not know any more. */
+/**
+ * Returns the traits with which a runner is drained. Returns none if this worker no longer knows
+ * the credential.
+ */
 function traitsToDrain(
   { ciServers }: ActivityPorts,
   spec: RunnerSpec,
@@ -65,7 +74,7 @@ function traitsToDrain(
   }
 }
 
-/** Where the pods are of a runner that this worker admits. */
+/** Returns the location and the namespace of the pods of a runner that this worker admits. */
 async function locate(
   { compute }: ActivityPorts,
   { pod }: RunnerSpec,
@@ -99,8 +108,9 @@ async function admitAnew(
 }
 
 /**
- * What is left of an input that is not accepted any more: as many of its fields as still parse.
- * @returns `undefined`: not even which runner it is can be read, so it was never admitted
+ * Parses an input that is no longer valid, with as many of its fields as still parse.
+ * @returns `undefined` if even the fields that identify the runner cannot be read: such a runner
+ * was never admitted
  */
 function parseToDrain(
   { timeoutPolicy: policy }: ActivityPorts,
@@ -115,7 +125,10 @@ function parseToDrain(
   return undefined;
 }
 
-/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+/**
+ * Checks the input of a deregistration.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
+ */
 export function admitDeregistration(
   ports: ActivityPorts,
   { input }: { input: unknown },
@@ -132,24 +145,28 @@ function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Pa
 
 interface CredentialUse {
   readonly credential: string;
-  /** Absent: any that the credential is for. */
+  /** CI server that the credential must be for. @default any */
   readonly ciServer?: string;
-  /** Absent: no CI server is asked. */
+  /** Absent if the runner uses no CI server. */
   readonly scope?: Scope;
   readonly runnerGroup?: RunnerGroupRef;
-  /** Of a runner that is to be registered. */
+  /** Labels of the runner to register. */
   readonly labels?: readonly string[];
   readonly ephemeral?: boolean;
 }
 
-/** What keeps the worker from using that credential there. */
+/**
+ * Returns why the worker does not permit the credential for this scope, group or runner.
+ * @returns `undefined` if the use is permitted
+ */
 export function credentialError(
   ciServers: CiServers,
   { credential, ciServer, scope, runnerGroup, labels, ephemeral }: CredentialUse,
 ): string | undefined {
   if (scope === undefined) return undefined;
   try {
-    // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
+    // Calls with a credential run on a task queue of their own. No worker polls the queue of an
+    // unknown credential, so they would wait without any error.
     const server = ciServers.get(credential);
     if (ciServer !== undefined && server.kind !== ciServer)
       return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
@@ -164,7 +181,11 @@ export function credentialError(
   }
 }
 
-/** Returns the traits of the CI server. `undefined`: no CI server is asked. @throws UnknownCredentialError */
+/**
+ * Returns the traits of the CI server of a credential.
+ * @returns `undefined` if there is no scope, and therefore no CI server
+ * @throws UnknownCredentialError
+ */
 export function ciServerTraits(
   ciServers: CiServers,
   { credential, scope }: Pick<CredentialUse, 'credential' | 'scope'>,
@@ -172,7 +193,10 @@ export function ciServerTraits(
   return scope === undefined ? undefined : ciServers.get(credential).traits;
 }
 
-/** What a runner's workflow has to know of the traits. They are the worker's own: no input has a field for them. */
+/**
+ * Returns the traits that the workflow of a runner needs. They come from the worker's
+ * configuration; no input has a field for them.
+ */
 export function traitsForRunner(
   traits: CiServerTraits | undefined,
   ephemeral: boolean,

@@ -12,8 +12,11 @@ import {
 const MAX_INTERVAL_MS = 30_000;
 
 /**
- * One look per attempt; the retries are the waiting, so they cost no history. The first attempt asks nothing: a runner needs a
- * moment to come online, and a request that must fail would only burn the rate limit.
+ * Waits until the CI server lists the runner as online. Each attempt sends one request. The retries
+ * of the activity are the wait, so they add no events to the history. The first attempt sends
+ * nothing: a runner needs a moment to come online, and a request that must fail would only use up
+ * the rate limit.
+ * @throws ApplicationFailure `RunnerNotOnlineYet`, which is retried, while the runner is not online
  */
 export async function awaitRunnerOnline(
   { ciServers }: ActivityPorts,

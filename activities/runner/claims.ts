@@ -1,4 +1,4 @@
-/** Who may still write to a claim: nobody mounts it meanwhile. */
+/** Tracks which pods may still write to a claim. Nothing mounts the claim meanwhile. */
 import {
   FAILURE_TYPES,
   type ClaimsInput,
@@ -11,7 +11,10 @@ import type { ActivityPorts } from '../ports.ts';
 
 const NODE_RECHECK_MS = 10_000;
 
-/** Notes on the claims that a pod which nobody saw end may still write to them, for whichever life mounts them next. */
+/**
+ * Records on the claims that a pod whose end was not observed may still write to them. The record
+ * applies to every runner that mounts the claims later.
+ */
 export async function fenceClaims(
   { compute }: ActivityPorts,
   { identity, claims, namespace, writer }: FenceClaimsInput,
@@ -22,7 +25,11 @@ export async function fenceClaims(
   );
 }
 
-/** Fails until nothing can write to the claims any more from a node that was lost: the retries are the waiting. */
+/**
+ * Fails until no pod on a lost node can write to the claims any more. The retries of the activity
+ * are the wait.
+ * @throws ApplicationFailure `VolumeClaimFenced` while the node of a writer is unreachable
+ */
 export async function awaitClaims(
   { compute }: ActivityPorts,
   { identity, claims, namespace }: ClaimsInput,

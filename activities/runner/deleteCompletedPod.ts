@@ -1,23 +1,30 @@
 /**
- * EARLY DELETION: a pod whose job is done is deleted by the worker that saw its end, ahead of its workflow.
+ * Early deletion: the worker that saw the end of a completed runner deletes its pod before the
+ * workflow requests it.
  *
- * What: when a runner for one job did it and ended by itself, and its workflow has taken note of that end, the watcher deletes the pod at
- * once. Its workflow would ask for the same next; it finds the pod gone, or going. This is the only place beside the workflow's own
- * requests (activities/runner/tearDown.ts) that deletes a pod.
+ * When a single-use runner has run its job and exited by itself, and its workflow has recorded
+ * that, the watcher deletes the pod immediately. The workflow would request the same deletion next,
+ * and finds the pod deleted or terminating. Besides the requests of the workflow itself
+ * (activities/runner/tearDown.ts), this is the only place that deletes a pod.
  *
- * Why: what the pod takes of its node is free, and the next runner scheduled there, without the workflow task and the activity that lie
- * between the news and the tear-down, each of which queues behind those of all other runners when many end together. It costs no
- * request: the tear-down of the same worker is answered with what this deletion was answered (`AskedDeletions`).
+ * Reason: the resources of the pod on its node are freed, and the next runner is scheduled there,
+ * without waiting for a workflow task and an activity task. Each of these queues behind those of
+ * all other runners when many end together. It costs no additional request: the tear-down on the
+ * same worker reuses the response to this deletion (`PendingDeletions`).
  *
- * What holds if it fails: everything. The tear-down deletes the pod whether this has happened or not; a failure is logged and not tried
- * again. Nor can it delete too much: only the pod of this very UID, and only when its workflow holds its exit code and the supervisor's
- * record, so that no decision needs the pod any more (`isSpent`).
+ * A failure is harmless: the tear-down deletes the pod in any case. The failure is logged and not
+ * retried. It cannot delete a wrong pod: it deletes only the pod with this UID, and only when its
+ * workflow has the exit code and the supervisor's record, so that no decision needs the pod any
+ * more (`isCompletedEphemeral`).
  */
 import { isCompletedEphemeral } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import type { Compute, Logger } from '../ports.ts';
 
-/** Deletes the pod if its job is done. Call it when the pod's workflow knows of its end; it never throws. */
+/**
+ * Deletes the pod if its job is complete. Call it after the workflow of the pod knows that the pod
+ * has ended. Never throws.
+ */
 export async function deleteCompletedPod(
   compute: Compute,
   logger: Logger,

@@ -1,4 +1,4 @@
-/** What the workflows ask about pods. */
+/** Activities that wait for a pod or read its state. */
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import type { AwaitPodInput, PodInput } from '../../core/activities/index.ts';
 import type { PodRef, PodView, PodSnapshot } from '../../core/domain/pod.ts';
@@ -8,19 +8,22 @@ import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
-/** Tries of a wait that tell what it begins with. */
+/** Number of attempts of a wait that also notify the set. */
 const TELLING_TRIES = 3;
 
 /**
- * Looks at the live state once; where the condition does not hold yet, gives its slot back: the watcher completes the activity
- * when it does (`startWatcher`). Its start-to-close timeout is the re-sync: the next attempt looks live again.
+ * Reads the live state of the pod once. If the condition does not hold yet, the activity completes
+ * asynchronously: it frees its slot, and the watcher completes it when the condition holds
+ * (`startWatcher`). Its start-to-close timeout is the resync interval: the next attempt reads the
+ * live state again.
  */
 export async function awaitPod(
   ports: ActivityPorts,
   tell: NotifySet,
   { notify, ...input }: AwaitPodInput,
 ): Promise<PodSnapshot> {
-  // Not in each re-sync: a try or two may have died before Temporal had it, and after those the set's own list tells.
+  // Not in every resync. An attempt or two may have died before Temporal received the event. After
+  // those, the set learns it from its own list.
   const told =
     notify !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(notify) : undefined;
   const [looked] = await Promise.all([findPod(ports, input), told]);
@@ -28,7 +31,9 @@ export async function awaitPod(
   return looked;
 }
 
-/** @returns `undefined`: it is to be waited for */
+/**
+ * Returns the state of the pod if the condition holds, or `undefined` if the activity must wait.
+ */
 async function findPod(
   ports: ActivityPorts,
   input: AwaitPodInput,
@@ -40,13 +45,20 @@ async function findPod(
   return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
-/** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
+/**
+ * Returns the state of the pod as the watch last saw it. During an outage of the API server a live
+ * read fails. When the API server is back, the watch reports what changed meanwhile, but does not
+ * repeat what it has already reported.
+ */
 function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | undefined {
   const seen = compute.getCachedPod?.({ ...pod, workflowId: callingWorkflowId() });
   return seen === 'deleted' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
-/** Looks at a pod before something is decided that cannot be taken back: a watch that is silent may be half-open, so no cache answers. */
+/**
+ * Returns the live state of a pod, for decisions that cannot be undone. The cache is not used,
+ * because a silent watch may be half-open.
+ */
 export async function getPod(ports: ActivityPorts, input: PodInput): Promise<PodSnapshot> {
   return await observePod(ports, input, true);
 }
@@ -63,13 +75,16 @@ async function observePod(
   );
 }
 
-/** Each life knows whose pod it looks at: histories need not say it again. */
+/**
+ * Removes the workflow ID from a pod state. Each workflow knows which pod it reads, so the
+ * histories need not repeat the ID.
+ */
 export function withoutWorkflowId(pod: PodSnapshot): PodSnapshot {
   const { workflowId: _its, ...seen } = pod as PodView;
   return seen;
 }
 
-/** What is known of a pod that does not exist any more and that nobody saw go. */
+/** Returns the state of a pod that does not exist any more and whose end was not observed. */
 export function deletedPod(pod: PodRef): PodSnapshot {
   return {
     ...pod,

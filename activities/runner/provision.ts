@@ -33,14 +33,21 @@ import {
 } from '../../core/activities/index.ts';
 
 /**
- * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
- * may be over. `intervals.lateCreationWindow` counts on it.
+ * Maximum time after the start of an attempt at which it may begin to create something (ms). Later,
+ * another worker may have the provisioning, or the workflow may have closed.
+ * `intervals.lateCreationWindow` relies on this limit.
  */
 const MAX_CREATION_DELAY_MS = 60_000;
 
 /**
- * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
- * registration is used again; a registration without a Secret can never be used (its JIT config is lost) and is removed first.
+ * Creates the registration, the Secret and the pod of a runner. Completes when the pod is online if
+ * that happens within `completeWithinMs`.
+ *
+ * A retry reuses what an earlier attempt created. It uses the registration in the Secret again. A
+ * registration without a Secret can never be used, because its JIT config is lost, and is removed
+ * first.
+ * @throws ApplicationFailure `ProvisioningSuperseded`, which means that this attempt must not
+ * create anything any more.
  */
 export async function provision(
   ports: ActivityPorts,
@@ -58,7 +65,7 @@ export async function provision(
   );
 }
 
-/** What is created says which Temporal knows its workflow. */
+/** Adds the ID of the Temporal namespace of the workflow to the identity of the created objects. */
 async function withTemporalNamespace(
   ports: ActivityPorts,
   input: WithLocation<ProvisionInput>,
@@ -96,7 +103,11 @@ async function create(
   }
 }
 
-/** Asked before each step: is this try still the one that provisions? @returns what throws when it is not */
+/**
+ * Returns a function to call before each creation.
+ * @returns a function that throws if this attempt must not create anything any more: it was
+ * cancelled, its worker shuts down, or it is older than {@link MAX_CREATION_DELAY_MS}
+ */
 function creationFence(): () => void {
   const begunAt = performance.now();
   const calledOff = cancellationSignal();
@@ -116,12 +127,17 @@ function creationFence(): () => void {
   };
 }
 
-/** The worker has to be gone: the next try is another worker's, and nothing is called off. */
+/**
+ * Whether the activity was cancelled because the worker shuts down. Then the next attempt runs on
+ * another worker and the provisioning continues.
+ */
 function isReleased({ reason }: AbortSignal): boolean {
   return reason instanceof CancelledFailure && reason.message === 'WORKER_SHUTDOWN';
 }
 
-/** Aborted when the activity is handed back, and not when it is called off. */
+/**
+ * Returns a signal that aborts when the worker shuts down, but not when the activity is cancelled.
+ */
 function releaseRegistration(): AbortSignal {
   const cancelled = cancellationSignal();
   const handedBack = new AbortController();
@@ -136,7 +152,10 @@ type CiProvisionInput = WithLocation<ProvisionInput> & {
   readonly ciServer: NonNullable<ProvisionInput['ciServer']>;
 };
 
-/** A registration that no pod will ever use is removed here, by its id: who looks for it by its name may get a list that does not have it yet. */
+/**
+ * Registers the runner and stores the registration in a Secret. A registration that no pod will
+ * ever use is removed here by its ID, because a list read later may not contain its name yet.
+ */
 async function registerAndStore(
   ports: ActivityPorts,
   input: CiProvisionInput,
@@ -160,7 +179,7 @@ async function registerAndStore(
     mayCreate();
     stored = await compute.storeRegistrationSecret(identity, registration, namespace);
   } catch (error) {
-    // Without an answer the Secret may be there, for the next try.
+    // Without an answer the Secret may exist, and the next attempt uses it.
     if (!(error instanceof ComputeError && error.kind === 'unavailable')) await drop();
     throw error;
   }
@@ -169,8 +188,11 @@ async function registerAndStore(
 }
 
 /**
- * The registration that an earlier try has stored, for as long as a pod may still be made with it. A single-use one that has been in a pod
- * which is gone may have had its job there: while its runner is at work it is waited for, and one that is gone is forgotten.
+ * Returns the registration that an earlier attempt stored, if a pod can still be created with it. A
+ * single-use registration whose pod is gone may already have run its job. If its runner is online
+ * or busy, the call waits for it by failing. If the CI server no longer lists it, the Secret is
+ * deleted.
+ * @throws CiServerError `unavailable` if the runner is online or busy although its pod is gone
  */
 async function findUnusedRegistration(
   { compute, ciServers }: Pick<ActivityPorts, 'compute' | 'ciServers'>,
@@ -205,13 +227,17 @@ async function findUnusedRegistration(
 }
 
 /**
- * The CI server's registration. Where its name is taken (409): with a Secret of this very runner that registration is ours, made by another
- * try, or before the workflow was reset. Without one only a retry may take it for ours, lost by an earlier try that died before it could
- * store it: the name carries a hash of this execution, and nobody can ever have used it. Anything else is left alone: the runner needs
- * another name.
+ * Registers the runner at the CI server.
  *
- * Not aborted by a cancel: a registration whose answer nobody awaits would be left behind. One that is handed back is the next try's to find.
- * @throws CiServerError `name_taken` for another name
+ * If the name is taken (409) and this runner has a Secret, the registration belongs to this runner:
+ * another attempt created it, or the workflow did before it was reset. Without a Secret, only a
+ * retry may assume that an earlier attempt created the registration and died before it could store
+ * it. The name contains a hash of this execution, and the registration can never have been used.
+ * Every other registration is left alone, and the runner needs another name.
+ *
+ * A cancellation does not abort the request, because a registration whose response is lost would be
+ * left behind. A worker shutdown does: the next attempt finds the registration.
+ * @throws CiServerError `name_taken` if the name belongs to another registration
  */
 async function register(
   { compute, ciServers }: ActivityPorts,
@@ -249,12 +275,15 @@ async function register(
   }
 }
 
-/** By that label the sweep knows a registration for this place's. Where a runner has as many labels as it may have, its name has to do. */
+/**
+ * Adds the label by which the sweep recognizes registrations of this location. A runner that
+ * already has the maximum number of labels is recognized by its name only.
+ */
 function withLocationLabel(labels: readonly string[], place: Location): readonly string[] {
   return labels.length < MAX_LABELS ? [...labels, locationLabel(formatLocation(place))] : labels;
 }
 
-/** What a provisioning made whose answer was lost. */
+/** Returns the pod and the registration ID that a provisioning created whose result was lost. */
 export async function findProvisioned(
   { compute }: ActivityPorts,
   { identity, namespace, hasRegistration }: FindProvisionedInput,
@@ -273,7 +302,6 @@ export async function findProvisioned(
   });
 }
 
-/** Free of secrets. */
 function runnerIdOf({ runnerId }: Registration): { readonly runnerId?: string } {
   return omitUndefined({ runnerId });
 }

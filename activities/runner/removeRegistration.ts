@@ -14,12 +14,18 @@ import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '../ports.ts';
 
 /**
- * Tries that were refused, by runner. A retry that the workflow calls off while it backs off (the job has ended, by the runner's own
- * word) leaves no trace in history; what is told to people as the number of tries is kept here, in this process.
+ * Number of rejected attempts by runner. If the workflow cancels the activity between two attempts
+ * because the runner has reported the end of its job, no trace of the attempts is left in the
+ * history. The number that is shown to people is therefore kept in this process.
  */
 const refusals = new LRUCache<string, number>({ max: 20_000 });
 
-/** Asks the CI server to remove a registration, and does nothing else: the CI server is the authority on whether a runner may go. */
+/**
+ * Requests the removal of a registration from the CI server, which alone decides whether a runner
+ * may be removed.
+ * @throws ApplicationFailure `ForeignRegistration` (non-retryable) if the registration does not
+ * belong to this installation or location
+ */
 export async function removeRegistration(
   { ciServers, compute }: ActivityPorts,
   input: RemoveRegistrationInput,
@@ -40,12 +46,15 @@ export async function removeRegistration(
     };
   } catch (error) {
     refusals.set(key, refused + 1);
-    // An unknown refusal is no verdict on the runner: it is asked again.
+    // An unknown rejection does not mean that the runner cannot be removed, so it is retried.
     throw nonRetryableAfterDeadline(refusal(error, input, false));
   }
 }
 
-/** Looks first whether it is one of Holdfast's, and of this place. Nobody can ask it not to: who can write to the Temporal namespace asks with an input of their own making. */
+/**
+ * Checks first that the registration belongs to this installation and location. No input can
+ * disable this check, because anyone who can write to the Temporal namespace can write any input.
+ */
 async function remove(
   ciServer: CiServer,
   compute: Compute,

@@ -1,11 +1,17 @@
-/** Keeps the last lines of a runner that did not succeed. Never in Temporal: a job's log may hold anything. */
+/**
+ * Saves the last lines of the log of a runner that did not succeed. They are never stored in
+ * Temporal, because the log of a job may contain anything.
+ */
 import type { ActivityPorts } from '../ports.ts';
 import type { OwnedPodRef } from '../../core/domain/pod.ts';
 
-/** A log that takes longer to read must not hold up the end of a life, in ms. */
+/** Maximum time to read and store a log (ms), so that it does not delay the end of the runner. */
 const TIMEOUT_MS = 5_000;
 
-/** Reads the tail of the pod's log and hands it to the store. A log that cannot be had is noted there, and costs nothing else. */
+/**
+ * Reads the tail of the pod's log and stores it. A failure is reported to the store and otherwise
+ * ignored.
+ */
 export async function saveLogTail(
   { compute, podLogs }: ActivityPorts,
   pod: OwnedPodRef,

@@ -1,13 +1,15 @@
-/** What jobs' steps leave is kept apart by run: only the steps of a run have its folder. */
+/** Keeps the artifacts of jobs apart by run: only the steps of a run may use its directory. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import { jobRunOfStep, storagePathError } from '../../core/domain/artifactLayout.ts';
 import type { StorageRequest } from '../../core/domain/pod.ts';
 import { ComputeError } from '../ports.ts';
 
 /**
- * By what Temporal itself says of who asks: a run's id is Temporal's to give, and a child has no parent but the one that started it. What the input says
- * can be anybody's.
- * @throws ComputeError `invalid`: it is another's
+ * Verifies that the runner is a step of the job run that owns the storage path. Uses only what
+ * Temporal itself reports about the calling workflow: Temporal assigns run IDs, and the parent of a
+ * child workflow is the workflow that started it. The input proves nothing, because anyone can
+ * write it.
+ * @throws ComputeError `invalid` if the path is invalid or belongs to another run
  */
 export async function assertOwnStoragePath(storage: StorageRequest): Promise<void> {
   const fault = storagePathError(storage);
@@ -15,7 +17,7 @@ export async function assertOwnStoragePath(storage: StorageRequest): Promise<voi
   const { workflowExecution } = activityInfo();
   const parent = workflowExecution && (await describe(workflowExecution)).parentExecution;
   const buildId = jobRunOfStep(storage.path)?.buildId;
-  // A job that was reset goes on as another run, and keeps its folder.
+  // A reset job continues as another run and keeps its directory.
   if (
     parent?.runId === buildId ||
     (parent && (await describe(parent)).raw.workflowExecutionInfo?.firstRunId === buildId)

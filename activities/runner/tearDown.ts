@@ -1,6 +1,6 @@
 /**
- * The one way out of what ran: its pod, its registration's Secret, its claims. Everybody who wants a pod gone comes here; the only other
- * place that deletes one is deleteCompletedPod.ts.
+ * Deletes the pod of a runner, the Secret of its registration, and its claims. Every deletion of a
+ * pod uses this activity, except for deleteCompletedPod.ts.
  */
 import type { PodDeletion, TearDownInput } from '../../core/activities/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -11,7 +11,12 @@ import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
-/** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
+/**
+ * Deletes the objects that the input names. An object that does not exist counts as deleted. If the
+ * pod must be kept (`unlessStarted`, `unlessBusy`), the Secret and the claims are kept too.
+ * @param tell - notifies the runner set
+ * @returns the state of the deletion, or of the pod if it was kept
+ */
 export async function tearDown(
   ports: ActivityPorts,
   tell: NotifySet,
@@ -19,7 +24,7 @@ export async function tearDown(
 ): Promise<PodDeletion | PodView> {
   if (notify === undefined) return await deleteAll(ports, input);
   const telling = notify.early ? tell(notify) : undefined;
-  // Thrown below, where it is awaited: what is to go goes all the same.
+  // The error is thrown below, where the promise is awaited. The deletion continues in any case.
   telling?.catch(() => undefined);
   const state = await deleteAll(ports, input);
   await (telling ?? (state === 'deleted' ? tell(notify) : undefined));
@@ -38,7 +43,8 @@ async function deleteAll(
       const deleted = await deletePod(ports, input);
       if (isLeft(deleted.state)) return deleted;
       try {
-        // Not before the pod: while its deletion is refused, a container that has not started yet needs its Secret.
+        // Delete the Secret only after the pod: while the deletion of the pod is rejected, a
+        // container that has not started yet needs its Secret.
         await Promise.all([
           input.secret === true ? compute.deleteRegistrationSecret(identity, namespace) : undefined,
           input.claims === undefined
@@ -77,7 +83,8 @@ async function deletePod(
   const pod = { ...found, workflowId };
   const { gracePeriodSeconds, reason, stopReason, unlessStarted, unlessBusy } = wanted;
   if (wanted.saveLog === true) await saveLogTail(ports, pod);
-  // From before the deletion: its end may be told of sooner than the request is answered.
+  // Add the waiter before the deletion, because the watch may report the end of the pod before the
+  // request is answered.
   const lookOut =
     wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'deleted') : undefined;
   let state: PodDeletion | PodView = 'deleted';
