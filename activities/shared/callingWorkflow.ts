@@ -2,8 +2,8 @@ import { activityInfo } from '@temporalio/activity';
 import { invalidInput } from './invalidInput.ts';
 
 /**
- * Returns the ID of the workflow that has called this activity, which is Temporal's own word.
- * @throws ApplicationFailure `InvalidInput` (non-retryable): no workflow has
+ * Returns the ID of the workflow that called this activity, as Temporal reports it.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable) if no workflow called it
  */
 export function callingWorkflowId(): string {
   const { workflowExecution } = activityInfo();

@@ -1,4 +1,7 @@
-/** What every activity does first: its input is a workflow's word, and whoever may start a workflow may have one of their own call it. */
+/**
+ * Checks the input of every activity. Anyone who may start a workflow may start one of their own
+ * that calls the activity, so its input is not trusted.
+ */
 import { FAILURE_TYPES, type HoldfastActivities } from '../../core/activities/index.ts';
 import {
   activityInputErrors,
@@ -11,7 +14,10 @@ import { invalidInput } from './invalidInput.ts';
 
 type Activity = (input: unknown) => Promise<unknown>;
 
-/** Returns the activities, each with its input checked: it is well formed, and about the runner of the workflow that asks. */
+/**
+ * Returns the activities with a check of their inputs: each input must be well formed and concern
+ * the runner of the calling workflow.
+ */
 export function checkInputs(activities: HoldfastActivities): HoldfastActivities {
   return Object.fromEntries(
     Object.entries(activities).map(([name, activity]) => [
@@ -30,7 +36,9 @@ function checked(name: Parameters<typeof activityInputErrors>[0], activity: Acti
   };
 }
 
-/** What is done to a runner's objects, or said in its name, only its own workflow may ask for. */
+/**
+ * Rejects a call for the objects of a runner, or in its name, by any workflow other than its own.
+ */
 function requireCaller(field: string, workflowId: string): void {
   const caller = callingWorkflowId();
   if (workflowId === caller) return;

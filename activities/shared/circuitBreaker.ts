@@ -1,65 +1,93 @@
 import type { Clock } from '../ciServers/clock.ts';
 
-/** One request that may be sent. Exactly one of its methods is called, once, when the request is over. */
+/**
+ * Permit for one request. Exactly one of its methods must be called, once, when the request is
+ * over.
+ */
 export interface BreakerPermit {
-  /** The server answered; what it said is no matter of the breaker's. */
+  /** The server answered. The breaker ignores the content of the response. */
   answered(): void;
-  /** No answer, or one of something before the server. @param reason - for people */
+  /**
+   * The server did not answer, or something before the server did.
+   * @param reason - shown to people
+   */
   failed(reason: string): void;
-  /** It was not sent after all, or its sender has lost interest: that says nothing about the server. */
+  /**
+   * The request was not sent, or its caller no longer needs it. This says nothing about the server.
+   */
   abandoned(): void;
 }
 
-/** An outage under way, and who is sent to look for its end. */
+/** Current outage and the state of its probes. */
 interface Outage {
-  /** For people, in ms since the epoch. */
+  /** Start of the outage (ms since the epoch), shown to people. */
   readonly sinceMs: number;
-  /** How the last request failed. */
+  /** Failure of the last request. */
   reason: string;
   probes: number;
-  /** By the clock that nobody sets. */
+  /** Time of the next probe by the monotonic clock (ms). */
   nextProbeMs: number;
   readonly over: PromiseWithResolvers<void>;
 }
 
-/** Who is turned away comes back after this long, in ms: nobody is far away when the server is back. */
+/**
+ * Time to wait before a rejected request is sent again (ms). It is short, so that callers continue
+ * soon after the server is back.
+ */
 export const OUTAGE_RETRY_MS = 1_000;
 
-/** One failure is a bad moment, the next one in a row an outage. */
+/**
+ * Number of consecutive failures that make an outage. A single failure may be a transient error.
+ */
 const FAILURES_IN_A_ROW = 2;
-/** Between two probes, in ms: the first is sent at once, the last pause repeats. */
+/**
+ * Intervals between two probes (ms). The first probe is sent immediately; the last interval
+ * repeats.
+ */
 const PROBE_PAUSES_MS = [0, 1_000, 2_000] as const;
-/** How long a request waits here for the end of an outage before it is turned away, in ms: long enough for what a probe finds out. */
+/**
+ * Maximum time that a request waits for the end of an outage before it is rejected (ms). It is long
+ * enough for the result of a probe.
+ */
 const TIMEOUT_MS = 2_500;
 
 /**
- * What all requests of this process to one server (with one credential) go through. While the server does not answer, one request is sent
- * every few seconds to find out whether it is back, however many wait; the others wait here for a moment, and are turned away. The first
- * answer lets all go. A probe is not waited for when the next is due: a server that is silent must not hold up for half a minute what one
- * that is back would answer at once.
+ * Circuit breaker for all requests of this process to one server with one credential.
+ *
+ * While the server does not answer, one request is sent every few seconds as a probe, regardless of
+ * the number of waiting requests. The others wait for a moment and are then rejected. The first
+ * answer releases all of them. The next probe does not wait for the result of the previous one: a
+ * request that hangs for half a minute must not delay the discovery that the server is back.
  */
 export class CircuitBreaker {
   readonly #clock: Clock;
   readonly #rejection: (why: string) => Error;
   #failuresInARow = 0;
-  /** Counts beginnings and ends of outages: what became of a request sent before the last one says nothing about now. */
+  /**
+   * Number of starts and ends of outages. The result of a request that was sent before the latest
+   * one says nothing about the current state.
+   */
   #changes = 0;
   #outage: Outage | undefined;
 
-  /** @param turnedAway - makes the error of a request that is not to be sent now, which shall come back after {@link OUTAGE_RETRY_MS} */
+  /**
+   * @param turnedAway - creates the error for a rejected request, which is to be retried after
+   * {@link OUTAGE_RETRY_MS}
+   */
   constructor(clock: Clock, turnedAway: (why: string) => Error) {
     this.#clock = clock;
     this.#rejection = turnedAway;
   }
 
-  /** The server answers, as far as this process knows. */
+  /** Whether the server answers, as far as this process knows. */
   get closed(): boolean {
     return this.#outage === undefined;
   }
 
   /**
-   * Waits for the right to send a request.
-   * @throws what it was given for requests that are turned away; the signal's reason when aborted
+   * Waits for a permit to send a request.
+   * @throws the error of `turnedAway` if the request is rejected
+   * @throws the abort reason of the signal
    */
   async enter(signal?: AbortSignal): Promise<BreakerPermit> {
     signal?.throwIfAborted();
@@ -130,7 +158,7 @@ export class CircuitBreaker {
       await Promise.race([over, slept]);
     } finally {
       woken.abort();
-      await slept.catch(() => undefined); // an abort of the caller's has been thrown by the race
+      await slept.catch(() => undefined); // the race has already thrown the abort of the caller
     }
   }
 }

@@ -6,15 +6,21 @@ import { nonRetryableAfterDeadline } from './deadline.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { countRejection, refusal } from './rejections.ts';
 
-/** The pace of compute failures has no credential in it. */
+/** Retry delays of compute failures. No credential is involved. */
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
 
-/** A worker of the right place may take the next try: soon, and ever less often while there is none, lest thousands of lives ask in vain. */
+/**
+ * Retry interval for runners of another location (ms). A worker of the right location may take the
+ * next attempt. The interval starts short and doubles, so that thousands of runners do not retry in
+ * vain.
+ */
 const WRONG_PLACE_RETRY_MS = { first: 500, longest: 10_000 } as const;
 
 /**
- * Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. What the cluster refuses is asked for again, for as
- * long as the call may take. @param details - for the operator
+ * Runs a call that needs only the cluster, with heartbeats, and maps its errors to Temporal
+ * failures. Rejections by the cluster are retried until the schedule-to-close timeout of the
+ * activity.
+ * @param details - heartbeat details, shown to operators
  */
 export async function withClusterErrors<T>(details: string, run: () => Promise<T>): Promise<T> {
   try {
@@ -25,8 +31,10 @@ export async function withClusterErrors<T>(details: string, run: () => Promise<T
 }
 
 /**
- * The activity, for lives of this worker's place only: what is not found elsewhere has not ended.
- * @throws ApplicationFailure `WrongLocation`, until a worker of the right place takes it
+ * Restricts an activity to runners of this worker's location. A pod that is not found in another
+ * location has not ended.
+ * @throws ApplicationFailure `WrongLocation`, which is retried until a worker of the right location
+ * takes the activity
  */
 export function requireLocation<I, O>(
   ports: ActivityPorts,
@@ -38,7 +46,11 @@ export function requireLocation<I, O>(
   };
 }
 
-/** @throws ApplicationFailure `WrongLocation`: the pods of that place are another worker's to look after */
+/**
+ * Verifies that this worker serves the location.
+ * @throws ApplicationFailure `WrongLocation` if another worker is responsible for the pods of that
+ * location
+ */
 export async function assertServed(
   { compute }: Pick<ActivityPorts, 'compute'>,
   location: Location,

@@ -3,12 +3,13 @@ import { ApplicationFailure } from '@temporalio/common';
 import { RETRY_BACKOFF } from '../../core/activities/index.ts';
 import { exponentialBackoff } from './failures.ts';
 
-/** A try needs some time itself. */
+/** Time reserved for the attempt itself (ms). */
 const MARGIN_MS = 10_000;
 
 /**
- * Makes a failure final when its retry would come too late for the activity's schedule-to-close timeout. Temporal would otherwise report
- * a bare timeout, and with it lose the one thing that people want to know: what went wrong all the time.
+ * Makes a failure non-retryable if its retry would start too late for the schedule-to-close timeout
+ * of the activity. Otherwise Temporal would report a bare timeout, and the cause of the failures
+ * would be lost.
  */
 export function nonRetryableAfterDeadline(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) return error;

@@ -1,4 +1,7 @@
-/** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
+/**
+ * Maps the errors of the ports to Temporal failures: which are retried, after which delay, and
+ * which are logged as benign.
+ */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
@@ -10,44 +13,57 @@ import {
 } from '../ports.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 
-/** Delays of retries that are not the retry policy's own backoff, in ms. */
+/** Retry delays that replace the backoff of the retry policy (ms). */
 export interface RetryDelays {
   readonly credentialsRetryMs: number;
   readonly busyRetryMs?: number;
-  /** Up to which the delay of a busy one doubles. @default busyRetryMs: it does not */
+  /**
+   * Maximum to which the delay for a busy runner doubles. @default busyRetryMs, so that it does not
+   * grow
+   */
   readonly maxBusyRetryMs?: number;
 }
 
-/** Of a server that answers others, and of answers that name no pace: 1 s, doubling up to a minute. */
+/**
+ * Delays for an unavailable server and for errors without a delay of their own: 1 s, doubling up to
+ * a minute.
+ */
 const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
 const MAX_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
-/** Of what a rule of the cluster's has to allow. */
+/** Delay for requests that a rule of the cluster rejects. */
 const DENIED_RETRY_MS = 60_000;
 
-/** Answers that are part of the plan. */
+/** Errors that are expected during normal operation. */
 const EXPECTED: readonly CiServerErrorKind[] = ['busy', 'rate_limited'];
 
-/** Refusals that the same request gets again; a name that is taken stays so. */
+/** Errors that the same request gets again. A name that is taken stays taken. */
 const FINAL: readonly CiServerErrorKind[] = ['rejected', 'name_taken'];
 
-/** Without a `retryMs` it is often over a moment later, and the delay doubles: see {@link unavailableRetryMs}. */
+/**
+ * Failure types and delays of compute errors. Errors without `retryMs` are often transient, and
+ * their delay doubles: see {@link unavailableRetryMs}.
+ */
 const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
   invalid: { type: FAILURE_TYPES.computeRejected, retryMs: DENIED_RETRY_MS },
-  // Somebody may have changed its labels, and change them back.
+  // Someone may have changed its labels and may restore them.
   foreign: { type: FAILURE_TYPES.foreignObject, retryMs: DENIED_RETRY_MS },
-  // An API server that has just started knows no Role yet, and forbids everything (https://github.com/kubernetes/kubernetes/issues/121635).
+  // An API server that has just started does not know any Role yet and forbids everything
+  // (https://github.com/kubernetes/kubernetes/issues/121635).
   forbidden: { type: FAILURE_TYPES.computeForbidden },
   unavailable: { type: FAILURE_TYPES.computeUnavailable },
 };
 
 /**
- * A port's error as the failure that makes Temporal do the right thing: the retry's delay where the world named one,
- * BENIGN where the failure is part of the plan (busy, rate limited). Anything unknown is passed on as it is.
- * @param refusalIsFinal - what is asked for can be left undone (a runner that cannot be made). False for what has to be done: there a
- *   refusal (an unknown 422 to a removal, an admission webhook's to a deletion) says nothing final, and is a wait with a reason
- * @param times - how often it has been refused for this reason, this time included: each reason has a retry clock of its own
+ * Maps an error of a port to a Temporal failure. The failure has the retry delay that the server
+ * requested, and category BENIGN if it is expected (busy, rate limited). Unknown errors are
+ * returned unchanged.
+ * @param refusalIsFinal - whether a rejection is non-retryable. True for operations that can be
+ * skipped, such as creating a runner. False for operations that must be done: there, a rejection
+ * (an unknown 422 for a removal, an admission webhook for a deletion) is a wait with a reason
+ * @param times - number of rejections for this reason, including this one. Each reason has a
+ * backoff of its own
  */
 export function toFailure(
   error: unknown,
@@ -65,7 +81,8 @@ export function toFailure(
     });
   }
   if (error instanceof UnknownCredentialError) {
-    // Retried: the credential may be added to the config and the worker restarted while the runner waits.
+    // Retried: the credential may be added to the configuration and the worker restarted while the
+    // runner waits.
     return applicationFailure(error.message, FAILURE_TYPES.unknownCredential, {
       nextRetryDelayMs: pace.credentialsRetryMs,
     });
@@ -101,17 +118,20 @@ function unavailableRetryMs(times: number): number {
   return exponentialBackoff(FIRST_UNAVAILABLE_RETRY_MS, times, MAX_UNAVAILABLE_RETRY_MS);
 }
 
-/** The delay after so many times, in ms. */
+/**
+ * Returns the delay after the given number of failures (ms). It doubles from `firstMs` up to
+ * `longestMs`.
+ */
 export function exponentialBackoff(firstMs: number, times: number, longestMs = firstMs): number {
   return Math.min(firstMs * 2 ** Math.max(0, times - 1), Math.max(firstMs, longestMs));
 }
 
-/** ± 10 %, so that runners that became busy together do not ask together for ever. */
+/** Adds jitter of ±10 %, so that runners that became busy together do not retry together. */
 function jitter(ms: number): number {
   return Math.round(ms * (0.9 + Math.random() * 0.2));
 }
 
-/** A retryable (unless `final`) application failure. */
+/** Creates an application failure. It is retryable unless `final` is set. */
 export function applicationFailure(
   message: string,
   type: string,

@@ -1,21 +1,26 @@
 import { activityInfo, heartbeat } from '@temporalio/activity';
 
-/** Heartbeat details: what an operator sees of a pending activity, and all that a try leaves to the next one. */
+/**
+ * Heartbeat details: progress shown to operators, and the only state that an attempt passes to the
+ * next one.
+ */
 export interface HeartbeatDetails {
   readonly progress?: string;
-  /** How often each reason has refused the activity. */
+  /** Number of rejections of the activity by reason. */
   readonly rejections: Readonly<Record<string, number>>;
 }
 
-/** How often each reason refused the tries before this one. */
+/** Returns the number of rejections by reason of all earlier attempts. */
 export function previousRejections(): HeartbeatDetails['rejections'] {
   return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.rejections ?? {};
 }
 
 /**
- * Runs a short activity with heartbeats, so that a worker that dies under it costs its heartbeat timeout and not its whole
- * start-to-close timeout. The first beat comes after one interval: an activity that is done by then costs no request.
- * @param doing - what an operator sees of the pending activity in the Temporal UI; a function tells what it is just now
+ * Runs a short activity with heartbeats, so that the failure of its worker costs the heartbeat
+ * timeout and not the whole start-to-close timeout. The first heartbeat is sent after one interval,
+ * so an activity that is done by then costs no request.
+ * @param doing - description of the current work, shown for the pending activity in the Temporal
+ * UI. A function is called at each heartbeat
  */
 export async function withHeartbeats<T>(
   doing: string | (() => string),

@@ -3,7 +3,7 @@ import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import type { InputError } from '../../core/input/fields.ts';
 import { applicationFailure } from './failures.ts';
 
-/** Returns the failure of input that no retry makes better. */
+/** Returns a non-retryable failure for invalid input. */
 export function invalidInput(errors: readonly InputError[]): Error {
   return applicationFailure(
     `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
@@ -12,7 +12,7 @@ export function invalidInput(errors: readonly InputError[]): Error {
   );
 }
 
-/** Whether the error is such a failure. */
+/** Whether the error is a failure of {@link invalidInput}. */
 export function isInvalidInput(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === FAILURE_TYPES.invalidInput;
 }

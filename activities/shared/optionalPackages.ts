@@ -1,6 +1,12 @@
-/** Packages of npm that are needed for single settings only: optional peers of the package `holdfast`. */
+/**
+ * npm packages that only single settings need: optional peer dependencies of the package
+ * `holdfast`.
+ */
 
-/** Each with the versions that it may have: `npm run build:packages` writes them into the manifest of `holdfast`. */
+/**
+ * Supported versions by package. `npm run build:packages` writes them into the manifest of
+ * `holdfast`.
+ */
 export const OPTIONAL_PACKAGES: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': '^3.1169.0',
   '@aws-sdk/lib-storage': '^3.1169.0',
@@ -12,8 +18,8 @@ export const OPTIONAL_PACKAGES: Readonly<Record<string, string>> = {
 
 /**
  * Loads a module that imports optional packages.
- * @param setting - needs them, as the user writes it
- * @throws Error that names the package to install, its versions and the setting, if one is not installed
+ * @param setting - the setting that needs them, as the user writes it
+ * @throws Error if a package is not installed, with the package, its versions and the setting
  */
 export async function loadOptional<T>(setting: string, load: () => Promise<T>): Promise<T> {
   try {
@@ -29,7 +35,10 @@ export async function loadOptional<T>(setting: string, load: () => Promise<T>): 
   }
 }
 
-/** Returns the package whose absence an import failed of, or undefined if it failed of something else. */
+/**
+ * Returns the name of the package that an import did not find.
+ * @returns `undefined` if the import failed for another reason
+ */
 export function missingPackage(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') return undefined;

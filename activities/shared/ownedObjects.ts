@@ -51,6 +51,9 @@ export interface OwnedObjects {
    * @throws ComputeError
    */
   loadMarks(): Promise<SweepMark[]>;
-  /** @throws ComputeError */
+  /**
+   * Stores the marks in the cluster.
+   * @throws ComputeError
+   */
   saveMarks(marks: readonly SweepMark[]): Promise<void>;
 }

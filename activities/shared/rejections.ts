@@ -1,13 +1,14 @@
 /**
- * What an activity that will be tried again fails with: each reason has a retry clock of its own. Temporal counts tries of all kinds
- * together: by that count, one lost connection after hours of waiting for a job to end would mean minutes of waiting more.
+ * Counts the rejections of an activity by reason, so that each reason has a backoff of its own.
+ * Temporal counts all attempts together. With that count, one lost connection after hours of
+ * waiting for a job would cause a delay of minutes.
  */
 import { activityInfo, heartbeat } from '@temporalio/activity';
 import { toFailure, type RetryDelays } from './failures.ts';
 import { previousRejections } from './heartbeats.ts';
 import { CiServerError, ComputeError } from '../ports.ts';
 
-/** A port's error as {@link toFailure} has it, with the delay that is due by the clock of its reason. */
+/** Maps the error of a port as {@link toFailure} does, with the backoff of its own reason. */
 export function refusal(error: unknown, pace: RetryDelays, refusalIsFinal: boolean): unknown {
   const hasClock =
     (error instanceof CiServerError || error instanceof ComputeError) &&
@@ -16,9 +17,12 @@ export function refusal(error: unknown, pace: RetryDelays, refusalIsFinal: boole
   return toFailure(error, pace, refusalIsFinal, hasClock ? countRejection(error.kind) : 1);
 }
 
-/** How often this activity has been refused for this reason, this time included: the next try, on whatever worker, knows of it. */
+/**
+ * Increments and returns the number of rejections of this activity for this reason, including this
+ * one. The heartbeat details pass it to the next attempt on any worker.
+ */
 export function countRejection(reason: string): number {
-  // A local activity has no next try.
+  // A local activity has no next attempt that would read the heartbeat details.
   if (activityInfo().isLocal) return 1;
   const refusals = previousRejections();
   const times = (refusals[reason] ?? 0) + 1;

@@ -2,9 +2,11 @@ import type { Scope } from '../../core/domain/ciServer.ts';
 import { CiServerError, type CiServer } from '../ports.ts';
 
 /**
- * Removes a registration without ending a job. A server that removes busy runners is asked about the runner first; one that can disable
- * runners gives it no further job from then on, so that the answer still holds at the removal.
- * @throws CiServerError `busy` if the runner runs a job, and all others of {@link CiServer.removeRegistration}
+ * Removes a registration without ending a job. If the server would remove a busy runner, the state
+ * of the runner is checked first. If the server can disable runners, the runner is disabled before
+ * the check, so that it gets no job between the check and the removal.
+ * @throws CiServerError `busy` if the runner is running a job, and all errors of
+ * {@link CiServer.removeRegistration}
  */
 export async function removeUnlessBusy(
   server: CiServer,

@@ -1,11 +1,13 @@
-/** Which Temporal namespace the workflows of this process are in, by its ID: names repeat from one server to the next. */
+/**
+ * IDs of Temporal namespaces. The ID is used because the same name may exist on several servers.
+ */
 import type { Client } from '@temporalio/client';
 
 const known = new WeakMap<object, Map<string, string>>();
 
 /**
- * Returns the ID that the server has given to the client's namespace. Asks once for each connection.
- * @throws what the connection throws when Temporal does not answer
+ * Returns the ID of the client's namespace. Sends one request per connection and namespace.
+ * @throws Error if Temporal does not answer or returns no ID
  */
 export async function temporalNamespaceId({
   workflowService,

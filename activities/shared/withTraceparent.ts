@@ -1,10 +1,15 @@
 import type * as OpenTelemetryApi from '@opentelemetry/api';
 import { missingPackage } from './optionalPackages.ts';
 
-/** Asked for once: a package that is missing would be searched for again with each call. */
+/**
+ * Import of the API, started once: a missing package would be searched for again with each call.
+ */
 let loading: Promise<typeof OpenTelemetryApi | undefined> | undefined;
 
-/** Does it in the trace that `traceparent` names; with neither that nor tracing in this process, as it is. */
+/**
+ * Calls the function in the trace of `traceparent`. Without a `traceparent`, or without tracing in
+ * this process, calls it without a trace.
+ */
 export async function withTraceparent<T>(
   traceparent: string | undefined,
   act: () => Promise<T>,
@@ -18,7 +23,10 @@ export async function withTraceparent<T>(
   );
 }
 
-/** Returns OpenTelemetry's API, or undefined where it is not installed: then nothing in this process traces. */
+/**
+ * Returns the OpenTelemetry API.
+ * @returns `undefined` if it is not installed, so nothing in this process traces
+ */
 async function openTelemetry(): Promise<typeof OpenTelemetryApi | undefined> {
   try {
     return await import('@opentelemetry/api');
