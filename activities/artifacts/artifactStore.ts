@@ -1,10 +1,16 @@
-/** Where jobs' logs and artifacts are kept when their pods are gone. Keys are paths with slashes (core/domain/artifactLayout.ts). */
+/**
+ * Store for the logs and artifacts of jobs after their pods are deleted. Keys are paths with
+ * slashes (core/domain/artifactLayout.ts).
+ */
 export interface ArtifactStore {
   /**
-   * Keeps all of it under that key, or nothing: what was there before stays until then.
-   * @throws Error when it could not be kept; it may be tried again
+   * Stores the content under a key, atomically: until then, the previous content of the key stays.
+   * @throws Error if it could not be stored. A retry is possible
    */
   put(key: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
-  /** @returns `undefined`: nothing is kept there. @throws Error when that cannot be told */
+  /**
+   * Returns the content of a key, or `undefined` if the key does not exist.
+   * @throws Error if that cannot be determined
+   */
   get(key: string): Promise<Uint8Array | undefined>;
 }

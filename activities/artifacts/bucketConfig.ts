@@ -1,19 +1,19 @@
-/** Files with a bucket's key, in the folder that `BucketConfig.keyDirectory` names. */
+/** Files with the access key of a bucket, in the directory `BucketConfig.keyDirectory`. */
 export const BUCKET_KEY_FILES = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
 
-/** A bucket of a server that speaks S3, and how to get at it. Free of secrets. */
+/** An S3 bucket and its access settings. Contains no secrets. */
 export interface BucketConfig {
   readonly bucket: string;
-  /** Of the bucket, in which everything is: before every key, with a slash between. @default none */
+  /** Prefix of every key in the bucket, followed by a slash. @default none */
   readonly folder?: string;
-  /** Base URL of the server. @default Amazon's for the region */
+  /** Base URL of the server. @default Amazon's URL of the region */
   readonly endpoint?: string;
   readonly region: string;
-  /** The bucket is named in the URL's path, and not in the host's name. */
+  /** Whether the bucket is in the path of the URL instead of the host name. */
   readonly pathStyle: boolean;
   /**
-   * Folder with the files {@link BUCKET_KEY_FILES}.
-   * @default the SDK's own sources: `AWS_…` variables, a profile, the cloud's identity of the pod
+   * Directory with the files {@link BUCKET_KEY_FILES}.
+   * @default the sources of the SDK: `AWS_…` variables, a profile, the cloud identity of the pod
    */
   readonly keyDirectory?: string;
 }

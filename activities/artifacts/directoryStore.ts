@@ -3,13 +3,17 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ArtifactStore } from './artifactStore.ts';
 
-/** A folder, such as a file system that all nodes mount. What is seen there under its key is whole, and on the disk. */
+/**
+ * Creates a store in a directory, such as a file system that all nodes mount. A file under its key
+ * is always complete and synced to disk.
+ */
 export function createDirectoryStore(root: string): ArtifactStore {
   return {
     async put(key, content) {
       const path = pathOf(root, key);
       await mkdir(dirname(path), { recursive: true });
-      // Not after the file's own name, which may be as long as a name can be.
+      // The temporary name is not derived from the file name, which may already have the maximum
+      // length.
       const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
       try {
         const file = await open(temporary, 'wx', 0o644);

@@ -7,34 +7,49 @@ import type { PodView } from '../../core/domain/pod.ts';
 
 type State = PodStateEvent['state'];
 
-/** How much is told of one pod. Each announcement is some seven events of its workflow's history. */
+/**
+ * Limits of notifications about one pod. Each notification adds about seven events to the history
+ * of its workflow.
+ */
 export interface NotificationLimits {
-  /** Told at once, where nothing was told for long. Thirty jobs of a static runner. @default 60 */
+  /**
+   * Number of notifications sent immediately after a long silence. It covers thirty jobs of a
+   * static runner. @default 60
+   */
   readonly burst: number;
-  /** After those: one in so long, in ms. @default a minute */
+  /** Interval between further notifications (ms). @default one minute */
   readonly everyMs: number;
 }
 const PACE: NotificationLimits = { burst: 60, everyMs: 60_000 };
-/** Pods whose pace is kept; one that is forgotten has its burst again. */
+/** Maximum number of pods whose rate is tracked. A pod that is dropped may use its burst again. */
 const MAX_PODS = 20_000;
 
-/** What was told of one pod, and what is to be. */
+/** Notifications about one pod. */
 interface Announced {
-  /** When its last announcement but a burst would be due (ms since the epoch): told at once while that is past. */
+  /**
+   * Time of the next notification if there were no burst (ms since the epoch). While it is in the
+   * past, notifications are sent immediately.
+   */
   dueMs: number;
   told?: State;
-  /** The announcement under way. */
+  /** Latest notification, which may still be in progress. */
   telling: Promise<void>;
-  /** What is told when its turn comes, and since when that is so (ms since the epoch). */
+  /**
+   * Notification that waits for its turn, and the time since when the state holds (ms since the
+   * epoch).
+   */
   next?: { pod: PodView; state: State; sinceMs: number; readonly timer: NodeJS.Timeout };
 }
 
 /**
- * Tells runners' workflows when their runner has become busy or idle; for each pod one after the other, lest busy overtake the idle that
- * follows it, and at a pace: a probe that flaps every second must not write history for ever.
+ * Notifies the workflows of runners that their runner has become busy or idle. The notifications
+ * about one pod are sent one after the other, so that `busy` cannot overtake a later `idle`. They
+ * are rate-limited, because a readiness probe that flaps every second must not add to the history
+ * without limit.
  *
- * That a runner for one job is busy is held back for a moment, in which a short job is over: its end is all that its workflow has to know, and
- * a signal, a task and a timer are saved. Not where its set waits for the word.
+ * The first `busy` of a single-use runner is delayed for a moment. If a short job ends within that
+ * time, its workflow needs only the end, which saves a signal, a workflow task and a timer. There
+ * is no delay if the set waits for the notification (`notifyBusy`).
  */
 export class PodStateNotifier {
   readonly #queue: RetryQueue;
@@ -47,7 +62,7 @@ export class PodStateNotifier {
     dispose: ({ next }) => clearTimeout(next?.timer),
   });
 
-  /** @param delayMs - for how long the first word of a runner for one job is held back */
+  /** @param delayMs - delay of the first `busy` of a single-use runner (ms) */
   constructor(
     queue: RetryQueue,
     completer: WaitCompleter,
@@ -63,7 +78,7 @@ export class PodStateNotifier {
   tell(pod: PodView, state: State): void {
     const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, telling: Promise.resolve() };
     this.#pods.set(pod.uid, announced, { noDisposeOnSet: true });
-    // Its turn will come: with the state that it has then.
+    // A notification is already waiting. It is sent with the latest state.
     const nowMs = Date.now();
     const { next: waiting } = announced;
     if (waiting !== undefined)
@@ -89,14 +104,17 @@ export class PodStateNotifier {
     announced.next = next;
   }
 
-  /** Nothing more is to be told of a pod that has ended. @returns whether it was busy, and that is untold */
+  /**
+   * Drops the notifications about a pod that has ended.
+   * @returns whether the pod was busy and its workflow has not been notified of that
+   */
   forget({ uid }: PodView): boolean {
     const untold = this.#pods.get(uid)?.next?.state === 'busy';
     this.#pods.delete(uid);
     return untold;
   }
 
-  /** That a runner is busy, and was held back, is told first. */
+  /** Stops the notifier. Delayed notifications of `busy` are sent first. */
   stop(): void {
     for (const announced of this.#pods.values())
       if (announced.next?.state === 'busy') this.#turn(announced, announced.next);
@@ -105,9 +123,9 @@ export class PodStateNotifier {
 
   #turn(announced: Announced, { pod, state, sinceMs }: NonNullable<Announced['next']>): void {
     delete announced.next;
-    // A runner is idle before anything is told of it.
+    // A runner is idle until the first notification.
     const asBefore = state === (announced.told ?? 'idle');
-    // Nothing follows from a job that came and went.
+    // A job that started and ended in the meantime needs no notification.
     if (!asBefore || state === 'busy')
       this.#announce(pod, announced, state, asBefore, Date.now() - sinceMs);
   }
@@ -123,7 +141,7 @@ export class PodStateNotifier {
     announced.told = state;
     announced.telling = this.#queue.add(`podState of ${name}`, async () => {
       await before;
-      // Every watcher sees the same time.
+      // Every watcher sees the same time, so it makes the request ID unique across watchers.
       await this.#completer.signalPodState(
         workflowId,
         {
@@ -139,10 +157,11 @@ export class PodStateNotifier {
 }
 
 /**
- * The state of a pod, where it is news. A runner is idle when it comes online: its wait says so. Idle is news only after busy, which may
- * have been before this watcher was.
- * @param previous - as it was seen before; `undefined`: never
- * @returns `undefined`: no news
+ * Returns the state of a pod if its workflow must be notified of it. A runner is idle when it comes
+ * online, which completes its wait, so `idle` is reported only after `busy`. This watcher may not
+ * have seen that `busy`.
+ * @param previous - state that was seen before; `undefined` if this is the first one
+ * @returns `undefined` if there is nothing to notify
  */
 export function podStateChange(
   pod: PodView,

@@ -1,11 +1,17 @@
 import { POD_CONDITIONS, conditionDueAtMs } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
-/** What time alone brings: an image problem that persists, a termination that is overdue, a new runner that stays not ready. One timer per pod. */
+/**
+ * Timers for pod conditions that become true by the passage of time: a persistent image error, an
+ * overdue termination, a new runner that stays not ready. Each pod has one timer.
+ */
 export class PodTimers {
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  /** Calls `due` when something about the pod will be true that is not yet, if it does not change before. */
+  /**
+   * Calls `due` when the next such condition of the pod becomes true, unless the pod changes
+   * before.
+   */
   set(pod: PodView, nowMs: number, due: () => void): void {
     clearTimeout(this.#timers.get(pod.name));
     this.#timers.delete(pod.name);

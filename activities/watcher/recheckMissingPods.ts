@@ -2,9 +2,10 @@ import type { PodView } from '../../core/domain/pod.ts';
 import type { Compute, WaitCompleter } from '../ports.ts';
 
 /**
- * What vanished while nobody watched left no event: the waits that are pending without a pod have to look again. Being missing from a list
- * is no more than that, because a list may be older than a pod, or its selector not find it.
- * @param listed - the watch's own list
+ * Requests a live recheck of all pending waits whose pod is missing from the list. A pod that was
+ * deleted while nothing watched left no event. A missing pod proves nothing by itself: the list may
+ * be older than the pod, or the selector may not match it.
+ * @param listed - pods in the list of the watch
  */
 export async function recheckMissingPods(
   compute: Compute,

@@ -1,36 +1,44 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
 
-/** 0.1, 0.5, 2.5 and 5 s between five tries: a server that restarts is back by then. */
+/**
+ * Delays of 0.1, 0.5, 2.5 and 5 s between five attempts. A server that restarts is back by then.
+ */
 const RETRIES = { retries: 4, minTimeout: 100, factor: 5, maxTimeout: 5_000 } as const;
 
-/** Runs small jobs a few at a time, retrying each for a while; what still fails is reported, never thrown. */
+/**
+ * Runs small tasks with limited concurrency and retries each for a few seconds. A task that still
+ * fails is reported and never throws.
+ */
 export class RetryQueue {
   readonly #queue: PQueue;
   readonly #onFailure: (error: unknown, what: string) => void;
   #stopped = false;
 
   /**
-   * @param limit - jobs under way at once
-   * @param onFailure - told of a job that failed all its tries
+   * @param limit - maximum number of concurrent tasks
+   * @param onFailure - called for a task that failed all its attempts
    */
   constructor(limit: number, onFailure: (error: unknown, what: string) => void) {
     this.#queue = new PQueue({ concurrency: limit });
     this.#onFailure = onFailure;
   }
 
-  /** Resolves when the job is done or given up; never, if the queue is stopped before its turn */
+  /**
+   * Adds a task. Resolves when it is done or has failed all its attempts. Never resolves if the
+   * queue is stopped before the task starts.
+   */
   async add(what: string, run: () => Promise<void>): Promise<void> {
     if (this.#stopped) return;
     await this.#queue.add(async () => await this.#attempt(what, run));
   }
 
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when no task is waiting or running. */
   async idle(): Promise<void> {
     await this.#queue.onIdle();
   }
 
-  /** Drops what waits and resolves when nothing runs. */
+  /** Drops the waiting tasks and resolves when no task is running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#queue.clear();
@@ -39,7 +47,8 @@ export class RetryQueue {
 
   async #attempt(what: string, run: () => Promise<void>): Promise<void> {
     try {
-      // Not by p-retry's `signal`, which would make a failure of what has succeeded since the stop.
+      // Not with the `signal` of p-retry, which would turn a task that succeeds after the stop into
+      // a failure.
       await pRetry(run, { ...RETRIES, shouldRetry: () => !this.#stopped });
     } catch (error) {
       this.#onFailure(error, what);
