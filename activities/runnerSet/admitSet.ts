@@ -1,4 +1,4 @@
-/** The first step of a set, and of every change of its declaration: see admit.ts. */
+/** Admission of a set and of every change of its declaration; see activities/runner/admit.ts. */
 import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { isObject } from '../../core/domain/isObject.ts';
@@ -14,8 +14,9 @@ import type { AdmittedSet } from '../../core/activities/index.ts';
 const GENERATION_DIGITS = 10;
 
 /**
- * Admits a set, and with `continued` one that runs: what is not accepted any more may only see its runners out.
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * Checks and completes the declaration of a set. With `continued`, the set is already running. If
+ * its declaration is no longer valid, the set is paused until its runners have ended.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
  */
 export function admitSet(
   ports: ActivityPorts,
@@ -32,9 +33,10 @@ export function admitSet(
 }
 
 /**
- * As much of a declaration as still parses, its template without what runs in the pod. The set is paused, and each runner is admitted by
- * itself if somebody resumes it.
- * @returns `undefined`: not even which set it is can be read, so it was never admitted
+ * Admits as much of a declaration as still parses, with a template that contains nothing that runs
+ * in the pod. The set is paused. If someone resumes it, each runner is admitted on its own.
+ * @returns `undefined` if even the fields that identify the set cannot be read: such a set was
+ * never admitted
  */
 function admitReduced(
   { ciServers, timeoutPolicy }: ActivityPorts,
@@ -106,7 +108,10 @@ function admitted(
   };
 }
 
-/** The same for templates that say the same, in whatever order their fields are written. */
+/**
+ * Returns the hash of a template. Templates that differ only in the order of their fields have the
+ * same hash.
+ */
 export function templateHash(template: unknown): string {
   return createHash('sha256').update(canonical(template)).digest('hex').slice(0, GENERATION_DIGITS);
 }

@@ -22,7 +22,7 @@ const SETS_AGE_MS = 10_000;
 
 /**
  * Lists the queued and running jobs of a scope and signals to the set those that it has to serve.
- * The answer says whether the CI server supports such lists.
+ * @returns whether the CI server supports such lists
  * @throws ApplicationFailure if the list or the signal fails
  */
 export async function checkQueuedJobs(
@@ -73,8 +73,9 @@ export async function checkQueuedJobs(
 const MAX_JOBS = 2_000;
 
 /**
- * A look in parts that Temporal takes. Only the last says what is absent: it has the keys of the
- * jobs in the parts before it. Sets need no labels.
+ * Splits the result of a check into signals that Temporal accepts. Only the last one contains the
+ * absent jobs; it also has the keys of the jobs in the earlier ones. Sets need no labels, so they
+ * are removed.
  */
 function partsOf({ jobs, ...look }: QueueCheckResult): QueueCheckResult[] {
   const plain = jobs.map((job): CiJob => ({ ...job, labels: [] }));
@@ -92,7 +93,11 @@ function partsOf({ jobs, ...look }: QueueCheckResult): QueueCheckResult[] {
   });
 }
 
-/** A set that continues as new ends the run that asked: the look is the set's all the same, and goes on. */
+/**
+ * Returns a signal that aborts when the activity is cancelled, but not when its run has ended. If
+ * the set continues as new, the run that requested the check ends, and the next run still needs the
+ * result.
+ */
 function unlessCancelled(): AbortSignal {
   const [context, stop] = [Context.current(), new AbortController()];
   const { cancellationSignal: signal } = context;
@@ -102,7 +107,10 @@ function unlessCancelled(): AbortSignal {
   return stop.signal;
 }
 
-/** The overdue jobs that the list has left out, each for itself. What cannot be asked now is still overdue at the next look. */
+/**
+ * Requests each overdue job that is missing from an incomplete list. Jobs that cannot be requested
+ * now are still overdue at the next check.
+ */
 async function checkStaleJobs(
   server: CiServer,
   { scope, overdue }: CheckQueuedJobsInput,
@@ -132,7 +140,12 @@ async function checkStaleJobs(
 
 const keyOf = ({ id, runAttempt }: CiJob): string => jobKey({ jobId: id, runAttempt });
 
-/** Of these jobs, those that are this set's to serve when all running sets are looked at, those that others have passed on to it, and those that its own runners run. `others`: keys of overdue jobs that are not. */
+/**
+ * Selects the jobs of this set: those that routing over all running sets assigns to it, those that
+ * other sets rerouted to it, and those that its own runners run. `others` has the keys of overdue
+ * jobs that belong to other sets. `endedSets` has the sets with rerouted jobs that are not running
+ * any more.
+ */
 async function jobsOfSet(
   running: RunningSets,
   ciServer: CiServerKind,
@@ -168,7 +181,7 @@ async function jobsOfSet(
       count: unlabeled.length,
       repositories: [...new Set(unlabeled.map(({ repository }) => repository))].slice(0, 20),
     });
-  // A set that came since has taken them over.
+  // A set that was started since then has taken them over.
   return {
     mine,
     others: overdue.flatMap(({ key }) => (others.has(key) ? [key] : [])),

@@ -1,4 +1,4 @@
-/** What a set's workflow may ask of the world. */
+/** The activities that the workflow of a set calls. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/activities/index.ts';
 import type { ActivityPorts } from '../ports.ts';
@@ -14,10 +14,13 @@ import { activeSchedule } from './schedules.ts';
 import type { RunnerEventBatcher } from './runnerEventBatcher.ts';
 import { startRunners } from './startRunners.ts';
 
-/** Those about runners go to Temporal with the client of the Worker that runs them. */
+/**
+ * Builds the activities of sets. Activities about runners use the Temporal client of the Worker
+ * that runs them.
+ */
 export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatcher): SetActivities {
   const lists = new Map<string, RunningSets>();
-  /** One list for all sets of the worker. */
+  /** Returns the list of running sets of a task queue, which all sets of the worker share. */
   const running = (taskQueue: string): RunningSets => {
     const list = lists.get(taskQueue) ?? new RunningSets({ client: getClient, taskQueue });
     lists.set(taskQueue, list);

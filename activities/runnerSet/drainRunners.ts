@@ -1,4 +1,4 @@
-/** Asks the runners of a set to drain: their jobs may finish. */
+/** Drains the runners of a set, so that their jobs may finish. */
 import { getClient } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { cancelSignal, type CancelRequest } from '../../core/contract/index.ts';
@@ -7,8 +7,11 @@ import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
 
 /**
- * By a signal, not by the update `drain`: no runner can refuse it, and none misses it because no worker takes its tasks now. One that is being
- * torn down would refuse, and might then go on with another runner in the place of the one that it lost.
+ * Signals runners to drain. It uses a signal and not the update `drain`, because no runner can
+ * reject a signal, and none misses it if no worker polls its task queue. A runner that is being
+ * torn down would reject the update, and could then continue with another pod in place of the lost
+ * one.
+ * @returns the time (ms since the epoch) and the runners that had already ended
  */
 export const drainRunners: SetActivities['drainRunners'] = async ({ runners }) => {
   const ended: string[] = [];

@@ -1,9 +1,13 @@
 import { pMapSettled } from 'p-map';
 
-/** Requests to Temporal under way at once for one set. */
+/** Concurrent requests to Temporal for one set. */
 const AT_ONCE = 10;
 
-/** Does all of it, some at a time: one that fails keeps no other from being done. @throws the first failure, when nothing is under way any more */
+/**
+ * Calls the function for every item with limited concurrency. A failure does not stop the other
+ * calls.
+ * @throws the first failure, after all calls have ended
+ */
 export async function forEachLimited<T>(
   items: readonly T[],
   run: (item: T) => Promise<void>,

@@ -1,6 +1,9 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 
-/** Whether a workflow runs, by Temporal's own record of it: a list by visibility may be late. */
+/**
+ * Returns whether a workflow is running. It reads the record of the workflow, because a visibility
+ * list may lag.
+ */
 export async function isRunning(
   { workflow }: Pick<Client, 'workflow'>,
   workflowId: string,

@@ -1,4 +1,4 @@
-/** Which jobs sets are for, as their memos say: known also while no worker answers. */
+/** Reads from the memos of sets which jobs they serve. This works while no worker answers. */
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
@@ -16,10 +16,13 @@ const coverMemo = z.object({
   draining: z.literal(true).exactOptional(),
 });
 
-/** Sets that one request lists. */
+/** Sets per list request. */
 export const PAGE = 1_000;
 
-/** @returns `undefined` when the memo of a set's workflow does not say what it covers */
+/**
+ * Returns which jobs a set serves.
+ * @returns `undefined` if the memo of its workflow does not contain it
+ */
 export function parseRoutingMemo(
   memo: Record<string, unknown> | undefined,
 ): SetRoutingInfo | undefined {
@@ -27,8 +30,9 @@ export function parseRoutingMemo(
 }
 
 /**
- * The running sets of a task queue, by workflow id; `undefined`: the memo does not say what it covers.
- * @param max - more are not looked at. @default all
+ * Returns the running sets of a task queue by workflow ID. The value is `undefined` if the memo
+ * does not contain which jobs the set serves.
+ * @param max - maximum number of sets. @default unlimited
  */
 export async function listRoutingInfo(
   { workflow }: Client,

@@ -1,7 +1,10 @@
 import type { SetRoutingInfo } from '../../core/contract/index.ts';
 import { normalizeRunnerLabels } from '../ciServers/normalizeLabels.ts';
 
-/** Returns what a set serves with its labels as its CI server compares them. Memos have them as they were written. */
+/**
+ * Returns the routing of a set with labels in the form in which its CI server compares them. Memos
+ * contain labels as the user wrote them.
+ */
 export function withNormalizedLabels(routing: SetRoutingInfo): SetRoutingInfo {
   const { ciServer, labels } = routing;
   return ciServer === undefined

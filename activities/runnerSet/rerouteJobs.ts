@@ -1,4 +1,4 @@
-/** Passes jobs that a set cannot serve on to others, and hands on what is heard of such jobs. */
+/** Reroutes jobs that a set cannot serve to other sets, and forwards later events of such jobs. */
 import { getClient } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { jobEventsSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
@@ -14,9 +14,9 @@ import { forEachLimited } from './forEachLimited.ts';
 import { withNormalizedLabels } from './normalizedRouting.ts';
 import type { RunningSets } from './runningSets.ts';
 
-/** How old the sets may be: what they say of their room changes with their jobs. */
+/** Maximum age of the list of sets (ms). Their free capacity changes with their jobs. */
 const SETS_AGE_MS = 1_000;
-/** Events in one signal, as of the webhook. */
+/** Maximum events per signal, the same as in the webhook. */
 const MAX_EVENTS = 200;
 
 interface Told {
@@ -24,7 +24,13 @@ interface Told {
   readonly events: readonly JobEvent[];
 }
 
-/** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
+/**
+ * Sends jobs to other sets and forwards events of jobs that were rerouted before. A job for a set
+ * that has ended is not in the result and stays with this set. Forwarded events are idempotent.
+ * @returns the jobs by the set that has received them, and the number of possible targets
+ * @throws the first failure, but only if no set has received a job: a job that a set has received
+ * must not be sent to another one
+ */
 export async function rerouteJobs(
   running: RunningSets,
   { set, routing, jobs, draining, forwardedEvents }: RerouteJobsInput,
@@ -37,7 +43,8 @@ export async function rerouteJobs(
     for (const { to, event } of forwardedEvents) gather(news, to, event);
     await forEachLimited(signals(news), async (told) => {
       if (await tell(told)) return;
-      // It has ended, and has passed its jobs on before: only who has them knows it.
+      // The set has ended and rerouted its jobs before. Which set has them now is unknown, so all
+      // get the events.
       for (const to of (await others()).ids()) await tell({ ...told, to });
     });
 
@@ -89,7 +96,10 @@ function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
   );
 }
 
-/** @returns whether the set has it; `false`: it has ended */
+/**
+ * Signals events to a set.
+ * @returns `false` if the set has ended
+ */
 async function tell({ to, events }: Told): Promise<boolean> {
   try {
     await getClient()

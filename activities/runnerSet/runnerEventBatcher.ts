@@ -76,8 +76,10 @@ export class RunnerEventBatcher {
   }
 
   /**
-   * Resolves when Temporal has it. A set that is gone, or refuses it, is tolerated: one that is there reads its runners from a list, too.
-   * @throws what the signal failed with that may succeed at another try
+   * Notifies a set of an event of one of its runners. Resolves when Temporal has accepted the
+   * signal. A set that has ended or rejects the event is not an error, because a running set also
+   * lists its runners.
+   * @throws the error of the signal if a retry may succeed
    */
   async tell({ set, event }: SetNotification): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -88,7 +90,8 @@ export class RunnerEventBatcher {
       reject,
     };
     const lane = this.#lanes.get(set);
-    // That it is up changes little: nothing is started for it.
+    // A runner that comes online is not urgent, because the set does not start anything in
+    // response.
     const lazy = event.kind === 'online';
     if (lane === undefined) {
       const fresh: Lane = { waiting: [entry], hurried: !lazy, hurry: () => undefined };

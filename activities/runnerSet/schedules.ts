@@ -1,12 +1,18 @@
-/** Which schedule of a set holds at a moment: cron expressions in time zones. */
+/** Determines the active schedule of a set from cron expressions in time zones. */
 import { Cron } from 'croner';
 import type { SetScheduleSpec } from '../../core/input/runnerSet.ts';
 import type { ActiveSchedule } from '../../core/activities/index.ts';
 
-/** Starts that follow so closely that their times overlap are followed so far; then the schedule is asked again. */
+/**
+ * Maximum number of overlapping periods that are merged. After them, the schedule is evaluated
+ * again.
+ */
 const MAX_OVERLAPS = 100;
 
-/** @returns what is wrong with an expression or a time zone; `undefined` when nothing is */
+/**
+ * Returns why a cron expression or a time zone is invalid.
+ * @returns `undefined` if both are valid
+ */
 export function scheduleError({
   cron,
   timeZone,
@@ -28,7 +34,10 @@ export function scheduleError({
   return undefined;
 }
 
-/** The first schedule that holds now, and when the answer may be another. */
+/**
+ * Returns the first schedule that is active now, and the time at which that may change (ms since
+ * the epoch).
+ */
 export function activeSchedule(
   schedules: readonly Pick<SetScheduleSpec, 'cron' | 'timeZone' | 'durationMs'>[],
   nowMs: number,
@@ -54,7 +63,11 @@ function endOf(pattern: Cron, start: number, durationMs: number): number {
   return last + durationMs;
 }
 
-/** Paused: nothing is ever run by it. @throws Error when it is none. A date would be one to croner, which comes true once. */
+/**
+ * Parses a cron expression. The job is paused, because it only computes times and never runs.
+ * @throws Error if the expression is invalid. A date is rejected too: croner would accept it as a
+ * single run
+ */
 function read(cron: string, timeZone: string): Cron {
   if (cron.includes(':')) throw new TypeError('write for example "0 8 * * 1-5"');
   return new Cron(cron, { timezone: timeZone, mode: '5-part', paused: true });

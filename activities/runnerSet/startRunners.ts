@@ -16,10 +16,18 @@ import { withHeartbeats } from '../shared/heartbeats.ts';
 import { withTraceparent } from '../shared/withTraceparent.ts';
 import { forEachLimited } from './forEachLimited.ts';
 
-/** gRPC codes of a request that is wrong in itself: invalid argument, not found (the namespace), permission denied, failed precondition, unauthenticated. */
+/**
+ * gRPC codes of a request that no retry can fix: INVALID_ARGUMENT, NOT_FOUND (the namespace),
+ * PERMISSION_DENIED, FAILED_PRECONDITION, UNAUTHENTICATED.
+ */
 const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
 
-/** Those that Temporal refuses for good come back; of anything else the first failure is thrown when all have been tried. */
+/**
+ * Starts the runners of a set.
+ * @returns the workflow IDs that Temporal rejected permanently, and the reason of the last
+ * rejection
+ * @throws the first other failure, after all runners have been tried
+ */
 export async function startRunners(
   input: StartRunnersInput,
 ): Promise<Timestamped & { rejected: string[]; message?: string }> {
@@ -38,7 +46,11 @@ export async function startRunners(
   return { at: Date.now(), rejected, ...omitUndefined({ message }) };
 }
 
-/** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
+/**
+ * Starts a runner. A workflow that already exists with this ID counts as started, even if it has
+ * ended.
+ * @returns the reason if Temporal rejects it permanently
+ */
 async function start(
   {
     set,
@@ -74,7 +86,7 @@ async function start(
           // From the start, so that no list of the set's runners misses it.
           typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
           staticSummary: `runner of the set ${set}`,
-          // Its first task comes with the answer, where this worker has room for it.
+          // If this worker has a free slot, the response contains the first workflow task.
           requestEagerStart: true,
         }),
     );
