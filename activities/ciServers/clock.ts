@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** Time as the adapters see it; injected so that tests need not wait. */
+/** Time as the adapters see it. Injected so that tests need not wait. */
 export interface Clock {
-  /** ms since the epoch, as far as this machine knows: it may be set, in either direction. */
+  /** Returns the wall clock (ms since the epoch). It may be set in either direction. */
   now(): number;
-  /** ms since some moment, by a clock that nobody sets: for how long something shall last. */
+  /** Returns a monotonic clock (ms since an arbitrary moment), for durations. */
   elapsed(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `ms`. Rejects with the abort reason of the signal if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

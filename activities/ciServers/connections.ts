@@ -4,23 +4,28 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { type Credential, CredentialsError } from './credentials.ts';
 
 /**
- * Connections of one credential: through its proxy, else the environment's, else direct.
- * @throws CredentialsError when the `caFile` cannot be read
+ * Creates the connections of one credential. They use its proxy, otherwise the proxy of the
+ * environment, otherwise none.
+ * @throws CredentialsError if the `caFile` cannot be read
  */
 export function createDispatcher(name: string, credential: Credential): Dispatcher {
   const { proxy } = credential;
-  // One request per connection: what is in flight on a connection that breaks is one request, not ninety.
+  // One request per connection (HTTP/1.1), so that a broken connection affects one request and not
+  // ninety.
   const tls = { ...certificateAuthorities(name, credential), allowH2: false };
   return new EnvHttpProxyAgent({
     allowH2: false,
     connect: { timeout: 10_000, ...tls },
     requestTls: tls,
-    // A proxy named for this credential is meant for it: NO_PROXY is about the environment's.
+    // NO_PROXY concerns the proxy of the environment, not the one configured for this credential.
     ...(proxy === undefined ? {} : { httpProxy: proxy, httpsProxy: proxy, noProxy: '' }),
   });
 }
 
-/** Besides those that Node itself goes by, those of NODE_EXTRA_CA_CERTS included. */
+/**
+ * Returns the certificate authorities of `caFile` in addition to Node's own, which include those of
+ * NODE_EXTRA_CA_CERTS.
+ */
 function certificateAuthorities(name: string, { caFile }: Credential): { ca?: string[] } {
   if (caFile === undefined) return {};
   try {

@@ -15,7 +15,7 @@ const appNumber = z
   .union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')])
   .transform(Number);
 
-/** @throws nothing: what is wrong is an issue of the schema's */
+/** Adds an issue to the context if the pattern is invalid. Never throws. */
 function checkPattern(pattern: string, context: z.RefinementCtx): void {
   const fault = patternError(pattern);
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
@@ -23,24 +23,29 @@ function checkPattern(pattern: string, context: z.RefinementCtx): void {
 
 const usage = {
   /**
-   * What it may be used for: organizations (`acme`, with their repositories), repositories (`acme/web`), enterprises (`enterprises/big`). Who may
-   * start a workflow may use it there. Default: wherever its secret reaches.
+   * Scopes that the credential may be used for: organizations (`acme`, with their repositories),
+   * repositories (`acme/web`) or enterprises (`enterprises/big`). Anyone who may start a workflow
+   * may use it there. Default: wherever its secret has access.
    */
   scopes: z.array(scopeKey).min(1, 'must name at least one').optional(),
   /**
-   * Labels that runners may be registered with, as filter patterns: `ci-*`. Upper and lower case are one; `self-hosted`, which every runner has,
-   * needs no leave. Default: all.
+   * Labels that runners may be registered with, as filter patterns such as `ci-*`. Case is ignored.
+   * `self-hosted`, which every runner has, is always permitted. Default: all.
    */
   labels: z.array(nonEmpty.superRefine(checkPattern)).min(1, 'must name at least one').optional(),
   /**
-   * Ids of the runner groups that runners may be registered in with it. Static runners get no registration with it: their token is good for every
-   * group of the scope. Default: all.
+   * IDs of the runner groups that runners may be registered in. Static runners cannot be registered
+   * with such a credential, because their token is valid for every group of the scope. Default:
+   * all.
    */
   groups: z
     .array(z.string().refine(isCiId, 'must be an id in quotes'))
     .min(1, 'must name at least one')
     .optional(),
-  /** Task queues whose workers may have it, so that several may read one file. Default: all. */
+  /**
+   * Task queues whose workers may use the credential, so that several workers may read one file.
+   * Default: all.
+   */
   taskQueues: z.array(nonEmpty).min(1, 'must name at least one').optional(),
 };
 
@@ -56,37 +61,52 @@ const serverSettings = {
    * GitHub Enterprise Server), unless another credential names another kind
    */
   server: z.enum(CI_SERVER_KINDS, { error: ({ input }) => serverError(input) }),
-  /** Base URL of the REST API; GitHub Enterprise Server: `https://HOST/api/v3`. @default "https://api.github.com" */
+  /**
+   * Base URL of the REST API. For GitHub Enterprise Server: `https://HOST/api/v3`. @default
+   * "https://api.github.com"
+   */
   apiUrl: httpUrl.default('https://api.github.com'),
-  /** Where runners register (`config.sh --url`). Default: derived from `apiUrl`. */
+  /** URL at which runners register (`config.sh --url`). Default: derived from `apiUrl`. */
   webUrl: httpUrl.optional(),
-  /** http(s) proxy, `http://[user:password@]host:port`. Default: HTTPS_PROXY / HTTP_PROXY / NO_PROXY of the environment. */
+  /**
+   * HTTP(S) proxy, `http://[user:password@]host:port`. Default: HTTPS_PROXY / HTTP_PROXY / NO_PROXY
+   * of the environment.
+   */
   proxy: httpUrl.optional(),
-  /** PEM file with certificate authorities to trust besides the built-in ones (read at start). */
+  /**
+   * PEM file with certificate authorities to trust in addition to the built-in ones. Read at start.
+   */
   caFile: nonEmpty.optional(),
-  /** Longest time one request may take, in seconds. @default 30 */
+  /** Maximum duration of one request (s). @default 30 */
   requestTimeoutSeconds: z.number().positive().max(300).default(30),
-  /** Requests in flight with this credential in one process; GitHub allows 100 in all. @default 90 */
+  /**
+   * Maximum concurrent requests with this credential in one process. GitHub permits 100 over all
+   * processes. @default 90
+   */
   maxInFlight: z.number().int().min(1).max(100).default(90),
   /**
-   * Points per minute and endpoint spent by one process (a read is 1, a write 5); 0: not paced.
-   * Default: 900 (GitHub's limit: 180 writes) for github.com and *.ghe.com; 0 elsewhere, because GitHub Enterprise Server has its
-   * limits off by default.
+   * Maximum points per minute and endpoint for one process (a read is 1, a write 5). 0 sets no
+   * limit. Default: 900 (GitHub's limit: 180 writes) for github.com and *.ghe.com; 0 elsewhere,
+   * because rate limits are disabled by default in GitHub Enterprise Server.
    */
   pointsPerMinute: z.number().int().min(0).optional(),
 };
 
-/** Gives a secret that the process has in memory. It is called for every request, so that the secret may be rotated at any time. */
+/**
+ * Function that returns a secret. It is called for every request, so the secret may be rotated at
+ * any time.
+ */
 export type SecretProvider = () => string | Promise<string>;
 
-// A function cannot be written in JSON or YAML: only code passes one, and a settings file still names where its secret is.
+// A function cannot be written in JSON or YAML. Only code passes one; a settings file still names
+// the location of its secret.
 const secretProvider = z.custom<SecretProvider>((value) => typeof value === 'function', {
   error: 'must be a function that returns the secret',
 });
 
 const patCredential = z.strictObject({
   type: z.literal('pat'),
-  /** File with the token; read again for every request, so it may be rotated at any time. */
+  /** File with the token. It is read for every request, so it may be rotated at any time. */
   tokenFile: nonEmpty.optional(),
   /** Environment variable with the token. */
   tokenEnv: nonEmpty.optional(),
@@ -100,7 +120,10 @@ const appCredential = z.strictObject({
   type: z.literal('app'),
   appId: appNumber,
   installationId: appNumber,
-  /** File with the app's private key (PEM); read again for every request, so it may be rotated at any time. */
+  /**
+   * File with the app's private key (PEM). It is read for every request, so it may be rotated at
+   * any time.
+   */
   privateKeyFile: nonEmpty.optional(),
   /** Environment variable with the app's private key (PEM; line breaks may be written `\n`). */
   privateKeyEnv: nonEmpty.optional(),
@@ -209,7 +232,7 @@ export function parseCredentials(raw: unknown): Credentials {
   return result.data;
 }
 
-/** Those that the workers of a task queue may have. */
+/** Returns the credentials that the workers of a task queue may use. */
 export function credentialsForTaskQueue(credentials: Credentials, taskQueue: string): Credentials {
   return Object.fromEntries(
     Object.entries(credentials).filter(
@@ -218,7 +241,10 @@ export function credentialsForTaskQueue(credentials: Credentials, taskQueue: str
   );
 }
 
-/** Points per minute and endpoint this credential may spend; `undefined`: not paced. */
+/**
+ * Returns the maximum points per minute and endpoint of this credential, or `undefined` for no
+ * limit.
+ */
 export function pointsPerMinute(settings: Credential): number | undefined {
   const points = settings.pointsPerMinute ?? (isGitHubCloud(settings.apiUrl) ? 900 : 0);
   return points === 0 ? undefined : points;

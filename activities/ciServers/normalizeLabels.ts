@@ -7,12 +7,18 @@ const NORMALIZERS: Readonly<Record<CiServerKind, Record<'job' | 'runner', Normal
   github: { job: normalizeGitHubLabels, runner: normalizeGitHubRunnerLabels },
 };
 
-/** Returns labels of a job as the CI server compares them. Two normalized labels are the same if their texts are. */
+/**
+ * Returns the labels of a job in the form in which the CI server compares them. Two normalized
+ * labels are the same if their strings are equal.
+ */
 export function normalizeLabels(kind: CiServerKind, labels: readonly string[]): string[] {
   return NORMALIZERS[kind].job(labels);
 }
 
-/** Returns labels of a runner as the CI server compares them, with those that it gives to every runner. */
+/**
+ * Returns the labels of a runner in the form in which the CI server compares them, including those
+ * that it gives to every runner.
+ */
 export function normalizeRunnerLabels(kind: CiServerKind, labels: readonly string[]): string[] {
   return NORMALIZERS[kind].runner(labels);
 }

@@ -1,14 +1,14 @@
-/** One request to a CI server, as metrics see it. */
+/** One request to a CI server, for metrics. */
 export interface CiRequestMetrics {
   /** Name of the credential in the worker's config. */
   readonly credential: string;
-  /** Method and route template: few distinct values. */
+  /** Method and route template. There are only a few distinct values. */
   readonly route: string;
-  /** `undefined`: there was no answer. */
+  /** HTTP status, or `undefined` if there was no response. */
   readonly status: number | undefined;
-  /** From sending to the end of the answer, without the wait for a turn. */
+  /** Time from sending to the end of the response (ms), without the wait in the rate limit gate. */
   readonly ms: number;
-  /** Requests left in the primary limit's window, where the server tells. */
+  /** Requests left in the window of the primary rate limit, if the server reports them. */
   readonly rateLimitRemaining: number | undefined;
 }
 

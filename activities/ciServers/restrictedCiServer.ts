@@ -1,4 +1,4 @@
-/** A credential is used for what the worker's config says it is for, whoever starts workflows. */
+/** Restricts a credential to the use that the worker's configuration permits, for all workflows. */
 import {
   scopeKeys,
   type RegisterRequest,
@@ -10,12 +10,14 @@ import { isLocationLabel } from '../compute/naming.ts';
 import { CiServerError, type CiServer } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
-/** Every runner has it. */
+/** Label of every self-hosted runner. */
 const SELF_HOSTED = 'self-hosted';
 
 /**
- * The same server, bound to the credential's `scopes`, `groups` and `labels`. Checked at admission, where the error is the starter's to read, and again
- * with every call: who can write to the Temporal namespace can have activities run with an input of their own making.
+ * Returns the same server, restricted to the `scopes`, `groups` and `labels` of the credential. The
+ * restrictions are checked at admission, where the user sees the error. They are checked again in
+ * every call, because anyone who can write to the Temporal namespace can run activities with any
+ * input.
  */
 export function restrictCiServer(
   server: CiServer,
@@ -36,7 +38,8 @@ export function restrictCiServer(
     labels: asked = [],
     mode,
   }: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>): string | undefined => {
-    // A registration token is for the whole scope, whichever group is asked for with it, and the runner's own command has it.
+    // A registration token is valid for the whole scope, regardless of the requested group, and the
+    // command of the runner can read it.
     if (groups !== undefined && mode === 'token')
       return `credential "${name}" is for some runner groups only, which the registration token of a static runner is not bound to: use ephemeral runners, or a credential without groups`;
     const foreign = asked.find((label) => !isAllowedLabel(label));
@@ -49,7 +52,10 @@ export function restrictCiServer(
     label.toLowerCase() === SELF_HOSTED ||
     isLocationLabel(label) ||
     labels.some((pattern) => matchesPattern(pattern.toLowerCase(), label.toLowerCase()));
-  /** Of a group's name only the server knows the ID. */
+  /**
+   * Returns the ID of a group, or `undefined` for a group that is given by name, whose ID only the
+   * server knows.
+   */
   const knownGroupId = (group: RunnerGroupRef): string | undefined => {
     if (group === 'default') return server.traits.groups?.defaultId;
     return 'id' in group ? group.id : undefined;
@@ -62,7 +68,7 @@ export function restrictCiServer(
     if (reason !== undefined) throw new CiServerError('rejected', reason);
   };
   const check = (scope: Scope): void => refuse(accessError(scope));
-  /** By its id: a name may be given to another group. */
+  /** Replaces the group by its ID, because a name may be given to another group. */
   const withGroupId = async (
     request: RegisterRequest,
     signal?: AbortSignal,

@@ -3,8 +3,8 @@ import { CiServerError } from '../ports.ts';
 import type { Credential, SecretProvider } from './credentials.ts';
 
 /**
- * Where a secret comes from. It is read anew at every use (a few bytes): whatever rotates the file, a changed Kubernetes Secret
- * included, is noticed by the next request, and nothing has to watch.
+ * Source of a secret. It is read for every use (a few bytes), so the next request notices a rotated
+ * file, including a changed Kubernetes Secret, without a watch.
  */
 export class SecretSource {
   readonly #credential: string;
@@ -20,7 +20,11 @@ export class SecretSource {
       credential.type === 'pat' ? credential.tokenProvider : credential.privateKeyProvider;
   }
 
-  /** @throws CiServerError `credentials` when there is nothing to read: it may come with the next rotation */
+  /**
+   * Returns the secret.
+   * @throws CiServerError `credentials` if it cannot be read or is empty. The next rotation may
+   * provide it
+   */
   async read(): Promise<string> {
     const { text, place } = await this.#find();
     const secret = text.trim();

@@ -1,6 +1,6 @@
 /**
- * A call that many want at once and one makes. It is bound to no caller's signal: who is aborted waits no longer, and the call goes on
- * for the others.
+ * Shares one call between concurrent callers. The call is not bound to the signal of any caller: an
+ * aborted caller stops waiting, and the call continues for the others.
  */
 export class SingleFlight<T> {
   readonly #call: () => Promise<T>;
@@ -11,12 +11,19 @@ export class SingleFlight<T> {
     this.#call = call;
   }
 
-  /** Shares the call under way, or makes one. @throws the signal's reason when aborted; what the call failed with */
+  /**
+   * Returns the result of the call in progress, or starts one.
+   * @throws the error of the call, or the abort reason of the signal
+   */
   async run(signal?: AbortSignal): Promise<T> {
     return await unlessAborted(this.#join(), signal);
   }
 
-  /** Shares a call that begins now or later: the one under way may have passed what is asked for. @throws as {@link run} */
+  /**
+   * Returns the result of a call that starts now or later. The call in progress may already have
+   * passed the requested data.
+   * @throws as {@link run}
+   */
   async runFresh(signal?: AbortSignal): Promise<T> {
     if (this.#flight === undefined) return await this.run(signal);
     const afterwards = async (): Promise<T> => {

@@ -24,10 +24,13 @@ import {
 } from './classify.ts';
 import { type GatePass, RateLimitGate } from './rateLimitGate.ts';
 
-/** GitHub keeps a dated version of its REST API for at least two years. */
+/** Version of GitHub's REST API. GitHub supports a version for at least two years. */
 const API_VERSION = '2022-11-28';
 
-/** Of an app: a new token, and a moment for it to become known. */
+/**
+ * Maximum renewals of the token in one request. An app may need a new token, and a moment until all
+ * of GitHub accepts it.
+ */
 const MAX_RENEWALS = 2;
 
 /** Options of {@link GitHubApi}. */
@@ -69,10 +72,15 @@ export interface GitHubResponse {
 }
 
 /**
- * Requests to one GitHub with one credential: past the breaker, through the gate, with a timeout, logged without secrets, and every failure classified.
- * Nothing is retried here but a read whose kept-alive connection was closed under it, and a request refused with 401 when there is a
- * newer token. (No @octokit/plugin-throttling: it sends one write per second for the whole process, whatever the credential, and sleeps
- * inside the call for as long as the server says.)
+ * Sends requests to one GitHub server with one credential. Each request passes the circuit breaker
+ * and the rate limit gate and has a timeout. Requests are logged without secrets, and every failure
+ * is classified.
+ *
+ * Two failures are retried here: a read whose kept-alive connection was closed, and a request
+ * rejected with 401 if there is a newer token. All other retries belong to the caller.
+ * @octokit/plugin-throttling is not used, because it sends one write per second for the whole
+ * process regardless of the credential, and sleeps inside the call for as long as the server
+ * requests.
  */
 export class GitHubApi {
   readonly #options: GitHubApiOptions;
@@ -127,7 +135,9 @@ export class GitHubApi {
   }
 
   /**
-   * @throws CiServerError of every kind but `name_taken` and `busy` in calls that do not know them; the signal's reason when aborted
+   * Sends a request.
+   * @throws CiServerError of every kind, but `name_taken` and `busy` only for calls that have them
+   * @throws the abort reason of the signal
    */
   async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
     let token = await this.#token(request, signal);
@@ -160,8 +170,9 @@ export class GitHubApi {
   }
 
   /**
-   * A request of the GitHub App itself, for all its installations.
-   * @throws as {@link request}; CiServerError `credentials` when the credential is no App
+   * Sends a request as the GitHub App itself, for all its installations.
+   * @throws CiServerError `credentials` if the credential is not an App; otherwise as
+   * {@link request}
    */
   async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
     if (!(this.#tokens instanceof AppTokens))
@@ -187,7 +198,11 @@ export class GitHubApi {
     throw this.#error(failure, request, status, error);
   }
 
-  /** The answer's fields. @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
+  /**
+   * Returns the parsed fields of a response.
+   * @throws CiServerError `credentials` for a 404 that can only concern the scope; `unavailable` if
+   * the response is not from GitHub
+   */
   parse<T extends z.ZodType>(
     schema: T,
     answer: GitHubResponse,
@@ -215,7 +230,7 @@ export class GitHubApi {
     );
   }
 
-  /** An error about this request in the words of all others. */
+  /** Returns an error about a request in the format of all other errors. */
   toError(
     kind: CiServerError['kind'],
     request: GitHubRequest,
@@ -225,12 +240,15 @@ export class GitHubApi {
     return this.#error({ kind, reason }, request, status);
   }
 
-  /** Does the server answer, as far as is known here? */
+  /** Returns whether the server answers, as far as this process knows. */
   isReachable(): boolean {
     return this.#breaker.closed;
   }
 
-  /** Closes the connections, also one with an answer that nobody reads: fetch leaves the body of a 407, and would be waited for without an end. */
+  /**
+   * Closes the connections, including those with an unread response: fetch does not read the body
+   * of a 407, and a graceful close would wait for it forever.
+   */
   close(): Promise<void> {
     return this.#dispatcher.destroy();
   }
@@ -302,7 +320,8 @@ export class GitHubApi {
         : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.subject}): ${failure.reason}${advice}`;
-    // What a server that is away says of the wait (a maintenance page's hour) is no better than the breaker's own look at it.
+    // The wait that an unavailable server requests (an hour, from a maintenance page) is not used,
+    // because the breaker probes the server itself.
     const retryAfterMs =
       kind !== 'unavailable'
         ? failure.retryAfterMs
@@ -312,7 +331,7 @@ export class GitHubApi {
     return new CiServerError(kind, message, { status, retryAfterMs });
   }
 
-  /** Around every single request, those for installation tokens included. */
+  /** Wraps every single request, including those for installation tokens. */
   async #throughGate(send: Send, options: Sent): Promise<RawResponse> {
     const { credential, clock } = this.#options;
     const read = options.method === 'GET';
@@ -357,7 +376,10 @@ export class GitHubApi {
     }
   }
 
-  /** Of a server that is away, an answer means no more than none. */
+  /**
+   * Reports the result to the breaker. A response that is typical for an outage counts as a
+   * failure.
+   */
   #reportToBreaker(
     trial: BreakerPermit,
     signal: AbortSignal | undefined,
@@ -371,11 +393,14 @@ export class GitHubApi {
     else trial.answered();
   }
 
-  /** Tells the gate how it went. @throws CiServerError `rate_limited` with the wait that holds for all */
+  /**
+   * Reports the result to the gate.
+   * @throws CiServerError `rate_limited` with the wait that applies to all requests
+   */
   #reportToGate(pass: GatePass, options: Sent, error: unknown): void {
     const { response } = error as Failed;
     if (response === undefined) return pass.failed();
-    const { failure } = this.#classify('list', error); // limits look alike whatever the call
+    const { failure } = this.#classify('list', error); // limits look the same for every call
     if (failure.kind !== 'rate_limited') return pass.completed();
     const request: GitHubRequest = {
       call: 'list',
@@ -431,7 +456,7 @@ interface Sent {
 type Send = (options: Sent) => Promise<RawResponse>;
 type OctokitResponse = Awaited<ReturnType<Octokit['request']>>;
 
-/** What octokit throws: with a response when there was one. */
+/** Error of octokit. It has a response if there was one. */
 type Failed = { status?: number; response?: RawResponse };
 
 const isHttpError = (error: unknown): boolean => (error as Error | undefined)?.name === 'HttpError';

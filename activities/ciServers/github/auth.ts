@@ -6,11 +6,16 @@ import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
 
-/** Gives the token requests are sent with. */
+/** Source of the tokens for requests. */
 export interface TokenSource {
-  /** @throws CiServerError `credentials`, or whatever the request for an installation token failed with */
+  /**
+   * Returns the current token.
+   * @throws CiServerError `credentials`, or the error of the request for an installation token
+   */
   token(signal?: AbortSignal): Promise<string>;
-  /** After a 401: is it worth trying again at once (with another token, as a rule)? */
+  /**
+   * Called after a 401. Returns whether an immediate retry makes sense, usually with another token.
+   */
   renew(refused: string, signal?: AbortSignal): Promise<boolean>;
 }
 
@@ -31,20 +36,28 @@ export class PatTokens implements TokenSource {
   }
 }
 
-/** Installation tokens live an hour; a request may be under way for half a minute, and clocks differ. */
+/**
+ * Minimum remaining validity of an installation token (ms). Tokens are valid for an hour, a request
+ * may take half a minute, and clocks differ.
+ */
 const MIN_TOKEN_LIFE_MS = 5 * 60_000;
 
-/** A token just made may be unknown to some of GitHub's machines for a moment (auth-app's own strategy waits for this, too). */
+/**
+ * Time after its creation in which a token may be unknown to some of GitHub's servers (ms).
+ * auth-app's own strategy waits for this too.
+ */
 const TOKEN_SPREADS_MS = 5_000;
 
 const installationToken = z.object({ token: z.string().min(1), expires_at: z.string() });
 
 /**
- * Installation tokens of a GitHub App, exchanged for a JWT signed with the app's key.
+ * Installation tokens of a GitHub App, exchanged for a JWT that is signed with the app's key.
  *
- * The exchange is made here and not by auth-app's installation strategy: that one shares requests under way between all apps of a
- * process by installation id alone (one for github.com would be handed out for a GitHub Enterprise Server with the same id), sleeps and
- * retries inside the call, and has no AbortSignal. Signing, and healing a wrong clock, are auth-app's.
+ * The exchange is implemented here instead of using auth-app's installation strategy. That strategy
+ * shares requests in progress between all apps of a process by installation ID alone, so a token
+ * for github.com could be used for a GitHub Enterprise Server with the same ID. It also sleeps and
+ * retries inside the call and has no AbortSignal. auth-app still signs the JWT and corrects a wrong
+ * clock.
  */
 export class AppTokens implements TokenSource {
   readonly #secret: SecretSource;
@@ -82,7 +95,9 @@ export class AppTokens implements TokenSource {
     return true;
   }
 
-  /** A request signed with the app's own key; auth-app knows which routes are such. */
+  /**
+   * Sends a request that is signed with the app's own key. auth-app knows which routes need that.
+   */
   async requestAsApp(
     route: string,
     parameters: Record<string, unknown>,

@@ -1,6 +1,6 @@
 import type { CiServerErrorKind } from '../../ports.ts';
 
-/** Which call was answered: the same status means different things to different calls. */
+/** Kind of a request. The same status means different things for different requests. */
 export type GitHubCall =
   | 'jit'
   | 'registration_token'
@@ -12,63 +12,83 @@ export type GitHubCall =
   | 'jobs'
   | 'deliveries';
 
-/** One answer that is not a success, as it came in. */
+/** A response that is not a success, as it was received. */
 export interface ErrorResponse {
   readonly call: GitHubCall;
   readonly status: number;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | number | undefined>>;
-  /** The parsed JSON, or the text when it was none. */
+  /** Parsed JSON, or the text if the body is not JSON. */
   readonly body: unknown;
 }
 
 /**
- * What an answer means. `not_found` is GitHub's own 404 and no verdict yet: GitHub answers 404, not 403, to a credential that cannot
- * see the scope, so whoever asked must look whether the scope can be listed.
+ * Meaning of a response. `not_found` is a 404 of GitHub itself and not final: GitHub returns 404,
+ * not 403, to a credential that cannot see the scope, so the caller must check whether the scope
+ * can be listed.
  */
 export interface Classification {
   readonly kind: CiServerErrorKind | 'not_found';
-  /** How long the server says to wait, in ms. `undefined` with `rate_limited`: it did not say; at least a minute is due then. */
+  /**
+   * Time to wait that the server requests (ms). `undefined` with `rate_limited` means that it
+   * requests none; then the wait must be at least a minute.
+   */
   readonly retryAfterMs?: number | undefined;
-  /** The server's message, or what is wrong with the answer. */
+  /** Message of the server, or the problem with the response. */
   readonly reason: string;
 }
 
-/** A server that says "wait longer than this" talks nonsense (a reset in ms, say): ask again after a day. */
+/**
+ * Maximum wait that is accepted from a server (ms). A longer one is an error, such as a reset time
+ * in ms, so the request is sent again after a day.
+ */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Texts of the primary limit ("API rate limit exceeded for …"), the secondary limit in its present and older forms. The
- * documentation_url is not looked at: its anchor has changed twice (#abuse-rate-limits, #secondary-rate-limits,
- * #about-secondary-rate-limits).
+ * Messages of the primary limit ("API rate limit exceeded for …") and of the secondary limit in its
+ * present and older forms. The documentation_url is not used, because its anchor has changed twice
+ * (#abuse-rate-limits, #secondary-rate-limits, #about-secondary-rate-limits).
  * https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
  */
 const LIMIT_TEXT =
   /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
-/** What is kept of the message of a server, or of a request without an answer, in characters: it goes into histories and logs. */
+/**
+ * Maximum length of the message of a server or of a failed request (characters). Messages are
+ * stored in histories and logs.
+ */
 const MAX_MESSAGE = 300;
 
-/** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
+/**
+ * Message of a 422 for a DELETE of a busy runner: `Bad request - Runner "X" is still running a
+ * job"` or `Runner "X" is currently running a job and cannot be deleted`.
+ */
 const BUSY_TEXT = /running a job/i;
 
-/** 403 to a JIT request that a better credential would not help: the group, or a setting of the organization or the repository. */
+/**
+ * Message of a 403 for a JIT request that a better credential would not fix: the group, or a
+ * setting of the organization or the repository, forbids it.
+ */
 const UNUSABLE_GROUP_TEXT =
   /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
 
-/** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
+/**
+ * Classifies a response by call, status, headers and message.
+ * @param nowMs - this machine's clock (ms since the epoch), used if the response has no date
+ */
 export function classifyResponse(answer: ErrorResponse, nowMs: number): Classification {
   const classification = classify(answer, nowMs);
   return { ...classification, reason: classification.reason.slice(0, MAX_MESSAGE) };
 }
 
-/** By the whole message: what is said at its end counts, too. */
+/** Classifies by the whole message, including its end, before it is shortened. */
 function classify(answer: ErrorResponse, nowMs: number): Classification {
   const { call, status, headers } = answer;
   const message = messageOf(answer.body);
   const reason = message ?? `status ${status} without a message`;
 
-  // First of all: a limit comes with the same 403 as a missing permission, and must never be read as one.
+  // Check this first: a limit has the same status 403 as a missing permission and must never be
+  // classified as one.
   if (status === 429 || (status === 403 && isRateLimited(answer, message)))
     return { kind: 'rate_limited', retryAfterMs: retryDelayMs(headers, nowMs), reason };
   if (status >= 500 || status === 408 || status === 425)
@@ -95,14 +115,14 @@ function classify(answer: ErrorResponse, nowMs: number): Classification {
     case 404:
       return { kind: 'not_found', reason };
     case 409:
-      // Any other conflict is about the state at the server, which changes.
+      // Every other conflict depends on the state of the server, which changes.
       return {
         kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'unavailable',
         reason,
       };
     case 422:
       if (call === 'remove' && BUSY_TEXT.test(reason)) return { kind: 'busy', reason };
-      // An answer cut off on its way: it may have been either text.
+      // A truncated response may have had either message.
       if (message === undefined) return { kind: 'unavailable', reason };
       return {
         kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'rejected',
@@ -115,12 +135,17 @@ function classify(answer: ErrorResponse, nowMs: number): Classification {
   }
 }
 
-/** Is this what is heard of a server that is away? Not of what it says of a single request of ours. */
+/**
+ * Returns whether the response is typical for a server in an outage, and does not concern a single
+ * request.
+ */
 export function isOutage(answer: ErrorResponse): boolean {
   return answer.status >= 500 || (messageOf(answer.body) === undefined && isHtml(answer));
 }
 
-/** Classifies a request that got no answer (refused, reset, timed out, TLS, DNS, proxy). */
+/**
+ * Classifies a request without a response (connection refused, reset, timeout, TLS, DNS, proxy).
+ */
 export function classifyFailure(error: unknown): Classification {
   const causes = causeChain(error);
   if (causes.some((cause) => cause.name === 'TimeoutError'))
@@ -138,7 +163,10 @@ export function classifyFailure(error: unknown): Classification {
   };
 }
 
-/** The connection was closed under the request, as it happens to kept-alive ones: worth one more try when the request only reads. */
+/**
+ * Returns whether the connection was closed during the request, as happens to kept-alive
+ * connections. A read is then retried once.
+ */
 export function isConnectionReset(error: unknown): boolean {
   return causeChain(error).some((cause) =>
     ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(cause.code)),
@@ -153,13 +181,16 @@ function isRateLimited({ headers }: ErrorResponse, message: string | undefined):
   );
 }
 
-/** GitHub's rule: `retry-after`, else the reset when nothing remains, else at least a minute and longer each time. */
+/**
+ * Applies GitHub's rule: `retry-after`; otherwise the reset time if no requests remain; otherwise
+ * at least a minute, and longer each time.
+ */
 function retryDelayMs(headers: ErrorResponse['headers'], nowMs: number): number | undefined {
   const said = retryAfter(headers, nowMs);
   if (said !== undefined) return said;
   const reset = Number(headers['x-ratelimit-reset']);
   if (String(headers['x-ratelimit-remaining']) !== '0' || !Number.isFinite(reset)) return undefined;
-  // The reset is told in the server's time; a second more, because it is rounded down.
+  // The reset time uses the server's clock. One second is added because it is rounded down.
   return clampWait(reset * 1000 - serverNow(headers, nowMs) + 1000);
 }
 
@@ -182,7 +213,7 @@ const clampWait = (ms: number): number => Math.min(Math.max(ms, 1000), MAX_WAIT_
 function messageOf(body: unknown): string | undefined {
   if (typeof body === 'string') {
     const text = body.trim();
-    // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
+    // Of an HTML page only the text about the limit matters; its markup does not help a reader.
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
     return text;
   }
@@ -204,7 +235,10 @@ const isHtml = ({ headers, body }: ErrorResponse): boolean =>
   String(headers['content-type'] ?? '').includes('html') ||
   (typeof body === 'string' && body.trimStart().startsWith('<'));
 
-/** Told by shape, not by class: errors of Node's own come from another realm in some runtimes. */
+/**
+ * Detected by shape and not by class, because errors of Node itself come from another realm in some
+ * runtimes.
+ */
 function causeChain(error: unknown): { name?: string; message?: string; code?: unknown }[] {
   const chain: { name?: string; message?: string; code?: unknown }[] = [];
   let next = error;

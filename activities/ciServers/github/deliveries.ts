@@ -7,13 +7,16 @@ import type { GitHubApi, GitHubRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;
-/** Pages of one list: failures stay listed when they were sent again, for the three days that GitHub keeps them. */
+/**
+ * Maximum pages of one list. Failures stay in the list after they were redelivered, for the three
+ * days that GitHub keeps them.
+ */
 const MAX_PAGES = 200;
-/** Ids remembered as asked for: more than can be listed. */
+/** Maximum number of delivery IDs remembered as requested. More than can be listed. */
 const MAX_ASKED = 20_000;
 
 /**
- * Deliveries of a GitHub App's webhook that failed, sent again.
+ * Requests redelivery of failed webhook deliveries of a GitHub App.
  * https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries
  */
 export class WebhookRedelivery {
@@ -34,7 +37,8 @@ export class WebhookRedelivery {
     const failures = await this.#list('failure', undefined, signal);
     const due = planRedelivery(failures, this.#asked, now, maxRedeliveries).redeliver;
     if (due.length === 0) return { redelivered: 0, postponed: 0 };
-    // Who asked for it before may have been this process in an earlier life, or another: GitHub's own record tells what has arrived since.
+    // Another process may have requested the redelivery before, or this one before a restart.
+    // GitHub's own list shows what has been delivered since.
     const byId = new Map(failures.map((delivery) => [delivery.id, delivery]));
     const since = Math.min(...due.map((id) => byId.get(id)?.delivered_at ?? now));
     for (const delivery of await this.#list(undefined, since, signal))
@@ -52,13 +56,16 @@ export class WebhookRedelivery {
         parameters: { delivery_id: id },
         subject: `delivery ${id}`,
       };
-      await this.#api.requestAsApp(request, signal); // 404: it is too old by now
+      await this.#api.requestAsApp(request, signal); // 404: the delivery is too old by now
       this.#asked.set(id, true);
     }
     return { redelivered: redeliver.length, postponed };
   }
 
-  /** Newest first, to the end of the list or until that time. A server that does not know the filter lists the others, too. */
+  /**
+   * Returns the deliveries, newest first, to the end of the list or back to `since` (ms since the
+   * epoch). A server that does not support the filter returns the other deliveries too.
+   */
   async #list(
     status: 'failure' | undefined,
     since = Number.NEGATIVE_INFINITY,
@@ -77,7 +84,7 @@ export class WebhookRedelivery {
       const answer = await this.#api.requestAsApp(request, signal);
       const listed = this.#api.parse(deliveryListAnswer, answer, request);
       all.push(...listed);
-      // What is no address names no page.
+      // A link that is not a valid URL does not refer to a page.
       cursor = URL.parse(answer.next ?? '')?.searchParams.get('cursor') ?? undefined;
       if (cursor === undefined || (listed.at(-1)?.delivered_at ?? since) < since) break;
     }

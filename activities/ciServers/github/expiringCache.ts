@@ -1,13 +1,16 @@
 import type { Clock } from '../clock.ts';
 import { SingleFlight } from '../singleFlight.ts';
 
-/** What a fetch gives: a value, and when it is worth nothing any more (ms since the epoch). */
+/** A fetched value and its expiry (ms since the epoch). */
 export interface Expiring<T> {
   readonly value: T;
   readonly expiresAtMs: number;
 }
 
-/** A value that is fetched when it is needed, kept while enough of its life is left, and fetched by one caller for all. */
+/**
+ * Caches a value that expires. It is fetched when it is needed, once for all concurrent callers,
+ * and kept while enough of its validity remains.
+ */
 export class ExpiringCache<T> {
   readonly #fetch: SingleFlight<Expiring<T>>;
   readonly #minRemainingMs: number;
@@ -15,8 +18,8 @@ export class ExpiringCache<T> {
   #kept: Expiring<T> | undefined;
 
   /**
-   * @param fetch - gets a new value
-   * @param minLeftMs - a kept value with less life than this is not given out any more
+   * @param fetch - fetches a new value
+   * @param minLeftMs - minimum remaining validity of a cached value (ms)
    */
   constructor(fetch: () => Promise<Expiring<T>>, minLeftMs: number, clock: Clock) {
     this.#fetch = new SingleFlight(async () => (this.#kept = await fetch()));
@@ -34,7 +37,10 @@ export class ExpiringCache<T> {
     return (await this.#fetch.run(signal)).value;
   }
 
-  /** Drops the value if it is still this one: several callers that were refused with it cause one fetch. */
+  /**
+   * Drops the value if it is still the cached one. Several callers that were rejected with the same
+   * value cause one fetch.
+   */
   forget(value: T): void {
     if (this.#kept?.value === value) this.#kept = undefined;
   }

@@ -28,16 +28,32 @@ import { DEFAULT_GROUP_ID, RunnerGroups } from './runnerGroups.ts';
 import type { CiJob, CiJobList, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 import type { CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 
-/** A registration token lives an hour; a pod that gets one may need long to come up. */
+/**
+ * Minimum remaining validity of a registration token (ms). Tokens are valid for an hour, and a pod
+ * that gets one may need long to start.
+ */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
 const PAGE = 100;
-/** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
+/**
+ * Maximum pages of a list of runners. A group may contain at most 10,000 runners, so a longer list
+ * is an error.
+ */
 const MAX_PAGES = 200;
-/** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
+/**
+ * Maximum number of lists cached with their ETags. Enough for those of all runs in progress in an
+ * organization with hundreds of repositories.
+ */
 const MAX_KEPT_LISTS = 5_000;
-/** In each process; with those for single jobs a fifth of what GitHub allows the poorest credential. */
+/**
+ * Budget of list requests per process. Together with those for single jobs, it is a fifth of
+ * GitHub's lowest limit for a credential.
+ */
 const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
-/** Apart from the lists, which thousands of runs can use up; in short spans, lest jobs that merely wait for long leave nothing for those whose end was lost. */
+/**
+ * Budget of requests for single jobs, separate from the lists, which thousands of runs can use up.
+ * Its intervals are short, so that jobs that merely wait for long do not use up the requests for
+ * jobs whose end was lost.
+ */
 const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
 const DAY_MS = 24 * 3_600_000;
@@ -48,14 +64,15 @@ export const GITHUB_TRAITS: CiServerTraits = {
   canDisable: false,
   singleUseRegistration: true,
   groups: { defaultId: DEFAULT_GROUP_ID },
-  // https://docs.github.com/en/actions/reference/limits: a job that found no runner is ended after 24 hours, one that runs after 5 days.
+  // https://docs.github.com/en/actions/reference/limits: a job that finds no runner is ended after
+  // 24 hours, a running one after 5 days.
   jobLimits: { queuedMs: DAY_MS, runningMs: 5 * DAY_MS },
 };
 
-/** What a search has found, and when it began (ms, by the clock that nobody sets). */
+/** Result of a search for jobs, with its start (ms, monotonic clock). */
 type JobSearch = CiJobList & { readonly beganAt: number };
 
-/** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
+/** Client of GitHub (github.com, *.ghe.com, Enterprise Server) with one credential. */
 export class GitHubCiServer implements CiServer {
   readonly kind = 'github';
   readonly traits = GITHUB_TRAITS;
@@ -64,7 +81,10 @@ export class GitHubCiServer implements CiServer {
   readonly #webUrl: string;
   readonly #groups: RunnerGroups;
   readonly #registrationTokens = new Map<string, ExpiringCache<string>>();
-  /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
+  /**
+   * Parsed responses by request. GitHub's lists of runs are megabytes, of which only some IDs are
+   * needed.
+   */
   readonly #runnerListCache = new LRUCache<
     string,
     { readonly etag: string; readonly value: unknown }
@@ -72,7 +92,7 @@ export class GitHubCiServer implements CiServer {
     max: MAX_KEPT_LISTS,
   });
   readonly #jobListCalls = new Map<string, SingleFlight<JobSearch>>();
-  /** The last of each scope. */
+  /** Latest result of each scope. */
   readonly #jobListCache = new Map<string, JobSearch>();
   readonly #pollBudgets: { readonly lists: PollBudget; readonly jobs: PollBudget };
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
@@ -86,7 +106,7 @@ export class GitHubCiServer implements CiServer {
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
-    // GitHub sends deliveries again for Apps only.
+    // GitHub supports redelivery for Apps only.
     if (options.credential.type !== 'app') return;
     const deliveries = new WebhookRedelivery(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) =>
@@ -132,7 +152,7 @@ export class GitHubCiServer implements CiServer {
     );
   }
 
-  /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
+  /** Concurrent calls for a scope share one search, which is not aborted for one of them. */
   async listQueuedJobs(
     scope: Scope,
     labels?: readonly string[],
@@ -179,7 +199,7 @@ export class GitHubCiServer implements CiServer {
     };
     this.#pollBudgets.jobs.spend();
     const answer = await this.#api.request(request, signal);
-    // It may be gone with its run, or the credential does not see the repository.
+    // The job may be deleted with its run, or the credential cannot see the repository.
     if (answer.status === 404) return undefined;
     return jobOf(this.#api.parse(jobAnswer, answer, request), repository) ?? 'absent';
   }
@@ -192,7 +212,7 @@ export class GitHubCiServer implements CiServer {
   }
 
   async #searchJobs(scope: Scope): Promise<CiJobList> {
-    // A 404 of the scope itself is the credential's.
+    // A 404 for the scope itself concerns the credential and is not tolerated.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
     const found = await new QueuedJobs(
       (schema, request) => this.#askList(schema, request, request.route.includes(tolerant)),
@@ -203,7 +223,10 @@ export class GitHubCiServer implements CiServer {
     return { ...found, budgetUntil: Math.round(this.#options.clock.now() + lists.renewsInMs) };
   }
 
-  /** A list that is often as it was. `undefined`: it may not be seen, or not now. */
+  /**
+   * Returns a list that is often unchanged, using its ETag.
+   * @returns `undefined` if the list cannot be seen, or not now
+   */
   async #askList<T extends z.ZodType>(
     schema: T,
     request: GitHubRequest,
@@ -328,7 +351,8 @@ export class GitHubCiServer implements CiServer {
         request,
       );
       rows += runners.length;
-      // One that comes or goes meanwhile moves others to another page: they are seen twice, or next time.
+      // A runner that is added or removed meanwhile moves others to another page. They are seen
+      // twice, or the next time.
       for (const runner of runners) found.set(runner.id, runner);
       if (rows >= total_count) return [...found.values()];
       if (runners.length === 0)
@@ -341,7 +365,10 @@ export class GitHubCiServer implements CiServer {
     throw this.#listTooLong(scope);
   }
 
-  /** One request where the server filters by name; servers that do not know the filter are read to the end of their list. */
+  /**
+   * Finds a runner by name. It needs one request if the server filters by name. Otherwise the list
+   * is read to its end.
+   */
   async #findByName(
     scope: Scope,
     name: string,
@@ -374,9 +401,11 @@ export class GitHubCiServer implements CiServer {
   }
 
   /**
-   * A 404 of what this answers speaks of what was asked for: the credential sees the scope. It may have got the scope back since the 404 that made us
-   * look, so that one does not count, but the next.
-   * @throws CiServerError `credentials` when it does not, or what the answer means otherwise
+   * Sends a request and verifies a 404. After a 404, the scope is listed: if that works, the
+   * credential sees the scope. The credential may have regained access since the first 404, so the
+   * request is sent again and only its second 404 counts.
+   * @throws CiServerError `credentials` if the credential cannot see the scope; otherwise as
+   * {@link GitHubApi.request}
    */
   async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubResponse> {
     const answer = await this.#api.request(request, signal);
@@ -386,7 +415,10 @@ export class GitHubCiServer implements CiServer {
     return await this.#api.request(request, signal);
   }
 
-  /** GitHub answers 404 to whatever is not an id of its own, which would look like proof of absence. */
+  /**
+   * Validates an ID. GitHub returns 404 for anything that is not one of its IDs, which would look
+   * like proof that the runner is gone.
+   */
   #idOf(scope: Scope, id: string): string {
     if (/^[1-9]\d*$/.test(id)) return id;
     const list = this.#request('list', 'GET', scope, '/actions/runners', {});
@@ -414,5 +446,7 @@ export class GitHubCiServer implements CiServer {
   }
 }
 
-/** Makes the runner exit with 7, and say so, when GitHub no longer accepts its version. */
+/**
+ * Makes the runner print a message and exit with code 7 when GitHub no longer accepts its version.
+ */
 const RUNNER_ENV = { ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1' } as const;

@@ -1,13 +1,14 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * What looks of one kind may cost in each span of time, all sets of a credential in this process together: registrations, without which no job runs, need the rest.
- * GitHub allows 5,000 requests an hour at the least; answers that are as they were (304) cost none.
+ * Budget of polling requests of one kind per interval, shared by all sets of a credential in this
+ * process. Registrations, without which no job runs, need the rest of the rate limit. GitHub
+ * permits at least 5,000 requests per hour; unchanged responses (304) cost nothing.
  */
 export class PollBudget {
   readonly #allowed: { readonly requests: number; readonly everyMs: number };
   readonly #clock: Clock;
-  /** Of the span that the first request of it has begun; by {@link Clock.elapsed}. */
+  /** End of the interval that its first request started, by {@link Clock.elapsed}. */
   #endsAt = Number.NEGATIVE_INFINITY;
   #spent = 0;
 
@@ -16,7 +17,7 @@ export class PollBudget {
     this.#clock = clock;
   }
 
-  /** May another request be sent? */
+  /** Whether another request may be sent. */
   get left(): boolean {
     const now = this.#clock.elapsed();
     if (now >= this.#endsAt) [this.#endsAt, this.#spent] = [now + this.#allowed.everyMs, 0];

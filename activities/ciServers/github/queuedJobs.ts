@@ -13,30 +13,37 @@ import type { GitHubRequest } from './api.ts';
 import { normalizeGitHubLabels } from './labels.ts';
 import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
 
-/** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
+/**
+ * Requests a list from GitHub. Returns `undefined` for a 404.
+ * @throws CiServerError
+ */
 export type AskList = <T extends z.ZodType>(
   schema: T,
   request: GitHubRequest,
 ) => Promise<z.output<T> | undefined>;
 
 const PAGE = 100;
-/** Of an organization, those pushed to last; three requests each. */
+/**
+ * Maximum repositories of an organization, those pushed to most recently. Each costs three
+ * requests.
+ */
 const MAX_REPOSITORIES = 300;
-/** An App's repositories are in no order of use. */
+/** Maximum pages of the repositories of an App, which are not sorted by activity. */
 const MAX_INSTALLATION_PAGES = 20;
-/** GitHub gives at most 1,000 runs of a status. */
+/** GitHub returns at most 1,000 runs per status. */
 const MAX_RUN_PAGES = 10;
 const MAX_JOB_PAGES = 10;
-/** All in all, for one look: GitHub allows 900 a minute to one endpoint. */
+/** Maximum requests of one check. GitHub permits 900 per minute to one endpoint. */
 const MAX_REQUESTS = 800;
 const REPOSITORIES_AT_ONCE = 4;
 const RUNS_AT_ONCE = 4;
 
 /**
- * The jobs that wait or run, from the runs under way of each repository. GitHub lists neither the runs of an organization nor the jobs
- * of a repository, so the cost is three requests for each repository and one for each run under way; those whose answer is as it was
- * are free of the primary limit.
- * https://docs.github.com/en/rest/actions/workflow-runs, https://docs.github.com/en/rest/actions/workflow-jobs
+ * Lists the queued and running jobs from the active runs of each repository. GitHub lists neither
+ * the runs of an organization nor the jobs of a repository, so a check costs three requests per
+ * repository and one per active run. Requests with an unchanged response do not count against the
+ * primary rate limit. https://docs.github.com/en/rest/actions/workflow-runs,
+ * https://docs.github.com/en/rest/actions/workflow-jobs
  */
 export class QueuedJobs {
   readonly #ask: AskList;
@@ -44,22 +51,26 @@ export class QueuedJobs {
   #requests = 0;
   #complete = true;
 
-  /** @param isApp - asked with a GitHub App's installation, which may be limited to some repositories */
+  /**
+   * @param isApp - whether the credential is the installation of a GitHub App, which may be limited
+   * to some repositories
+   */
   constructor(ask: AskList, isApp: boolean) {
     this.#ask = ask;
     this.#isApp = isApp;
   }
 
   async of(scope: Scope): Promise<CiJobList> {
-    // An enterprise's organizations cannot be listed over REST.
+    // The REST API cannot list the organizations of an enterprise.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false, unsupported: true };
     const repositories =
       scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
     const seen = new Set<number>();
     const jobs: CiJob[] = [];
-    // A run that goes on meanwhile is in a later list if it was not in an earlier one. One of which
-    // a job waits for an approval has others that wait for runners. The list of queued runs comes
-    // first in all repositories: if requests run out, it is the one that matters.
+    // A run that changes its status meanwhile is in a later list if it was not in an earlier one. A
+    // run in which one job waits for an approval may have other jobs that wait for runners. The
+    // list of queued runs comes first in all repositories: if the requests run out, it is the one
+    // that matters.
     for (const status of ['queued', 'waiting', 'in_progress'])
       for (const found of await pMap(
         repositories,
@@ -88,15 +99,19 @@ export class QueuedJobs {
     };
     return await this.#pages(request, MAX_REPOSITORIES / PAGE + 1, async (page) => {
       const items = await this.#list(repositoryListAnswer, page);
-      // The list does not tell how many there are: a page that is not full is the last.
+      // The response has no total count: a page that is not full is the last one.
       return items && { total: items.length < PAGE ? 0 : Number.POSITIVE_INFINITY, items };
     });
   }
 
-  /** The organization's list has public repositories, too, that the App is not installed on, and may not look into. */
+  /**
+   * Lists the repositories of an App installation. The list of the organization would also contain
+   * public repositories that the App is not installed on and cannot read.
+   */
   async #installed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
     const subject = `organization ${organization}`;
-    // An installation that lost the organization has no repositories of it, either: that must not look like no jobs.
+    // An installation that lost access to the organization has no repositories of it either. That
+    // must not look like an organization without jobs.
     await this.#list(runnerListAnswer, {
       call: 'list',
       route: 'GET /orgs/{org}/actions/runners',
@@ -120,7 +135,7 @@ export class QueuedJobs {
       .toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
-  /** @param seen - IDs of the runs that were looked at already */
+  /** @param seen - IDs of the runs that were already listed */
   async #jobsOf(repository: string, status: string, seen: Set<number>): Promise<CiJob[]> {
     const request = this.#inRepository(repository, '/actions/runs', {
       status,
@@ -163,7 +178,8 @@ export class QueuedJobs {
         parameters: { ...request.parameters, per_page: PAGE, page },
       });
       all.push(...(answer?.items ?? []));
-      // What left the list between two pages has moved others up, over the edge of a page that was read already.
+      // A run that left the list between two pages has moved others up to a page that was already
+      // read.
       if (answer !== undefined && Number.isFinite(before) && answer.total < before)
         this.#complete = false;
       before = answer?.total ?? 0;
@@ -174,7 +190,10 @@ export class QueuedJobs {
     return all;
   }
 
-  /** A 404 within an organization (a repository just deleted, or one that the credential cannot look into) spoils only completeness. */
+  /**
+   * Requests one page. A 404 within an organization (a repository that was just deleted, or that
+   * the credential cannot read) only makes the result incomplete.
+   */
   async #list<T extends z.ZodType>(
     schema: T,
     request: GitHubRequest,
@@ -203,7 +222,10 @@ export class QueuedJobs {
   }
 }
 
-/** @returns `undefined` for one that neither waits for a runner nor runs */
+/**
+ * Converts a job of GitHub.
+ * @returns `undefined` if the job is neither queued nor running
+ */
 export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJob | undefined {
   const { id, status, labels } = job;
   if (status !== 'queued' && status !== 'in_progress') return undefined;

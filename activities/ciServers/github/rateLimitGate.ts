@@ -15,46 +15,69 @@ export interface GateLimits {
   readonly maxLocalWaitMs?: number;
 }
 
-/** The right to send one request. Exactly one of its methods is called, once, when the request is over. */
+/**
+ * Permit to send one request. Exactly one of its methods must be called, once, when the request is
+ * over.
+ */
 export interface GatePass {
-  /** The server answered, and did not speak of limits. */
+  /** The server answered without a rate limit error. */
   completed(): void;
-  /** The server said to wait (`retryAfterMs`, where it said how long). @returns how long to wait, in ms */
+  /**
+   * The server answered with a rate limit error.
+   * @param retryAfterMs - wait that the server requested, if any (ms)
+   * @returns the time to wait (ms)
+   */
   rateLimited(retryAfterMs: number | undefined): number;
-  /** No answer. */
+  /** There was no response. */
   failed(): void;
 }
 
-/** https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute, then exponentially longer. */
+/**
+ * Waits without a time from the server. GitHub's rule is at least a minute, then exponentially
+ * longer: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+ */
 const FIRST_PAUSE_MS = 60_000;
 const MAX_PAUSE_MS = 16 * 60_000;
-/** The server's minute, and a second more: requests do not arrive at the pace they are sent at. */
+/**
+ * The server's minute plus a second, because requests do not arrive at the same intervals at which
+ * they are sent (ms).
+ */
 const MINUTE_MS = 61_000;
 
 /**
- * What all requests of one credential in this process go through.
+ * Rate limit gate for all requests of one credential in this process.
  *
- * - Once one of them is told to wait, the others are turned away with the rest of that wait, without a call to the server. When the wait
- *   is over, a single request goes ahead and the others follow only if it is not told to wait again: each process costs at most one
- *   extra call per wait.
- * - At most `maxInFlight` at a time, and at most `pointsPerMinute` per endpoint; short waits for a turn happen here, longer ones are the
- *   caller's (`rate_limited` with `retryAfterMs`), where they hold no slot and can be seen.
+ * - When a response requests a wait, all other requests are rejected with the rest of that wait and
+ *   are not sent. After the wait, a single request is sent first. The others follow only if it does
+ *   not request another wait, so each process sends at most one extra request per wait.
+ * - At most `maxInFlight` requests are sent concurrently, and at most `pointsPerMinute` per
+ *   endpoint. Short waits happen here. For longer waits the request is rejected (`rate_limited` with
+ *   `retryAfterMs`), so that the caller waits without holding a slot, where the wait is visible.
  */
 export class RateLimitGate {
   readonly #credential: string;
   readonly #limits: Required<GateLimits>;
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** Times of the last requests of an endpoint, reserved ones in the future included; as many as a minute may hold. */
+  /**
+   * Times of the latest requests of each endpoint, at most as many as are permitted per minute.
+   * They include reserved times in the future.
+   */
   readonly #nextAllowedAt = new Map<string, number[]>();
-  /** Those who wait for a slot, the first first. */
+  /** Requests that wait for a slot, in order of arrival. */
   readonly #queue = new Set<PromiseWithResolvers<void>>();
   #inFlight = 0;
-  /** By the clock that nobody sets, as all times here: a wait is as long as the server said, whatever becomes of the machine's own time. */
+  /**
+   * End of the current wait by the monotonic clock, like all times here. The wait does not depend
+   * on changes of the machine's wall clock.
+   */
   #pausedUntil = 0;
-  /** Counts the waits; an answer to a request sent before the present one says nothing about it. */
+  /**
+   * Number of waits. A response to a request that was sent before the current wait says nothing
+   * about it.
+   */
   #pause = 0;
-  /** Waits since the last good answer. */
+  /** Number of waits since the last successful response. */
   #pausesInARow = 0;
 
   constructor(
@@ -70,10 +93,11 @@ export class RateLimitGate {
   }
 
   /**
-   * Waits for this request's turn.
-   * @param endpoint method and route template
-   * @param points 1 for a read, 5 for a write
-   * @throws CiServerError `rate_limited` with `retryAfterMs` when it is not to be sent now; the signal's reason when aborted
+   * Waits for a permit to send a request.
+   * @param endpoint - method and route template
+   * @param points - 1 for a read, 5 for a write
+   * @throws CiServerError `rate_limited` with `retryAfterMs` if the request must not be sent now
+   * @throws the abort reason of the signal
    */
   async enter(endpoint: string, points: number, signal?: AbortSignal): Promise<GatePass> {
     signal?.throwIfAborted();
@@ -136,12 +160,15 @@ export class RateLimitGate {
     );
   }
 
-  /** Up to a tenth more (1 s to 30 s), so that those who were turned away together do not come back in one instant. */
+  /**
+   * Adds up to a tenth (1 s to 30 s), so that requests that were rejected together are not retried
+   * together.
+   */
   #withJitter(waitMs: number): number {
     return Math.ceil(waitMs + this.#random() * Math.min(Math.max(waitMs / 10, 1000), 30_000));
   }
 
-  /** Takes the endpoint's next turn and returns how far off it is, in ms. */
+  /** Reserves the next request of the endpoint and returns the time until then (ms). */
   #reserve(endpoint: string, points: number): number {
     const budget = this.#limits.pointsPerMinute;
     if (budget === undefined) return 0;
@@ -159,7 +186,7 @@ export class RateLimitGate {
     return turn - now;
   }
 
-  /** After a wait, one request alone finds out whether it is really over. */
+  /** Number of slots. After a wait, a single request finds out whether the limit has ended. */
   get #slots(): number {
     return this.#pausesInARow > 0 ? 1 : this.#limits.maxInFlight;
   }
@@ -171,7 +198,7 @@ export class RateLimitGate {
     }
     const waiting = Promise.withResolvers<void>();
     this.#queue.add(waiting);
-    // Only who still waits: a slot that was handed over is not to be lost.
+    // Only if it is still waiting: a slot that was handed over must not be lost.
     const leave = (error: unknown): void =>
       void (this.#queue.delete(waiting) && waiting.reject(error));
     const over = new AbortController();
@@ -182,7 +209,7 @@ export class RateLimitGate {
     const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, over.signal).then(
       () =>
         leave(this.#rejected(1000, `${this.#inFlight} requests of this credential are in flight`)),
-      () => undefined, // admitted or refused before
+      () => undefined, // admitted or rejected before
     );
     try {
       await waiting.promise;
@@ -198,7 +225,7 @@ export class RateLimitGate {
       const [next] = this.#queue;
       if (next === undefined) return;
       this.#queue.delete(next);
-      this.#inFlight += 1; // handed over: nobody can slip in between
+      this.#inFlight += 1; // handed over, so that no other request can take the slot
       next.resolve();
     }
   }

@@ -1,26 +1,34 @@
 import type { ListedDelivery } from './responses.ts';
 
-/** What to do with the failed deliveries that were found. */
+/** Decision about the failed deliveries that were found. */
 export interface RedeliveryPlan {
-  /** Ids of deliveries to be sent again, the oldest first. */
+  /** IDs of the deliveries to redeliver, oldest first. */
   readonly redeliver: readonly number[];
-  /** Others that are due, and beyond the number allowed. */
+  /** Number of other due deliveries, beyond the permitted number. */
   readonly postponed: number;
 }
 
 /** GitHub keeps deliveries for three days. */
 const KEPT_MS = 3 * 24 * 3_600_000;
-/** How long after the last failure of an event it is sent again, by how often it was sent; after that never. A receiver that is back has been told by the first. */
+/**
+ * Time between the last failure of an event and its redelivery, by the number of its deliveries
+ * (ms). After the last one, the event is not redelivered. A receiver that is back gets it with the
+ * first.
+ */
 const PAUSES_MS = [0, 60_000, 10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000] as const;
-/** What the receiver has a use for. */
+/** Events that the receiver uses. */
 const RECEIVED: ReadonlySet<string> = new Set(['workflow_job']);
-/** The receiver did not want it: not JSON, too large, too old. It would not want it again. */
+/**
+ * Statuses with which the receiver rejected the delivery: not JSON, too large, too old. It would
+ * reject it again.
+ */
 const FINAL = [400, 413, 415, 422];
 
 /**
- * Which failed deliveries are to be sent again now. Those of one event share a guid: if one of them arrived, the event
- * has. Each delivery is asked for once; if what comes of it fails too, that is another delivery.
- * @param asked - ids that were asked for before
+ * Selects the failed deliveries to redeliver now. All deliveries of one event share a guid. If one
+ * of them succeeded, the event has been received. Redelivery of each delivery is requested once; if
+ * the redelivery fails too, it is another delivery.
+ * @param asked - IDs of deliveries whose redelivery was already requested
  */
 export function planRedelivery(
   deliveries: readonly ListedDelivery[],

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { CiRunner } from '../../ports.ts';
 
-/** The fields of GitHub's answers that are used; others may come and go. */
-/** Ids are numbers at GitHub, and strings in Holdfast. */
+/** The schemas contain only the fields that are used; other fields are ignored. */
+/** IDs are numbers at GitHub and strings in Holdfast. */
 const id = z.number().int().transform(String);
 
 /** Schema of one self-hosted runner, converted to {@link CiRunner}. */
@@ -49,7 +49,7 @@ export const runnerGroupListAnswer = z.object({
   runner_groups: z.array(runnerGroup),
 });
 
-/** Times of GitHub, as ms since the epoch. */
+/** Time of GitHub, as ms since the epoch. */
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 const repository = z.object({

@@ -5,14 +5,20 @@ import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 import { ExpiringCache } from './expiringCache.ts';
 
-/** ID of the group that every organization and enterprise has, and repositories have alone. */
+/**
+ * ID of the default group. Every organization and enterprise has it, and repositories have no
+ * other.
+ */
 export const DEFAULT_GROUP_ID = '1';
-/** Groups are made and renamed by hand, once in a while. */
+/** Maximum age of a cached list (ms). People create and rename groups rarely. */
 const KEPT_MS = 10 * 60_000;
-/** A group that is not in a list this young does not exist; in an older one it may have been made since. */
+/**
+ * Maximum age of a list that proves that a group does not exist (ms). A group that is missing from
+ * an older list may have been created since.
+ */
 const YOUNG_MS = 60_000;
 const PAGE = 100;
-/** Ten thousand groups; a list that goes on for longer is no list. */
+/** Maximum pages of a list. More than ten thousand groups are an error. */
 const MAX_PAGES = 100;
 
 interface ReadGroups {
@@ -21,7 +27,8 @@ interface ReadGroups {
 }
 
 /**
- * The runner groups of organizations and enterprises, by name and by id: people and `config.sh` know the name, `generate-jitconfig` takes the id.
+ * Runner groups of organizations and enterprises, by name and by ID. People and `config.sh` use the
+ * name; `generate-jitconfig` takes the ID.
  * https://docs.github.com/en/rest/actions/self-hosted-runner-groups
  */
 export class RunnerGroups {
@@ -35,7 +42,9 @@ export class RunnerGroups {
   }
 
   /**
-   * @throws CiServerError `rejected` for an ID that GitHub cannot have given, and for a name that no group has
+   * Returns the numeric ID of a group.
+   * @throws CiServerError `rejected` for an ID that GitHub cannot have assigned, and for a name
+   * that no group has
    */
   async resolveId(scope: Scope, group: RunnerGroupRef, signal?: AbortSignal): Promise<number> {
     if (group !== 'default' && 'name' in group) return await this.#idOf(scope, group.name, signal);
@@ -49,8 +58,9 @@ export class RunnerGroups {
   }
 
   /**
-   * Returns the name that `config.sh` takes. `undefined`: it takes the group by itself.
-   * @throws CiServerError `rejected` when there is no such group
+   * Returns the name for `config.sh`, or `undefined` for the default group, which `config.sh` uses
+   * by itself.
+   * @throws CiServerError `rejected` if there is no such group
    */
   async resolveName(
     { scope, group }: { readonly scope: Scope; readonly group: RunnerGroupRef },
@@ -61,8 +71,9 @@ export class RunnerGroups {
   }
 
   /**
-   * In whatever case, as `config.sh` compares: https://github.com/actions/runner/blob/main/src/Runner.Listener/Configuration/ConfigurationManager.cs
-   * @throws CiServerError `rejected` when there is none of that name
+   * Finds a group by name, ignoring case as `config.sh` does:
+   * https://github.com/actions/runner/blob/main/src/Runner.Listener/Configuration/ConfigurationManager.cs
+   * @throws CiServerError `rejected` if no group has this name
    */
   async #idOf(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
     const wanted = name.toLowerCase();
@@ -91,7 +102,7 @@ export class RunnerGroups {
     return found.name;
   }
 
-  /** A group is not what the list says any more. */
+  /** Drops the cached list of a scope, after it turned out to be outdated. */
   forget(scope: Scope): void {
     this.#lists.delete(keyOf(scope));
   }
