@@ -1,6 +1,6 @@
 import type { PodView } from '../../core/domain/pod.ts';
 
-/** The last view of a pod that is there no more. */
+/** Returns the final state of a pod that does not exist any more. */
 export function deletedPodView(last: PodView): PodView {
   return { ...last, ended: true, deleted: true };
 }

@@ -1,14 +1,20 @@
 /**
- * The names of what is created for one runner. They are a function of the runner's identity alone, so that a retried
- * activity, on whatever worker, finds what an earlier try made.
+ * Names of the objects that are created for one runner. They depend only on the identity of the
+ * runner, so that a retried activity on any worker finds what an earlier attempt created.
  */
 import { createHash } from 'node:crypto';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
 
-/** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
+/**
+ * Maximum length of a pod name. It is also the host name and a label value: a DNS-1123 label (RFC
+ * 1123) of at most 63 characters.
+ */
 const MAX_POD_NAME = 63;
 const POD_HASH = 10;
-/** Of thousands of lives no two have the same: a runner found under such a name is this life's. */
+/**
+ * Hex digits of a runner hash. Enough that no two of thousands of runners have the same one, so a
+ * runner that is found under such a name belongs to this workflow.
+ */
 const RUNNER_HASH = 10;
 
 function sha256(text: string): string {
@@ -16,8 +22,9 @@ function sha256(text: string): string {
 }
 
 /**
- * Name of the runner's pod and of its Secret: `<readable prefix of the workflow id>-<10 hex digits>`.
- * The digits come from the whole identity; two runners whose readable parts coincide still differ.
+ * Returns the name of the runner's pod and of its Secret: `<readable prefix of the workflow ID>-<10
+ * hex digits>`. The digits depend on the whole identity, so two runners with the same readable
+ * prefix still differ.
  */
 export function podName(identity: RunnerIdentity): string {
   const hash = sha256(`${identity.workflowId}|${identity.firstRunId}|${identity.attempt}`).slice(
@@ -32,13 +39,17 @@ export function podName(identity: RunnerIdentity): string {
   return readable === '' ? `runner-${hash}` : `${readable}-${hash}`;
 }
 
-/** The workflow id that {@link podName} may have made this name of. `undefined`: it has made it of none. */
+/**
+ * Returns the workflow ID from which {@link podName} may have created this name. `undefined` if it
+ * cannot have created it.
+ */
 export function workflowIdInPodName(name: string): string | undefined {
   return /^(.+)-[0-9a-f]{10}$/.exec(name)?.[1];
 }
 
 /**
- * Name of a claim that is the life's own, whichever attempt mounts it: `<readable prefix of the workflow id>-<10 hex digits>-<name>`.
+ * Returns the name of a claim that belongs to the runner workflow and is mounted by all its
+ * attempts: `<readable prefix of the workflow ID>-<10 hex digits>-<name>`.
  * @param name - at most 40 characters
  */
 export function claimName(
@@ -55,18 +66,22 @@ export function claimName(
 }
 
 /**
- * A label that tells the registrations of one place from those of all others, installations of the same name included. No job asks for it, and
- * a label more keeps no job from a runner.
- * @param place - see `placeName`
+ * Returns the label by which the registrations of one location are recognized, also among those of
+ * installations with the same name. No job requests it, and an additional label does not keep a
+ * runner from any job.
+ * @param place - see `formatLocation`
  */
 export function locationLabel(place: string): string {
   return `holdfast-${sha256(place).slice(0, RUNNER_HASH)}`;
 }
 
-/** Whatever place it is of. */
+/** Returns whether the label is the location label of any location. */
 export const isLocationLabel = (label: string): boolean => /^holdfast-[0-9a-f]{10}$/i.test(label);
 
-/** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
+/**
+ * Returns 10 hex digits that identify the runner workflow, the same for all its attempts; see
+ * core/domain/runnerName.ts.
+ */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);
 }

@@ -30,25 +30,31 @@ export interface RunnerNamespaces {
   readonly allowed: readonly string[];
 }
 
-/** UIDs of objects that this process has made; forgetting one costs one read and nothing else. */
+/**
+ * Maximum number of created objects whose UIDs are remembered. A UID that was dropped costs one
+ * read.
+ */
 const MAX_CREATED = 20_000;
 
-/** The objects of runners, read, made and deleted such that every step can be repeated. */
+/** Reads, creates and deletes the objects of runners. Every operation is idempotent. */
 export class ApiObjects {
   readonly #api: ApiServer;
   readonly #namespaces: RunnerNamespaces;
   readonly #installation: string;
-  /** By path. */
+  /** UIDs of objects that this process has created, by path. */
   readonly #created = new LRUCache<string, string>({ max: MAX_CREATED });
 
-  /** @param installation - value of the label of what is this installation's */
+  /** @param installation - value of the label on the objects of this installation */
   constructor(api: ApiServer, namespaces: RunnerNamespaces, installation: string) {
     this.#api = api;
     this.#namespaces = namespaces;
     this.#installation = installation;
   }
 
-  /** Path of all objects of that kind that there can be. */
+  /**
+   * Returns the path of all objects of this kind that may exist: in all namespaces, or in the
+   * default one.
+   */
   allOf(resource: Resource): string {
     return this.#namespaces.all
       ? `${rootOf(resource)}/${resource}`
@@ -56,8 +62,8 @@ export class ApiObjects {
   }
 
   /**
-   * Path of an object, or of its collection.
-   * @param namespace - `undefined`: the worker's own
+   * Returns the path of an object, or of its collection.
+   * @param namespace - default: the worker's own
    * @throws ComputeError `invalid` for a namespace that this worker does not use
    */
   pathOf(resource: Resource, namespace: string | undefined, name?: string): string {
@@ -65,7 +71,11 @@ export class ApiObjects {
     return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
   }
 
-  /** `undefined`: there is none, by the API server's own word. @throws ComputeError */
+  /**
+   * Returns an object with a live read.
+   * @returns `undefined` if the API server itself reports that it does not exist
+   * @throws ComputeError
+   */
   async get<T>(
     resource: Resource,
     namespace: string | undefined,
@@ -88,9 +98,9 @@ export class ApiObjects {
   }
 
   /**
-   * Creates the object, or returns the one that an earlier try made. Between "it exists" and our look at it the old one may
-   * have gone: then it is created after all.
-   * @throws ComputeError; `invalid` also when the name is taken by somebody else's
+   * Creates the object, or returns the one that an earlier attempt created. If the existing object
+   * is deleted between the failed creation and the read, it is created after all.
+   * @throws ComputeError `invalid` also if the name is used by an object of another owner
    */
   async createOrGet<T extends V1Pod | V1Secret | V1PersistentVolumeClaim>(
     resource: Resource,
@@ -102,7 +112,7 @@ export class ApiObjects {
     const what = this.#describe(resource, namespace, name);
     for (let tries = 0; ; tries++) {
       try {
-        // Strict: a misspelt field of a pod template is told, not dropped.
+        // Strict: an unknown field of a pod template is an error and is not dropped.
         const created = await this.#api.call<T>({
           verb: 'create',
           resource,
@@ -120,7 +130,7 @@ export class ApiObjects {
       }
       const existing = await this.get<T>(resource, namespace, name);
       if (existing === undefined) continue;
-      // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
+      // An object without an owner is shared on purpose: a claim that passes from runner to runner.
       if (
         isOfRunner(existing.metadata ?? {}, this.#installation, identity) ||
         object.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === undefined
@@ -133,7 +143,10 @@ export class ApiObjects {
     }
   }
 
-  /** Lays annotations over those there are; `null` takes one away. Absent: fine. @throws ComputeError */
+  /**
+   * Merges annotations into those of the object; `null` removes one. A missing object is ignored.
+   * @throws ComputeError
+   */
   async annotate(
     resource: Resource,
     namespace: string | undefined,
@@ -154,7 +167,8 @@ export class ApiObjects {
   }
 
   /**
-   * Deletes the object that was made for exactly this runner. Absent, or another's: left alone.
+   * Deletes the object that was created for exactly this runner. A missing object, or one of
+   * another runner, is ignored.
    * @throws ComputeError
    */
   async deleteOwn(
@@ -176,7 +190,7 @@ export class ApiObjects {
         body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
       });
     } catch (error) {
-      // Another process may have made it anew.
+      // Another process may have created it again.
       if (isUidMismatch(error)) {
         if (created !== undefined) await this.deleteOwn(resource, namespace, name, identity);
       } else if (!isNotFound(error, name))
@@ -200,7 +214,7 @@ export class ApiObjects {
     return `${resource} ${this.#namespaceOf(namespace)}/${name}`;
   }
 
-  /** Why requests cannot name this namespace; empty when they can. */
+  /** Returns why requests must not use this namespace. The list is empty if they may. */
   namespaceErrors(namespace: string | undefined): string[] {
     const { default: home, all } = this.#namespaces;
     if (namespace === undefined || namespace === home || all) return [];

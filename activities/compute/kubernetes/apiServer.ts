@@ -1,9 +1,11 @@
 /**
- * Requests to the API server: client-node's KubeConfig says where it is and who we are, undici carries them.
+ * Sends requests to the API server. The KubeConfig of client-node provides the address and the
+ * credentials; undici sends the requests.
  *
- * client-node 2.0.1's own generated API is not used, for three reasons: it makes a new undici Agent, hence a new TLS connection,
- * for every request (KubeConfig.createDispatcher); it drops fields that its model does not know before they are sent, so that a
- * misspelt field of a pod template would vanish without a word; and its calls take neither a signal nor a time limit.
+ * The generated API of client-node 2.0.1 is not used, for three reasons. It creates a new undici
+ * Agent, and so a new TLS connection, for every request (KubeConfig.createDispatcher). It drops
+ * fields that its model does not know, so a misspelled field of a pod template would be lost
+ * without an error. Its calls accept neither a signal nor a timeout.
  */
 import type https from 'node:https';
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
@@ -20,11 +22,11 @@ export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
 /** Metrics of one request. */
 export interface ApiRequestMetrics {
   readonly verb: ApiVerb;
-  /** `pods`, `secrets`, … */
+  /** Resource, such as `pods` or `secrets`. */
   readonly resource: string;
   /** HTTP status. `undefined` if there was no response. */
   readonly status: number | undefined;
-  /** Until the whole answer was read; for a watch, until it was open. */
+  /** Time until the whole response was read (ms). For a watch: until it was open. */
   readonly ms: number;
 }
 
@@ -32,7 +34,7 @@ export interface ApiRequestMetrics {
 export interface ApiCall {
   readonly verb: ApiVerb;
   readonly resource: string;
-  /** Path below the server's address, its variable parts encoded. */
+  /** Path below the server's address. Its variable parts are encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: object;
@@ -65,17 +67,23 @@ export interface ApiServerOptions {
   readonly onRequest?: (measure: ApiRequestMetrics) => void;
 }
 
-/** https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches */
+/**
+ * Accept headers for metadata:
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+ */
 const METADATA_ONLY = {
   object: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
 } as const;
 
-/** An answer that is no 2xx, or not the API server's. Shaped as client-node's ApiException, without its habit of carrying everything in the message. */
+/**
+ * Response with another status than 2xx, or one that is not from the API server. It has the shape
+ * of client-node's ApiException, but its message does not contain the whole response.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: number;
-  /** The answer's text: a Status object, if it came from the API server itself. */
+  /** Text of the response. A Status object, if it is from the API server itself. */
   readonly body: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
 
@@ -97,7 +105,10 @@ const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = {
   delete: 'DELETE',
 };
 
-/** Requests go past a breaker: while the server does not answer, few are sent, and the others turned away. */
+/**
+ * Client of one API server. Its requests pass a circuit breaker: while the server does not answer,
+ * few requests are sent and the others are rejected.
+ */
 export class ApiServer {
   readonly #config: KubeConfig;
   readonly #timeoutMs: number;
@@ -113,20 +124,23 @@ export class ApiServer {
     this.#onRequest = options.onRequest ?? (() => undefined);
   }
 
-  /** Does it answer, as far as is known here? */
+  /** Returns whether the server answers, as far as this process knows. */
   isReachable(): boolean {
     return this.#breaker.closed;
   }
 
   /**
-   * @returns the answer as parsed; the caller names its type
-   * @throws ApiError for any other answer than 2xx with an object; undici's errors when there is none; a TimeoutError after the time limit; while
-   *   the server is away ComputeError `unavailable` with `retryAfterMs`
+   * Sends a request.
+   * @returns the parsed response. The caller states its type
+   * @throws ApiError for every response other than 2xx with an object
+   * @throws the error of undici if there is no response; a TimeoutError after the timeout
+   * @throws ComputeError `unavailable` with `retryAfterMs` during an outage of the server
    */
   async call<T>(call: ApiCall): Promise<T> {
     const text = await this.#pastBreaker(call, async () => await this.#text(call));
     const answer = parse(text);
-    // All objects of the API server say what they are. A login page, taken for a pod, would be another one than was asked for.
+    // All objects of the API server have a kind. Without this check, a login page could be taken
+    // for a pod with other data.
     if (typeof answer?.kind !== 'string') throw new ApiError(200, text, {});
     return answer as T;
   }
@@ -158,8 +172,9 @@ export class ApiServer {
   }
 
   /**
-   * Opens a stream; the signal ends it.
-   * @param watchTimeoutMs the stream fails with undici's BodyTimeoutError when nothing came for so long
+   * Opens a stream. The signal ends it.
+   * @param watchTimeoutMs - time without data after which the stream fails with undici's
+   * BodyTimeoutError (ms). 0 sets no limit
    */
   async open(
     call: ApiCall & { readonly signal: AbortSignal },
@@ -180,7 +195,7 @@ export class ApiServer {
         bodyTimeout: watchTimeoutMs,
       });
       status = answer.statusCode;
-      // 204: there is nothing to stream, as of the log of a pod that no node has taken.
+      // 204: there is nothing to stream, as for the log of a pod that is not on a node yet.
       if (status === 200 || status === 204) return answer.body;
       throw new ApiError(status, await answer.body.text(), flattenHeaders(answer.headers));
     } finally {
@@ -211,7 +226,7 @@ export class ApiServer {
     }
   }
 
-  /** Closes the connections when the calls under way are done. */
+  /** Closes the connections after the running requests have ended. */
   async close(): Promise<void> {
     await this.#dispatcher?.agent.close();
     this.#dispatcher = undefined;
@@ -252,7 +267,10 @@ export class ApiServer {
     });
   }
 
-  /** Asked for on every request: tokens and certificates are rotated under a running process, and KubeConfig follows its files. */
+  /**
+   * Returns the current authentication. It is computed for every request, because tokens and
+   * certificates are rotated while the process runs, and KubeConfig follows its files.
+   */
   async #authentication(): Promise<{ dispatcher: Dispatcher; headers: Record<string, string> }> {
     const tls: https.RequestOptions = {};
     await this.#config.applyToHTTPSOptions(tls);
@@ -272,7 +290,7 @@ export class ApiServer {
       ].map(String),
     );
     if (this.#dispatcher?.identity !== identity) {
-      // A rotated certificate: what is under way on the old connections may end on them.
+      // The certificate was rotated. Running requests may end on the old connections.
       void this.#dispatcher?.agent.close();
       this.#dispatcher = { identity, agent: this.#connect(tls) };
     }
@@ -282,7 +300,8 @@ export class ApiServer {
   #connect(tls: https.RequestOptions): Dispatcher {
     const cluster = this.#config.getCurrentCluster();
     const options = this.#config.createDispatcherOptions(cluster, tls as https.AgentOptions);
-    // HTTP/1.1: one connection's loss costs one call, and the long watch does not share its flow control with the others.
+    // HTTP/1.1: the loss of a connection affects one request, and the long watch does not share its
+    // flow control with other requests.
     const pool = { connections: this.#connections, allowH2: false, keepAliveTimeout: 30_000 };
     switch (options.type) {
       case 'none':
@@ -312,7 +331,10 @@ function breakerOpenError(reason: string): ComputeError {
   });
 }
 
-/** The same options in undici's type. The context is made once: parsing the certificates anew is half of a connection's CPU time. */
+/**
+ * Converts the options to the type of undici. The secure context is created once, because parsing
+ * the certificates takes half of the CPU time of a connection.
+ */
 function connectOptions(tls: ConnectionOptions): buildConnector.BuildOptions {
   return {
     timeout: CONNECT_TIMEOUT_MS,
@@ -325,7 +347,7 @@ function parse(text: string): { readonly kind?: unknown } | null {
   try {
     return JSON.parse(text) as { readonly kind?: unknown } | null;
   } catch {
-    return null; // not the API server's
+    return null; // not a response of the API server
   }
 }
 

@@ -2,11 +2,12 @@ import type { V1Namespace } from '@kubernetes/client-node';
 import type { ApiServer } from './apiServer.ts';
 import { toComputeError } from './errors.ts';
 
-/** The namespace that every cluster has from its first moment on, and that cannot be deleted. */
+/** Namespace that every cluster has from its creation and that cannot be deleted. */
 export const CLUSTER_ID_NAMESPACE = 'kube-system';
 
 /**
- * What tells one cluster from all others, behind whichever address: the UID of its namespace kube-system.
+ * Returns the UID of the namespace kube-system, which identifies the cluster independent of its
+ * address.
  * @throws ComputeError
  */
 export async function clusterId(api: ApiServer): Promise<string> {

@@ -1,4 +1,4 @@
-/** Deletes a pod only as it was read, if a condition on what was read holds. */
+/** Deletes a pod only in the state that was read, if a condition on this state holds. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
@@ -6,18 +6,21 @@ import { isBusy } from '../../../core/domain/podConditions.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import { isChanged } from './errors.ts';
 
-/** How long a pod that changes between each read and its deletion is read again (ms): as long as an idle runner is watched for a job. */
+/**
+ * Maximum time for which a pod that changes between each read and its deletion is read again (ms).
+ * It is as long as an idle runner is watched for a job.
+ */
 const CHANGING_MS = 3_000;
 /** Time to wait before a pod that has changed is read again (ms). */
 const AGAIN_MS = 100;
 
-/** A pod as the API server has it. */
+/** State of a pod from a live read. */
 export interface PodRead {
   readonly view: PodView;
   readonly resourceVersion: string | undefined;
 }
 
-/** Whether a pod that was read is to be left alone. One that is terminating already goes on. */
+/** Returns whether the pod must be kept. A pod that is already terminating keeps terminating. */
 export function isLeftAlone(
   view: PodView,
   { unlessStarted, unlessBusy }: DeletionOptions,
@@ -29,11 +32,12 @@ export function isLeftAlone(
 }
 
 /**
- * Reads the pod, and deletes it with the resource version that was read. One that has changed since is read and decided upon again.
- * @param read - the API server's own word, never a cache's
- * @param ask - asks for the deletion of that version
- * @returns how the pod looks, if it is left alone
- * @throws ComputeError; also the conflict, when it goes on changing for 3 s
+ * Reads the pod and deletes it with the resource version that was read. If it has changed since, it
+ * is read and checked again.
+ * @param read - live read, never from a cache
+ * @param ask - requests the deletion of that version
+ * @returns the state of the pod if it is kept
+ * @throws ComputeError, also for the conflict if the pod keeps changing for 3 s
  */
 export async function deleteUnchanged(
   read: () => Promise<PodRead | undefined>,

@@ -1,30 +1,33 @@
-/** What an answer of the API server, or its absence, means for the caller. Pure. */
+/** Maps errors of the API server and of the connection to it. Pure. */
 import { ComputeError, type ComputeErrorKind } from '../../ports.ts';
 
-/** An API error as the server meant it. */
+/** Error response of the API server. */
 export interface ApiFailure {
   /** HTTP status. */
   readonly status: number;
-  /** The API server itself has answered, with a Status object; else it was something on the way to it: a proxy, a login page. */
+  /**
+   * Whether the API server itself sent the response, with a Status object. Otherwise a proxy or a
+   * login page did.
+   */
   readonly fromApiServer: boolean;
-  /** The Status object's reason, e.g. `AlreadyExists`; empty when it has none. */
+  /** Reason in the Status object, such as `AlreadyExists`. Empty if it has none. */
   readonly reason: string;
-  /** Name of the object that the Status object is about; empty when it names none. */
+  /** Name of the object in the Status object. Empty if it has none. */
   readonly objectName: string;
   readonly message: string;
-  /** From the retry-after header or the Status object's details. */
+  /** From the Retry-After header or the details of the Status object (ms). */
   readonly retryAfterMs: number | undefined;
 }
 
-/** Cut, because an admission webhook or a proxy may answer with pages. */
+/** Maximum length of a message (characters). An admission webhook or a proxy may send pages. */
 const MAX_MESSAGE = 500;
 
 /**
  * Reads client-node's ApiException, whose body is the *text* of a Status object.
- * @returns undefined for anything that is no answer of the server
+ * @returns `undefined` if the error is not a response of the server
  */
 export function apiFailure(error: unknown): ApiFailure | undefined {
-  // A DOMException has a numeric code, too: 23 for a TimeoutError.
+  // A DOMException has a numeric code too: 23 for a TimeoutError.
   if (!isObject(error) || typeof error['code'] !== 'number' || error['code'] < 100)
     return undefined;
   const { code, headers } = error;
@@ -45,13 +48,19 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
   };
 }
 
-/** The API server's own word that there is no object of that name. Any other 404 (a proxy's, a wrong path's) says nothing about the object. */
+/**
+ * Returns whether the API server itself reports that no object with this name exists. Every other
+ * 404 (of a proxy, or for a wrong path) says nothing about the object.
+ */
 export function isNotFound(error: unknown, name: string): boolean {
   const failure = apiFailure(error);
   return failure?.status === 404 && failure.reason === 'NotFound' && failure.objectName === name;
 }
 
-/** The API server's own word that the object of that name has another UID than the request named; of a patch it says so as of an attempt to change it. */
+/**
+ * Returns whether the API server itself reports that the object has another UID than the request.
+ * For a patch, it reports an attempt to change the UID.
+ */
 export function isUidMismatch(error: unknown): boolean {
   const failure = apiFailure(error);
   if (failure?.fromApiServer !== true) return false;
@@ -62,7 +71,10 @@ export function isUidMismatch(error: unknown): boolean {
         /UID in (the )?precondition/.test(failure.message);
 }
 
-/** Whether a pod has changed since it was read: a deletion by its resource version was refused. */
+/**
+ * Returns whether a deletion by resource version was rejected because the pod has changed since it
+ * was read.
+ */
 export function isChanged(error: unknown): boolean {
   return (
     error instanceof ComputeError &&
@@ -70,7 +82,10 @@ export function isChanged(error: unknown): boolean {
   );
 }
 
-/** The API server's own word that it does not remember what happened since that resource version. */
+/**
+ * Returns whether the API server itself reports that it no longer has the changes since this
+ * resource version.
+ */
 export function isResourceVersionExpired(error: unknown): boolean {
   const failure = apiFailure(error);
   return failure?.status === 410 && (failure.reason === 'Expired' || failure.reason === 'Gone');
@@ -90,20 +105,22 @@ function parseStatus(body: unknown): StatusObject {
     const parsed: unknown = JSON.parse(body);
     return isObject(parsed) ? parsed : { message: body };
   } catch {
-    // Something between us and the API server answered; its text is all there is to tell.
+    // A proxy answered. Its text is all that is known.
     return { message: body.trim() };
   }
 }
 
 /**
- * @param action what was tried, for the message: `create pod ci/runner-1`
- * @returns a ComputeError; an error that came neither from the API server nor from the network is a defect and returned as it is
+ * Maps an error to a ComputeError.
+ * @param action - the operation, for the message: `create pod ci/runner-1`
+ * @returns an error that is neither a response nor a network error unchanged, because it is a
+ * defect
  */
 export function toComputeError(error: unknown, action: string): Error {
   if (error instanceof ComputeError) return error;
   const failure = apiFailure(error);
   if (failure) {
-    // The exception itself is not passed on as the cause: its message carries the whole answer.
+    // The exception is not set as the cause, because its message contains the whole response.
     return new ComputeError(
       kindOf(failure),
       `Cannot ${action}: ${failure.message} (HTTP ${failure.status}${failure.reason === '' ? '' : ` ${failure.reason}`})`,
@@ -123,9 +140,10 @@ export function toComputeError(error: unknown, action: string): Error {
 function kindOf({ status, fromApiServer, reason, message }: ApiFailure): ComputeErrorKind {
   if (status === 401) return 'forbidden';
   if (status === 403) return fromApiServer ? forbiddenKind(message) : 'forbidden';
-  // The API server was not reached: what stands before it says nothing of what was asked for.
+  // The request did not reach the API server, and the response of a proxy says nothing about it.
   if (!fromApiServer) return 'unavailable';
-  // "Conflict" is two writers at once (a ResourceQuota's status, most often) and goes away; "AlreadyExists" does not.
+  // "Conflict" means two concurrent writers (mostly of a ResourceQuota's status) and is transient.
+  // "AlreadyExists" is not.
   if (status === 409) return reason === 'AlreadyExists' ? 'invalid' : 'unavailable';
   if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500)
     return 'unavailable';
@@ -133,14 +151,16 @@ function kindOf({ status, fromApiServer, reason, message }: ApiFailure): Compute
 }
 
 /**
- * 403 is also what admission plugins answer, and only their text tells them from a lack of permission:
- * https://github.com/kubernetes/kubernetes/blob/v1.34.3/plugin/pkg/admission/resourcequota/controller.go ("exceeded quota: …") and
+ * Classifies a 403. Admission plugins use it too, and only its text distinguishes them from a
+ * missing permission:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/plugin/pkg/admission/resourcequota/controller.go
+ * ("exceeded quota: …") and
  * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
  * ("User "x" cannot create resource "pods" …").
  */
 function forbiddenKind(message: string): ComputeErrorKind {
   if (/exceeded quota/.test(message)) return 'quota_exceeded';
-  // The quota controller has not looked at a new quota yet: "status unknown for quota: …".
+  // The quota controller has not processed a new quota yet: "status unknown for quota: …".
   if (/status unknown for quota/.test(message)) return 'unavailable';
   if (/is forbidden: (?!User )/.test(message) || /denied the request/.test(message))
     return 'invalid';
@@ -148,9 +168,10 @@ function forbiddenKind(message: string): ComputeErrorKind {
 }
 
 /**
- * How an error shows that the API server is away: no answer, or one of what stands before it. A Status object with 500 is from the server
- * itself and about this one request: a webhook that fails, most often.
- * @returns undefined for an answer of the server, and for a defect
+ * Returns the reason if the error means an outage of the API server: no response, or one of a proxy
+ * in front of it. A Status object with 500 is from the server itself and concerns this one request,
+ * mostly because a webhook fails.
+ * @returns `undefined` for a response of the server and for a defect
  */
 export function toOutage(error: unknown): string | undefined {
   const failure = apiFailure(error);
@@ -160,10 +181,13 @@ export function toOutage(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Codes of Node's and undici's own complaints about how they were called. */
+/** Codes of errors with which Node and undici reject a wrong call. */
 const DEFECTS = /^(ERR_(?!TLS|SSL|SOCKET)|UND_ERR_INVALID_ARG)/;
 
-/** What went wrong on the way, for errors of the network, TLS or a time limit; undefined for all others. */
+/**
+ * Returns the message of an error of the network, of TLS or of a timeout; `undefined` for all
+ * others.
+ */
 function networkError(error: unknown): string | undefined {
   if (!isObject(error)) return undefined;
   const { name, code, message, cause } = error;

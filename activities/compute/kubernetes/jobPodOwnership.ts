@@ -1,5 +1,5 @@
 /**
- * JOB PODS: the objects that a runner's container hooks create for a job (`containerMode:
+ * Job pods: the objects that a runner's container hooks create for a job (`containerMode:
  * kubernetes` of the chart). They are a pod for the job, a pod for each step that is a container (a
  * batch Job up to version 0.7 of the hooks), and Secrets for both. The hooks delete them after the
  * job, but not if the runner is killed. So each gets an owner reference to the runner's pod, and
@@ -44,7 +44,7 @@ export interface JobPodsOptions {
   readonly onCount?: ((count: JobPodCount) => void) | undefined;
 }
 
-/** A pod, or a Job, as far as it is read here. */
+/** Fields of a pod or a Job that are read here. */
 interface HookObject {
   readonly metadata?: V1ObjectMeta;
   readonly spec?: V1PodSpec & { readonly template?: { readonly spec?: V1PodSpec } };
@@ -59,7 +59,10 @@ const KINDS = [
   { resource: 'jobs', listKind: 'JobList' },
 ] as const satisfies readonly { resource: Resource; listKind: string }[];
 
-/** Of one that is forgotten and gone the sweep finds what it has left. */
+/**
+ * Maximum number of runner pods remembered. The sweep finds the objects of a deleted pod that was
+ * dropped.
+ */
 const MAX_RUNNERS = 20_000;
 const PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
@@ -148,7 +151,7 @@ export class JobPodOwnership {
         );
         pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
       }
-      // A server, or a proxy before it, that ends each watch at once must not be asked in a tight loop.
+      // A server or proxy that ends each watch immediately must not cause a tight loop.
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
@@ -161,7 +164,10 @@ export class JobPodOwnership {
     this.#tellCount();
   }
 
-  /** What has its owner, or is a stranger, stays so; the others are tried again with each list. */
+  /**
+   * Sets the owner of an object. Objects that have an owner, or that belong to no runner of this
+   * installation, are final. The others are retried with each list.
+   */
   async #take(resource: Kind['resource'], object: HookObject): Promise<void> {
     const { uid = '', namespace, name } = object.metadata ?? {};
     const standings = this.#standings[resource];
@@ -186,18 +192,21 @@ export class JobPodOwnership {
     const runner = labels[RUNNER_POD_LABEL] ?? '';
     const uid = await this.#runnerUid(namespace, runner);
     if (uid === undefined) return 'stranger';
-    // Somebody else has given it one, or another worker this.
+    // Another worker, or someone else, has set an owner.
     if (ownerReferences.length > 0) return 'owned';
     if (isOnHold(annotations)) return 'unowned';
     const owner = { apiVersion: 'v1', kind: 'Pod', name: runner, uid };
-    // Before what names them: while one of them is missing, all are tried again.
+    // The Secrets come before the object that refers to them: if one fails, all are retried.
     for (const secret of secretsIn(spec?.template?.spec ?? spec))
       await this.#adoptSecret(namespace, secret, owner);
     await this.#setOwner(resource, metadata, owner);
     return 'owned';
   }
 
-  /** A job may name any Secret: only what the hooks have made for this very runner is given its owner. */
+  /**
+   * Sets the owner of a Secret. A job may refer to any Secret, so only those are changed that the
+   * hooks have created for this runner.
+   */
   async #adoptSecret(namespace: string, name: string, owner: { name: string }): Promise<void> {
     const secret = await this.#objects.get<{ metadata?: V1ObjectMeta }>(
       'secrets',
@@ -238,8 +247,9 @@ export class JobPodOwnership {
   }
 
   /**
-   * Of a runner's pod of this installation, by that name. By the API server's own word: a pod may have gone and come again under its name since it was seen,
-   * and with an owner that is no more this would be taken from its job.
+   * Returns the UID of the runner pod of this installation with this name. It is a live read: the
+   * pod may have been deleted and created again under its name since it was seen, and the garbage
+   * collector would delete an object whose owner does not exist any more during its job.
    */
   async #runnerUid(namespace: string, name: string): Promise<string | undefined> {
     const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>(
@@ -264,7 +274,10 @@ export class JobPodOwnership {
   }
 }
 
-/** The hooks do nothing in a pod that does not tell its name in this variable. */
+/**
+ * Returns whether the container hooks are active. They do nothing in a pod without this variable
+ * for its name.
+ */
 function makesJobPods({ spec }: V1Pod): boolean {
   return (
     spec?.containers.some(({ env = [] }) =>
@@ -273,7 +286,7 @@ function makesJobPods({ spec }: V1Pod): boolean {
   );
 }
 
-/** For images, and for what containers have in their environment. */
+/** Returns the Secrets for images, and those that containers have in their environment. */
 function secretsIn(spec: V1PodSpec | undefined): Set<string> {
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const names = [

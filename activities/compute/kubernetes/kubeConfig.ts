@@ -1,4 +1,7 @@
-/** Finds the cluster: one KubeConfig per process, shared by everything that talks to it. */
+/**
+ * Loads the configuration of the cluster connection: one KubeConfig per process, which all its
+ * clients share.
+ */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -54,7 +57,10 @@ export function loadKubeConfig({ path, context }: KubeConfigSource = {}): KubeCo
   );
 }
 
-/** KubeConfig.loadFromDefault would prefer ~/.kube/config in a pod, and without anything mean http://localhost:8080. */
+/**
+ * Loads the file or the service account. KubeConfig.loadFromDefault is not used, because in a pod
+ * it prefers ~/.kube/config, and without any configuration it uses http://localhost:8080.
+ */
 function load(config: KubeConfig, path: string | undefined): void {
   const home = join(homedir(), '.kube', 'config');
   if (path !== undefined) config.loadFromFile(path);

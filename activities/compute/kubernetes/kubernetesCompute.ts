@@ -1,4 +1,4 @@
-/** Runners as pods: what the port asks for, put together from the parts beside this file. */
+/** Compute that runs runners as pods. It combines the modules of this directory. */
 import type {
   KubeConfig,
   V1Node,
@@ -135,14 +135,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     namespace: home,
     ...installationStore(defaults.store?.place),
   };
-  // The template, too: by the names that are Holdfast's own its containers are known.
+  // Checks the template too, because Holdfast recognizes its containers by their reserved names.
   const judge = (pod: V1Pod, request: PodRequest): string[] => [
     ...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`),
     ...policyViolations(toPolicyInput(pod, request, home), policy, own),
   ];
   let cluster: string | undefined;
 
-  /** The claim of the request, if it is one that this runner may mount. Absent: `undefined`. @throws ComputeError `foreign` */
+  /**
+   * Returns the claim of the request.
+   * @returns `undefined` if it does not exist
+   * @throws ComputeError `foreign` if this runner may not mount it
+   */
   async function usableClaim(
     identity: RunnerIdentity,
     claim: VolumeClaim,
@@ -219,7 +223,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
         annotations: registrationAnnotations(registration),
       };
       const pod = podSpec(request, defaults, installation, secret);
-      // Once more: who can write to the Temporal namespace need not come by way of the admission.
+      // Checked again here, because anyone who can write to the Temporal namespace can bypass the
+      // admission.
       const [fault] = judge(pod, request);
       if (fault !== undefined) throw new ComputeError('invalid', fault);
       for (const wanted of volumeClaims) {
@@ -252,7 +257,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       };
       if (unlessStarted === true || unlessBusy === true)
         return await deleteUnchanged(async () => await pods.read(pod), ask, how);
-      // Without the watch nothing would tell that it is over.
+      // Only with a watch, which reports the end of the deletion.
       const isPlain = gracePeriodSeconds === undefined && stopReason === undefined && pods.watched;
       return isPlain ? await asked.once(uid, ask) : await ask();
     },
@@ -350,7 +355,10 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   };
 }
 
-/** The namespace that a worker uses when its settings name none: the context's (in a cluster its own), else `default`. */
+/**
+ * Returns the namespace of a worker. If its settings have none, it is the namespace of the context
+ * (in a cluster: of the worker's own pod), otherwise `default`.
+ */
 export function namespaceOf(kubeConfig: KubeConfig, configured: string | undefined): string {
   return (
     configured ??

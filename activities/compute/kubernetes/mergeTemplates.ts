@@ -1,7 +1,10 @@
-/** Pod templates laid upon each other, as a strategic merge patch of Kubernetes would. Pure. */
+/** Merges pod templates as a strategic merge patch of Kubernetes does. Pure. */
 import { isObject } from '../../../core/domain/isObject.ts';
 
-/** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
+/**
+ * Lists that Kubernetes merges by a key ("patchMergeKey" in its API description). All other lists
+ * are replaced as a whole.
+ */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   containers: 'name',
   initContainers: 'name',
@@ -13,7 +16,10 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
   hostAliases: 'ip',
 };
 
-/** `over` laid upon `base`: objects field by field, lists with a merge key item by item, everything else replaced. */
+/**
+ * Merges `over` into `base`: objects field by field, lists with a merge key item by item.
+ * Everything else is replaced.
+ */
 export function mergeTemplates(base: unknown, over: unknown, field = ''): unknown {
   if (over === undefined) return base;
   const key = MERGE_KEYS[field];

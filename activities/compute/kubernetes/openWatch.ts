@@ -1,4 +1,4 @@
-/** One watch request on objects of a kind, from a resource version on. */
+/** Sends one watch request for objects of a kind, from a resource version on. */
 import { StringDecoder } from 'node:string_decoder';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
@@ -13,7 +13,7 @@ export interface WatchEvent<T> {
 export interface WatchOptions {
   /** Resource for metrics and errors, such as `pods`. */
   readonly resource: string;
-  /** `/api/v1/namespaces/ci/pods`, or `/api/v1/pods` for all namespaces. */
+  /** Path, such as `/api/v1/namespaces/ci/pods`, or `/api/v1/pods` for all namespaces. */
   readonly path: string;
   /** @default all objects */
   readonly labelSelector?: string;
@@ -24,13 +24,17 @@ export interface WatchOptions {
 }
 
 /**
- * Opens a watch, which the server is asked to end a moment before `watchTimeoutMs` is over. Two seconds before that it sends a bookmark, so that
- * the resource version of a quiet selector stays young (a "410 Gone" costs a new list):
- * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime).
+ * Opens a watch. The server is requested to end it a moment before `watchTimeoutMs`. Two seconds
+ * before its end, the server sends a bookmark, so that the resource version of a selector without
+ * events stays recent (a "410 Gone" costs a new list):
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
+ * (nextBookmarkTime).
  *
- * @returns when the server has accepted it: its events, which end when the server ends the watch in good order
- * @throws ApiError with the code and the Status object of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
- *   a lost or quiet connection
+ * @returns the events, as soon as the server has accepted the watch. They end when the server ends
+ * the watch normally
+ * @throws ApiError with the code and the Status object of an ERROR event (410: the resource version
+ * is too old) or of the response
+ * @throws the error of undici for a lost or silent connection
  */
 export async function openWatch<T>(
   api: ApiServer,
@@ -60,7 +64,7 @@ async function* eventsOf<T>(stream: AsyncIterable<Buffer>): AsyncGenerator<Watch
   let rest = '';
   for await (const chunk of stream) {
     const lines = (rest + decoder.write(chunk)).split('\n');
-    // The last line is whole only once its newline has come.
+    // The last line is complete only after its newline.
     rest = lines.pop() ?? '';
     for (const line of lines) yield parse<T>(line);
   }

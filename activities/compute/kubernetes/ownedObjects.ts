@@ -1,4 +1,7 @@
-/** The objects of one installation for the sweep. Of Secrets and claims nothing but the metadata is ever read. */
+/**
+ * Access to the objects of one installation for the sweep. Only the metadata of Secrets and claims
+ * is read.
+ */
 import type { V1ConfigMap, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { SweepMark } from '../../../core/contract/index.ts';
@@ -64,7 +67,10 @@ export function createOwnedObjects(
 ): OwnedObjects {
   const marksName = `holdfast-sweep-${installation.toLowerCase().replaceAll('_', '-')}`;
 
-  /** Labelled as this installation's; of what is a job's: as a runner's, and without an owner. */
+  /**
+   * Returns whether the object has the label of this installation. An object of a job must have the
+   * label of a runner pod and no owner instead.
+   */
   function isOf(
     kind: OwnedKind,
     { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject,

@@ -2,14 +2,20 @@ import { LRUCache } from 'lru-cache';
 
 type Answer = 'deleted' | 'terminating';
 
-/** Forgetting one costs one request and nothing else. */
+/** Maximum number of deletions remembered. One that was dropped costs one request. */
 const MOST = 20_000;
 
-/** Deletions that this process has asked for, each with the pod's own grace: asking again would tell the API server nothing new. */
+/**
+ * Deletions that this process has requested, each with the pod's own grace period. A second request
+ * would not tell the API server anything new.
+ */
 export class PendingDeletions {
   readonly #answers = new LRUCache<string, Promise<Answer>>({ max: MOST });
 
-  /** @returns the answer to the first time it was asked, or `gone` after {@link over} */
+  /**
+   * Requests the deletion of a pod once.
+   * @returns the response to the first request, or `deleted` after {@link over}
+   */
   async once(uid: string, ask: () => Promise<Answer>): Promise<Answer> {
     const asked = this.#answers.get(uid);
     if (asked !== undefined) return await asked;
@@ -23,7 +29,7 @@ export class PendingDeletions {
     }
   }
 
-  /** The pod is gone. */
+  /** Records that the pod is deleted. */
   over(uid: string): void {
     if (this.#answers.has(uid)) this.#answers.set(uid, Promise.resolve('deleted'));
   }

@@ -1,5 +1,6 @@
 /**
- * What one process knows of all pods of its installation: a list, and one shared watch from there on. Keeps views, not pods.
+ * Cache of all pods of an installation in one process: a list, and one shared watch that continues
+ * it. It keeps views, not pods.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
@@ -100,7 +101,8 @@ export class PodCache {
 
   async #recover(error: unknown): Promise<void> {
     this.#failures += 1;
-    // What we hold is older than what the server remembers: nothing but a new list tells what happened since.
+    // The resource version is older than what the server has. Only a new list shows what happened
+    // since.
     const expired = isResourceVersionExpired(error);
     if (expired) this.#resourceVersion = undefined;
     if (expired && this.#failures === 1) return;
@@ -112,7 +114,7 @@ export class PodCache {
       MAX_BACKOFF_MS,
       (this.#options.minBackoffMs ?? 500) * 2 ** Math.min(this.#failures - 1, 10),
     );
-    // Jitter: after an outage all workers come back at once otherwise.
+    // Jitter: otherwise all workers reconnect at the same time after an outage.
     await delay(ceiling * (0.5 + Math.random() / 2), undefined, { signal: this.#end.signal }).catch(
       () => undefined,
     );
@@ -158,8 +160,9 @@ export class PodCache {
     if (performance.now() - startedAt < Math.min(MIN_WATCH_MS, this.#watchTimeoutMs / 2))
       throw new Error('the server ended the watch at once');
     this.#failures = 0;
-    // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
-    // until the server refuses it the cache is as current as it was.
+    // The server ended the watch as requested. This is not a loss: the next watch continues from
+    // the same resource version within milliseconds, and until the server rejects it the cache is
+    // as current as before.
   }
 
   async #apply(event: WatchEvent<V1Pod>): Promise<void> {
@@ -169,7 +172,8 @@ export class PodCache {
       const known = this.#pods.get(view.name);
       const previous = known?.uid === view.uid ? known : undefined;
       if (event.type === 'DELETED') {
-        // A pod whose labels were taken away looks the same from here: what may still run is looked at.
+        // A pod whose labels were removed looks the same in the watch, so a pod that may still be
+        // running is confirmed with a live read.
         const runs = view.startedAt !== undefined && !view.ended;
         const isGone = !runs || (await this.#goneOf([view])).length > 0;
         if (previous || !known) this.#pods.delete(view.name);
@@ -183,7 +187,10 @@ export class PodCache {
     this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
   }
 
-  /** Those that are gone, of pods that the watch does not show any more. One that lives is left to the look that each wait takes itself. */
+  /**
+   * Returns those pods that are deleted, of pods that the watch does not show any more. Waits for
+   * an existing pod find its state with their own live reads.
+   */
   async #goneOf(pods: readonly PodView[]): Promise<PodView[]> {
     const gone = await Promise.all(pods.map(async (pod) => await this.#options.isDeleted(pod)));
     for (const [index, { name }] of pods.entries()) {
@@ -205,7 +212,7 @@ export class PodCache {
     this.#guard(() => this.#options.listener.changed(view, previous));
   }
 
-  /** A listener's defect must not end the watch of all runners. */
+  /** Calls a listener. A defect in a listener must not end the watch of all runners. */
   #guard(listener: () => void): void {
     try {
       listener();
