@@ -4,15 +4,20 @@ import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isNotFound, toComputeError } from './errors.ts';
 import type { PodRef } from '../../../core/domain/pod.ts';
 
-/** Lines of a log to look at for its last bytes. */
+/** Number of lines at the end of a log that are read for its last bytes. */
 const TAIL_LINES = 2_000;
-/** So many lines are never longer: a runtime cuts those that are longer than 16 KiB. What is sent beyond is not read. */
+/**
+ * Maximum bytes read. So many lines are never longer, because a container runtime splits lines at
+ * 16 KiB. Everything beyond is not read.
+ */
 const MAX_BYTES = TAIL_LINES * 16_384;
-/** As with all calls that are no watch, in ms. */
+/** Timeout (ms), the same as for all requests except watches. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * The last bytes of the runner container's log, or of the registration's that failed before it; `undefined` when there is none, or none any more.
+ * Returns the last bytes of the log of the runner container, or of the registration container that
+ * failed before it.
+ * @returns `undefined` if there is no log, or none any more
  * @throws ComputeError
  */
 export async function podLogTail(
@@ -57,7 +62,10 @@ async function containerLogTail(
   }
 }
 
-/** Holds no more than these and a chunk: what a job writes may be more than a worker's memory. */
+/**
+ * Returns the last bytes. It holds only these bytes and one chunk in memory, because the output of
+ * a job may be larger than the worker's memory.
+ */
 async function lastBytes(log: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let held = 0;

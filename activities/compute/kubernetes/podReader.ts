@@ -46,25 +46,26 @@ export class PodReader {
     this.#options = options;
   }
 
-  /** The watch tells of every change. */
+  /** Whether the watch is open and reports every change. */
   get watched(): boolean {
     return this.#cache?.synced() === true;
   }
 
-  /** A pod as this process has just created it. */
+  /** Returns the state of a pod that this process has just created. */
   created(pod: V1Pod): PodView {
     return this.#view(pod);
   }
 
   /**
-   * A pod that the watch does not have may be new, or out of its sight: only the API server can tell.
-   * @param wanted - `live`: the API server is asked in any case
-   * @throws ComputeError; `foreign`: the pod of that UID is another's
+   * Returns the state of a pod. A pod that is not in the cache may be new, or the watch does not
+   * match it, so it is read from the API server.
+   * @param wanted - with `live`, the API server is always used
+   * @throws ComputeError `foreign` if the pod with this UID belongs to another runner
    */
   async observe(wanted: PodQuery & { readonly live?: boolean }): Promise<PodView | undefined> {
     const { name, uid, namespace, workflowId, live = false } = wanted;
     if (uid !== undefined && this.#gone.has(uid)) return undefined;
-    // A watch that is silent may be half-open for as long as its timeout.
+    // A silent watch may be half-open for as long as its timeout.
     const cached = !live && this.#cache?.synced() === true;
     const known = cached ? this.#cache?.get(name) : undefined;
     const isIt =
@@ -75,21 +76,26 @@ export class PodReader {
     return isIt ? known : (await this.#read(wanted))?.view;
   }
 
-  /** What the watch told last, whether it tells more now or not. */
+  /** Returns the state that the watch saw last, even if the watch is not open now. */
   lastSeen({ name, uid, workflowId }: OwnedPodRef): PodView | 'deleted' | undefined {
     const known = this.#cache?.get(name);
     if (known?.uid === uid) return known.workflowId === workflowId ? known : undefined;
     return this.#gone.has(uid) ? 'deleted' : undefined;
   }
 
-  /** By the API server's own word, with the version that it speaks of. @throws ComputeError; `foreign`: it is another's */
+  /**
+   * Returns a pod with its resource version from a live read.
+   * @throws ComputeError `foreign` if it belongs to another runner
+   */
   async read(pod: OwnedPodRef): Promise<LivePod | undefined> {
     return await this.#read(pod);
   }
 
   /**
-   * Whether the pod is there; nothing is to be done to it before this was asked. Mostly it was seen before, and asking costs no request.
-   * @throws ComputeError; `foreign`: it is another installation's or runner's; `invalid`: there is no UID
+   * Returns whether the pod exists. Must be called before every operation on the pod. Mostly the
+   * pod was seen before, and the call sends no request.
+   * @throws ComputeError `foreign` if the pod belongs to another installation or runner; `invalid`
+   * if there is no UID
    */
   async isOwn(pod: OwnedPodRef): Promise<boolean> {
     if (pod.uid === '' || typeof pod.uid !== 'string')
@@ -112,7 +118,10 @@ export class PodReader {
     );
   }
 
-  /** @throws ComputeError */
+  /**
+   * Returns all pods of the installation.
+   * @throws ComputeError
+   */
   async list(): Promise<PodView[]> {
     const views: PodView[] = [];
     try {
@@ -127,7 +136,11 @@ export class PodReader {
     return views;
   }
 
-  /** @param onPodSeen - told of each pod as it was listed or watched @throws Error when they are watched already */
+  /**
+   * Starts the single watch of this process.
+   * @param onPodSeen - called for each pod that was listed or watched
+   * @throws Error if the watch is already running
+   */
   watch(
     listener: PodListener,
     onPodSeen: (pod: V1Pod) => void,
@@ -172,7 +185,7 @@ export class PodReader {
   }
 }
 
-/** A pod to look at. @property uid - absent: whichever has the name now */
+/** Selects a pod. Without `uid`, it is the pod that has the name now. */
 type PodQuery = Omit<OwnedPodRef, 'uid' | 'workflowId'> &
   Partial<Record<'uid' | 'workflowId', string | undefined>>;
 

@@ -1,10 +1,13 @@
-/** What a pod may do on its node where its template does not say: what Pod Security's `restricted` asks for, as far as the image allows. Pure. */
+/**
+ * Security context of a pod for the fields that its template does not set: that of Pod Security's
+ * `restricted`, as far as the image permits it. Pure.
+ */
 import type { V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
 import { mergeTemplates } from './mergeTemplates.ts';
 
 const CONFINED = { seccompProfile: { type: 'RuntimeDefault' } };
 
-/** The template's own words, field by field, over the defaults. */
+/** Merges the security context of the template into the defaults, field by field. */
 export function podSecurityContext(
   template: V1PodSecurityContext | undefined,
 ): V1PodSecurityContext {
@@ -12,16 +15,17 @@ export function podSecurityContext(
 }
 
 /**
- * The same for the runner's containers. Neither `sudo` nor capabilities: a template that needs them says `allowPrivilegeEscalation: true` and
- * `capabilities: {drop: []}`.
- * @param user - the image's, if it is known and not root
+ * Merges the security context of the template into the defaults of the runner's containers. The
+ * defaults permit neither `sudo` nor capabilities. A template that needs them sets
+ * `allowPrivilegeEscalation: true` and `capabilities: {drop: []}`.
+ * @param user - UID of the image, if it is known and not root
  */
 export function containerSecurityContext(
   template: V1SecurityContext | undefined,
   ofPod: V1PodSecurityContext | undefined,
   user?: number,
 ): V1SecurityContext {
-  // The API server takes no other word beside this one.
+  // The API server accepts no other fields together with this one.
   if (template?.privileged === true) return template;
   const isUserOpen = [template, ofPod].every(
     (said) => (said?.runAsUser ?? said?.runAsNonRoot) === undefined,
@@ -34,18 +38,22 @@ export function containerSecurityContext(
   return mergeTemplates(defaults, template) as V1SecurityContext;
 }
 
-/** For a container of Holdfast's own, which needs nothing. */
+/** Security context of Holdfast's own containers, which need no privileges. */
 export const RESTRICTED_SECURITY_CONTEXT: V1SecurityContext = {
   ...CONFINED,
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
   readOnlyRootFilesystem: true,
   runAsNonRoot: true,
-  // `node` of the worker's image, which names it by a number, too; any would do.
+  // UID of `node` in the worker's image, whose user is also given by number. Any UID would do.
   runAsUser: 1000,
 };
 
-/** To ask for this capability is to ask for that: https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/apis/core/validation/validation.go (ValidateSecurityContext) */
+/**
+ * Returns whether the template adds a capability that implies privilege escalation:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/apis/core/validation/validation.go
+ * (ValidateSecurityContext)
+ */
 function mayEscalate(template: V1SecurityContext | undefined): boolean {
   return [template?.capabilities?.add]
     .flat()

@@ -1,4 +1,4 @@
-/** From what was asked for to the pod that is created. Pure. */
+/** Builds the pod for a request. Pure. */
 import type {
   V1Container,
   V1EnvVar,
@@ -38,34 +38,41 @@ import {
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
 
-/** The worker's own settings, under everything that a request says. */
+/** Defaults from the worker's settings, which every request overrides. */
 export interface PodDefaults {
-  /** Image of the runner container when the request names none. */
+  /** Image of the runner container if the request has none. */
   readonly image?: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
-  /** The user that the default image runs as, by number, where that is not root: then nobody else may. */
+  /** UID of the default image, if it is not root. The pod then runs as this user only. */
   readonly user?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly template?: PodTemplate;
-  /** Absent: runners run bare, unless their image brings the supervisor. */
+  /**
+   * Supervisor to inject. Without it, runners run unsupervised, unless their image contains the
+   * supervisor.
+   */
   readonly supervisor?: SupervisorSettings;
-  /** Absent: nothing is kept of what jobs' steps leave. */
+  /** Artifact store. Without it, the artifacts of steps are not kept. */
   readonly store?: ArtifactStoreConfig;
 }
 
-/** The Secret of this runner and the variables that it holds. */
+/** Secret of a runner and the environment variables in it. */
 export interface SecretEnv {
   readonly secretName: string;
   readonly keys: readonly string[];
-  /** What is noted of the registration on the pod, too: it may outlive its Secret. @default nothing */
+  /**
+   * Annotations of the pod about the registration, which may exist longer than its Secret. @default
+   * none
+   */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
- * Lays, from the bottom up: the worker's defaults, the request's template, the request's own fields, what Holdfast injects. What the request
- * may not say was refused when the runner was admitted (core/input/).
- * @throws ComputeError `invalid` when there is no image, or the supervisor cannot be put in
+ * Builds the pod from the worker's defaults, the request's template, the request's own fields, and
+ * the parts that Holdfast injects. Later ones override earlier ones. Fields that a request must not
+ * set were rejected when the runner was admitted (core/input/).
+ * @throws ComputeError `invalid` if there is no image, or the supervisor cannot be injected
  */
 export function podSpec(
   request: PodRequest,
@@ -144,7 +151,8 @@ export function podSpec(
       },
     },
     spec: {
-      // A CI job is other people's code: it gets a token of the cluster only where the template says so.
+      // A CI job is untrusted code, so it gets a token of the cluster only if the template requests
+      // it.
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...spec,
@@ -162,7 +170,10 @@ export function podSpec(
   };
 }
 
-/** Without the supervisor nobody could tell that a step has ended. */
+/**
+ * Adds the artifact store to a step. It needs the supervisor, without which the uploader cannot
+ * know that the step has ended.
+ */
 function withStorage(
   { runner, port }: { runner: Partial<V1Container>; port: number | undefined },
   { storage, identity }: PodRequest,
@@ -172,7 +183,8 @@ function withStorage(
   if (storage !== undefined && store === undefined) return withUnstoredArtifacts(runner);
   if (storage === undefined || store === undefined || port === undefined)
     return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
-  // A step that sees its uploader's process reads what that has of the store, its key included.
+  // A step that sees the process of its uploader can read the uploader's access to the store,
+  // including its key.
   for (const [field, asked] of Object.entries({ shareProcessNamespace, hostPID })) {
     if (asked === true)
       throw new ComputeError(
@@ -195,7 +207,10 @@ function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> 
     : { [JOB_TIMEOUT_CAP_ANNOTATION]: formatDuration(jobTimeoutCapMs) };
 }
 
-/** Everything that would keep a request from ever being a pod: what {@link podSpec} throws, and what `judge` says of the pod. */
+/**
+ * Returns all reasons why a request can never become a pod: the error of {@link podSpec}, and the
+ * errors of `judge`.
+ */
 export function podErrors(
   asked: Omit<PodRequest, 'identity'>,
   defaults: PodDefaults,
@@ -204,7 +219,7 @@ export function podErrors(
 ): string[] {
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
-    // As a static runner's, which has a container more than others.
+    // Builds the pod of a static runner, which has one container more than others.
     const pod = podSpec(request, defaults, installation, {
       secretName: podName(request.identity),
       keys: TOKEN_VARIABLES,
@@ -216,7 +231,10 @@ export function podErrors(
   }
 }
 
-/** Mounts of volumes that the pod does not have: the API server rejects them when the runner is about to start. */
+/**
+ * Returns an error for each mount of a volume that the pod does not have. Otherwise the API server
+ * would reject the pod only when the runner starts.
+ */
 function mountErrors({ spec }: V1Pod): string[] {
   const volumes = new Set((spec?.volumes ?? []).map(({ name }) => name));
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].flatMap(
@@ -242,7 +260,7 @@ function runnerContainer(
       'invalid',
       `No image for the runner container: set "image" in the input, or the worker's default image`,
     );
-  // An image of the runner's own brings its own entry point.
+  // An image that is not the default has an entry point of its own.
   const byDefault =
     request.image === undefined && fromTemplate?.image === undefined ? defaults : undefined;
   const command = request.command ?? fromTemplate?.command ?? byDefault?.command;
@@ -262,7 +280,7 @@ function runnerContainer(
   }
   const network = networkPodParts(request);
   for (const entry of network.env) {
-    // At the end: what it refers to has to be before it.
+    // At the end, because variables to which it refers must be before it.
     env.delete(entry.name);
     env.set(entry.name, entry);
   }
@@ -289,7 +307,10 @@ function plain(env: Readonly<Record<string, string>> | undefined): V1EnvVar[] {
   return Object.entries(env ?? {}).map(([name, value]) => ({ name, value }));
 }
 
-/** By reference, never in clear: whoever may read pods must not thereby be able to register as this runner. */
+/**
+ * Returns the registration as references to its Secret, never as values: someone who may read pods
+ * must not be able to register as this runner.
+ */
 function fromSecret(secret: SecretEnv | undefined): V1EnvVar[] {
   return (secret?.keys ?? []).map((key) => ({
     name: key,

@@ -1,4 +1,4 @@
-/** From a pod as the API server shows it to the facts that decisions need. Pure. */
+/** Converts a pod of the API server to the facts on which decisions depend. Pure. */
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
@@ -25,8 +25,9 @@ type Problem = NonNullable<PodView['problem']>;
 type Exit = NonNullable<PodView['exit']>;
 
 /**
- * The kubelet's reasons for a container that waits in vain:
- * https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/images/types.go and …/pkg/kubelet/kuberuntime/kuberuntime_container.go.
+ * Reasons of the kubelet for a container that cannot start:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/images/types.go and
+ * …/pkg/kubelet/kuberuntime/kuberuntime_container.go.
  */
 const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
   ErrImagePull: 'image_pull',
@@ -45,24 +46,28 @@ const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
 };
 
 /**
- * A container that has just started up is not ready until its first readiness probe has answered, in ms; only then does "not ready" mean
- * that a job is running.
+ * Time after its start in which a container is not ready because its first readiness probe has not
+ * succeeded yet (ms). Only after it does "not ready" mean that a job is running.
  */
 const FIRST_READINESS_MS = 1_500;
 
-/** Between an uploader's timeout and the end of patience with it, in ms. */
+/** Time after the uploader's own timeout until the pod no longer waits for it (ms). */
 const UPLOAD_MARGIN_MS = 30_000;
 
 /** Exit code of a supervisor that could not start its command. */
 const NOT_STARTED = 127;
 
-/** The kubelet lost track of the container: its 137 is made up. */
+/**
+ * Reason of a container that the kubelet has lost track of. Its exit code 137 is not a real one.
+ */
 const UNKNOWN_END = 'ContainerStatusUnknown';
 
 /**
- * @param pod as parsed from JSON (times are strings) or as client-node gives it (times are Dates)
- * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
- * @param previous an earlier view of the same UID, from which what has not changed keeps its time
+ * Converts a pod to a view.
+ * @param pod - as parsed from JSON (times are strings) or from client-node (times are Dates)
+ * @param now - current time (ISO 8601), used only for the time at which something was first seen,
+ * which the status of a pod does not contain
+ * @param previous - earlier view of the same UID, from which unchanged facts keep their time
  */
 export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
@@ -89,7 +94,8 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     scheduled,
     node: spec?.nodeName || undefined,
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
-    // Where the registration has a container of its own the runner begins with that: from then on it may be registered.
+    // If the registration has its own init container, the runner starts with it: from then on it
+    // may be registered.
     startedAt: startOf(register) ?? (lostProbePort(pod, runner) ? undefined : startOf(runner)),
     ended:
       (runner?.state?.terminated !== undefined && uploadingUntil === undefined) ||
@@ -101,7 +107,8 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
       ? undefined
       : (exitOf(runner, uploader) ?? exitOf(failed(register))),
     terminating: terminationDeadline !== undefined,
-    // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
+    // The API server sets deletionTimestamp to the end of the grace period, not to the time of the
+    // request.
     terminationDeadline,
     terminationRequestedAt: terminationRequestedAt(metadata, disruption),
     problem: problemOf(pod, now, known),
@@ -125,7 +132,10 @@ function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
   return pod.status?.conditions?.find((each) => each.type === type);
 }
 
-/** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
+/**
+ * Returns the time of the first termination request. An eviction sets the condition before it
+ * deletes the pod; the kubelet sets it without a deletion.
+ */
 function terminationRequestedAt(
   metadata: V1Pod['metadata'],
   disruption: V1PodCondition | undefined,
@@ -145,7 +155,7 @@ function startOf(container: V1ContainerStatus | undefined): string | undefined {
   return timestamp(container?.state?.running?.startedAt ?? container?.state?.terminated?.startedAt);
 }
 
-/** Only if it has. */
+/** Returns the container if it has failed. */
 function failed(container: V1ContainerStatus | undefined): V1ContainerStatus | undefined {
   return (container?.state?.terminated?.exitCode ?? 0) === 0 ? undefined : container;
 }
@@ -163,7 +173,8 @@ function exitOf(
     (printableReason(terminated.reason) ? undefined : terminated.reason);
   return omitUndefined({
     code,
-    // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
+    // The runtime also reports this reason for a container whose first process continued after
+    // another process (that of the job) was killed.
     oomKilled: terminated.reason === 'OOMKilled' && code !== 0,
     finishedAt: timestamp(terminated.finishedAt),
     message: message || undefined,
@@ -172,7 +183,10 @@ function exitOf(
   });
 }
 
-/** It ends by itself; one that does not must not hold its pod for ever. */
+/**
+ * Returns until when the pod waits for its uploader. The uploader ends by itself; one that does not
+ * must not keep its pod running forever.
+ */
 function uploadEnd(
   { metadata }: V1Pod,
   runner: V1ContainerStatus | undefined,
@@ -185,7 +199,10 @@ function uploadEnd(
   return new Date(Date.parse(endedAt) + timeoutMs + UPLOAD_MARGIN_MS).toISOString();
 }
 
-/** The uploader's last word, one line of JSON (uploader/main.ts), as far as there was one. */
+/**
+ * Returns the failure in the termination message of the uploader, one line of JSON
+ * (uploader/main.ts), if there is one.
+ */
 function uploadFailure(uploader: V1ContainerStatus | undefined): Exit['uploadFailure'] {
   const terminated = uploader?.state?.terminated;
   if (terminated === undefined || terminated.exitCode === 0) return undefined;
@@ -204,14 +221,15 @@ function supervisorRecordOf(message = ''): { sharedDirFault?: unknown; error?: u
   try {
     return (JSON.parse(message) as object | null) ?? {};
   } catch {
-    // Cut, or not there: what its exit code says remains.
+    // The message is truncated or missing. The exit code remains.
     return {};
   }
 }
 
 /**
- * On its node's network somebody else has the port of the supervisor's probes: the runner never started, and nothing it did ended it. Another
- * pod has another name, hence another port.
+ * Returns whether another process on the node's network uses the port of the supervisor's probes.
+ * The runner has not started, so its exit is not its own. Another pod has another name and so
+ * another port.
  */
 function lostProbePort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): boolean {
   const recorded = parseSupervisorRecord(runner?.state?.terminated?.message);
@@ -222,14 +240,18 @@ function lostProbePort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): 
   );
 }
 
-/** Reasons that say no more than the exit code does. */
+/** Returns whether the reason says no more than the exit code. */
 function printableReason(reason: string | undefined): boolean {
   return (
     reason === undefined || reason === 'Completed' || reason === 'Error' || reason === 'OOMKilled'
   );
 }
 
-/** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
+/**
+ * Derives the states online and busy from the probes, which are valid only while the container
+ * runs. On a lost node, `ready` of the container stays unchanged; only the pod's Ready condition
+ * changes.
+ */
 function probesOf(
   pod: V1Pod,
   runner: V1ContainerStatus | undefined,
@@ -240,14 +262,14 @@ function probesOf(
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
-  // The kubelet calls every startup probe of a terminating pod a success, whatever it answers:
+  // The kubelet reports every startup probe of a terminating pod as successful:
   // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
   const trusted =
     pod.metadata?.deletionTimestamp === undefined ||
     previous?.online === true ||
     runner?.ready === true;
   if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
-  // One whose pod is still storing was up.
+  // A command whose pod still uploads its artifacts has been online.
   if (told === COMMAND_PROBES) return { online: started || uploading };
   const online = started;
   if (!online) return { online, busy: false };
@@ -255,7 +277,7 @@ function probesOf(
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
   const assumedBusyFrom =
     previous?.assumedBusyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
-  // One that is told to go before it was ever asked may end before it is.
+  // A pod that is deleted before its first readiness probe may end before the probe.
   return pod.metadata?.deletionTimestamp !== undefined &&
     Date.parse(assumedBusyFrom) > Date.parse(now)
     ? { online }
@@ -284,7 +306,10 @@ function stuckContainer({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   return undefined;
 }
 
-/** With restartPolicy Never an init container that fails fails the pod, and the runner never starts. A registration that does is the runner's own end. */
+/**
+ * Returns the failure of an init container. With restartPolicy Never, it makes the pod fail, and
+ * the runner never starts. A failed registration counts as the exit of the runner instead.
+ */
 function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   if (status?.phase !== 'Failed') return undefined;
   if (
@@ -303,7 +328,10 @@ function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   };
 }
 
-/** ISO 8601 without fractions of a second that are zero; undefined for "never", which the kubelet also writes as 1970. */
+/**
+ * Converts a time to ISO 8601 without a zero fraction of a second. Returns `undefined` for "never",
+ * for which the kubelet also writes 1970.
+ */
 function timestamp(value: Date | string | null | undefined): string | undefined {
   if (value === undefined || value === null) return undefined;
   const time = new Date(value);

@@ -1,6 +1,7 @@
 /**
- * The init container in which a runner with a registration token registers. That token lets its holder register runners in the whole scope for an
- * hour: it never gets into a container that a job runs in, where any step could read it from a process' environment. Pure.
+ * The init container in which a runner with a registration token registers. Its holder can register
+ * runners in the whole scope for an hour with that token. So it never gets into a container that
+ * runs a job, where any step could read it from the environment of a process. Pure.
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
@@ -11,26 +12,31 @@ import { mergeTemplates } from './mergeTemplates.ts';
 
 const REGISTRATION_VOLUME = 'holdfast-registration';
 const REGISTRATION_MOUNT = { name: REGISTRATION_VOLUME, mountPath: REGISTRATION_PATH };
-/** Says where the files are; in the runner's container as well. */
+/** Variable with the directory of the registration files, also in the runner container. */
 const REGISTRATION_DIR: V1EnvVar = { name: 'HOLDFAST_REGISTRATION_DIR', value: REGISTRATION_PATH };
 
-/** Kinds of volumes that no earlier job can have written to: what such a one left (a script, say) must not get the token. */
+/**
+ * Kinds of volumes to which no earlier job can have written. Anything that an earlier job left,
+ * such as a script, must not get the token.
+ */
 const FRESH_VOLUMES = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
 
-/** What a pod needs so that its runner is registered when it starts. */
+/** Parts of a pod with which its runner is registered when it starts. */
 export interface RegistrationPodParts {
-  /** After all others. */
+  /** Init containers, to be placed after all others. */
   readonly initContainers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
 }
 
 /**
- * Gives the runner its registration: as variables, where it is for this runner alone; a token to a container of its own instead.
- * @param runner - the runner container as it would run without one: its image, rights and resources are the registration's, too
- * @param template - the user's own words on the registration's container
- * @param volumes - the pod's, without claims
- * @param secretEnv - the registration
+ * Gives the runner its registration. A registration for this runner alone is set as variables. A
+ * token is given to a separate init container instead.
+ * @param runner - runner container without a registration. The init container uses its image,
+ * security context and resources too
+ * @param template - the user's settings for the init container
+ * @param volumes - volumes of the pod without claims
+ * @param secretEnv - variables of the registration
  */
 export function withRegistration(
   runner: Partial<V1Container>,
@@ -95,7 +101,7 @@ function registerContainer(
   };
 }
 
-/** Holdfast's own replace others of the same name. */
+/** Adds environment variables. They replace others of the same name. */
 function withEnv(container: Partial<V1Container>, own: readonly V1EnvVar[]): Partial<V1Container> {
   const env = new Map(
     [...(container.env ?? []), ...own].map((variable) => [variable.name, variable]),

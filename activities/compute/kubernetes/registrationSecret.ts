@@ -1,4 +1,4 @@
-/** The Secret that carries one runner's registration to its pod. Pure. */
+/** The Secret that passes the registration of one runner to its pod. Pure. */
 import type { V1Secret } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
@@ -15,7 +15,10 @@ import {
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
-/** Named as the pod; immutable, so that the kubelet fetches it once and does not watch it. */
+/**
+ * Returns the Secret of a registration. It has the name of the pod. It is immutable, so that the
+ * kubelet fetches it once and does not watch it.
+ */
 export function registrationSecret(
   identity: RunnerIdentity,
   registration: Registration,
@@ -40,7 +43,7 @@ export function registrationSecret(
   };
 }
 
-/** What of a registration is no secret. */
+/** Returns the fields of a registration that are not secret, as annotations. */
 export function registrationAnnotations({
   runnerName,
   runnerId,
@@ -54,7 +57,10 @@ export function registrationAnnotations({
   });
 }
 
-/** What {@link registrationAnnotations} wrote; `undefined` where that is nothing. */
+/**
+ * Reads the annotations of {@link registrationAnnotations}.
+ * @returns `undefined` if there are none
+ */
 export function parseRegistrationAnnotations(
   annotations: Readonly<Record<string, string>> = {},
 ): Omit<Registration, 'env'> | undefined {
@@ -75,7 +81,7 @@ export function parseRegistrationAnnotations(
   });
 }
 
-/** What {@link registrationSecret} put in. */
+/** Reads the Secret of {@link registrationSecret}. */
 export function parseRegistrationSecret(secret: V1Secret): Registration {
   return {
     runnerName: '',

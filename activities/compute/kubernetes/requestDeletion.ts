@@ -9,35 +9,42 @@ import { toPodView } from './podView.ts';
 import { type PodRef, type StopReason, allowsJobToFinish } from '../../../core/domain/pod.ts';
 
 /**
- * How long the kubelet is given to show a new annotation in the pod's downward API volume, in ms: it writes the volumes of a pod anew when
- * it hears of the change and has looked at its containers since the last time (every second), and never once the pod is terminating.
- * Seen on a node with ten processes waiting for each core: 2.2 s.
+ * Time given to the kubelet to show a new annotation in the pod's downward API volume (ms). It
+ * updates the volumes of a pod when it learns of the change and has synced its containers since the
+ * last time (every second), but never after the pod has started terminating. Measured on a node
+ * with ten processes waiting per core: 2.2 s.
  */
 const SHOWN_MS = 3_000;
 
 /**
- * When an order is stated again, in ms after the time before: a supervisor that has not been shown it drains, and is killed at the end of a
- * grace without a drain. Most kubelets' pods are shown a change within a second; of 112, one was not within 15 s. Each further change makes
- * the kubelet write the volume anew.
+ * Times to wait before each repetition of a stop order (ms). A supervisor that has not seen the
+ * order drains, and is killed at the end of a grace period without a drain. Most pods see a change
+ * within a second; of 112, one did not within 15 s. Each further change makes the kubelet update
+ * the volume again.
  */
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000] as const;
-/** The same where many wait for their kubelets, as when a zone is lost: each takes an activity's slot, and other runners' calls need some, too. */
+/**
+ * Times to wait if many deletions wait for their kubelets, as after the loss of a zone. Each
+ * occupies an activity slot, and calls of other runners need slots too.
+ */
 const RETRY_DELAYS_AMONG_MANY_MS = RETRY_DELAYS_MS.slice(0, 2);
-/** Half of the activities that a worker carries out at once by default. */
+/** Half of the default maximum of concurrent activities of a worker. */
 const MANY = 100;
-/** In this process. */
+/** Number of waiting deletions in this process. */
 let waiting = 0;
 
-/** Not of node:timers/promises, whose timers a test cannot advance. */
+/** Waits. It does not use node:timers/promises, whose timers a test cannot advance. */
 async function delay(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /**
- * Asks for the deletion of exactly this pod; its supervisor is told why beforehand, where that is asked for.
- * @param resourceVersion - the pod as it was read: one that has changed since is left alone
- * @returns `gone` also when there is another pod of that name
- * @throws ComputeError; `unavailable` also for one that has changed: then it is to be read again
+ * Requests the deletion of exactly this pod. With a stop reason, its supervisor gets the reason
+ * first.
+ * @param resourceVersion - version of the pod that was read. If the pod has changed since, it is
+ * not deleted
+ * @returns `deleted` also if another pod has the name
+ * @throws ComputeError, `unavailable` also for a pod that has changed and must be read again
  */
 export async function requestDeletion(
   api: ApiServer,
@@ -67,7 +74,10 @@ export async function requestDeletion(
   }
 }
 
-/** Tells the supervisor why the pod will be stopped, where it can still read it, and gives it the time to: to one that is given an order, until its runner has ended. */
+/**
+ * Gives the reason of the stop to the supervisor and waits until the supervisor can read it. A stop
+ * order is repeated until the runner has ended.
+ */
 async function deliverStopReason(
   api: ApiServer,
   podPath: string,
@@ -88,7 +98,11 @@ async function deliverStopReason(
   }
 }
 
-/** States the reason. @returns whether the runner may come to know: it has not ended, and its pod is not terminating */
+/**
+ * Writes the reason to the pod.
+ * @returns whether the supervisor can still learn it: the runner has not ended, and the pod is not
+ * terminating
+ */
 async function annotateStopReason(
   api: ApiServer,
   podPath: string,
@@ -115,8 +129,9 @@ async function annotateStopReason(
 }
 
 /**
- * A pod that goes at once (never scheduled, ended, or grace 0) is answered with the pod as it was last, its grace 0; a finalizer
- * keeps it nevertheless.
+ * Returns whether the pod is still terminating. The response for a pod that is deleted immediately
+ * (never scheduled, ended, or grace period 0) is its last state with grace period 0, but a
+ * finalizer keeps the pod.
  */
 function isTerminating(answer: V1Pod | V1Status): boolean {
   if (answer.kind !== 'Pod') return false;

@@ -1,4 +1,7 @@
-/** What of a job's step outlives its pod: the folders that it shares with an uploader beside it, which stores them. Pure; docs/jobs.md has the rules. */
+/**
+ * Parts of a pod that keep the artifacts of a job's step: directories that it shares with an
+ * uploader container, which stores them. Pure. docs/jobs.md has the rules.
+ */
 import type {
   V1Container,
   V1PodSecurityContext,
@@ -26,10 +29,10 @@ import { UPLOAD_TIMEOUT_ANNOTATION } from './metadata.ts';
 import { RESTRICTED_SECURITY_CONTEXT } from './podSecurity.ts';
 import { storeAccess, variables, type ArtifactStoreLocation } from './storeAccess.ts';
 
-/** Where this installation keeps what steps leave, and what does it. */
+/** Location of the artifact store of this installation, and the image of its uploader. */
 export interface ArtifactStoreConfig {
   readonly place: ArtifactStoreLocation;
-  /** Image with the supervisor's folder, which has the uploader in it, at `/opt/holdfast`. */
+  /** Image that contains the supervisor's directory with the uploader at `/opt/holdfast`. */
   readonly image: string;
 }
 
@@ -42,7 +45,10 @@ const PROGRAM = [
   `${IMAGE_FOLDER}/node`,
   `${IMAGE_FOLDER}/uploader.mjs`,
 ];
-/** A namespace with a quota demands both. On its way into a bucket each of several large files takes some 30 MB of memory. */
+/**
+ * Resources of the uploader. A namespace with a quota requires requests and limits. For an upload
+ * to a bucket, each of several large files takes about 30 MB of memory.
+ */
 const resourcesFor = (place: ArtifactStoreLocation): NonNullable<V1Container['resources']> => ({
   requests: { cpu: '10m', memory: '64Mi' },
   limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' },
@@ -53,19 +59,21 @@ const MOUNTS = {
   records: { name: 'holdfast-records', mountPath: STEP_PATHS.records },
 } as const;
 
-/** What a pod needs so that what its step leaves is kept. */
+/** Parts of a pod that keep the artifacts of its step. */
 export interface StepStoragePodParts {
   readonly annotations: Record<string, string>;
   readonly initContainers: V1Container[];
-  /** Before the runner: it is there when that starts. */
+  /** Containers, to be placed before the runner, so that they run when it starts. */
   readonly containers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
 }
 
 /**
- * @param runner - under the supervisor, whose probes listen on `port`
- * @param volumes - of the template: the Secrets among them that the runner mounts are hidden in what is stored
+ * Adds the uploader and the restorer of a step to its pod.
+ * @param runner - runner container with the supervisor, whose probes listen on `port`
+ * @param volumes - volumes of the template. Values of the Secrets among them that the runner mounts
+ * are masked in what is stored
  */
 export function withStepStorage(
   runner: Partial<V1Container>,
@@ -150,7 +158,10 @@ export function withStepStorage(
   };
 }
 
-/** Without a store: an ARTIFACT_DIR that goes with the pod, so that commands which write to it work all the same. */
+/**
+ * Adds an ARTIFACT_DIR without a store, which is deleted with the pod, so that commands that write
+ * to it work.
+ */
 export function withUnstoredArtifacts(runner: Partial<V1Container>): StepStoragePodParts {
   const { name } = MOUNTS.artifacts;
   return {
@@ -166,7 +177,7 @@ export function withUnstoredArtifacts(runner: Partial<V1Container>): StepStorage
   };
 }
 
-/** Each Secret that the runner mounts, in a folder of its own. */
+/** Returns a mount for each Secret that the runner mounts, in a directory of its own. */
 function secretMounts(
   { volumeMounts = [] }: Partial<V1Container>,
   volumes: readonly V1Volume[],
@@ -183,8 +194,10 @@ function secretMounts(
 }
 
 /**
- * The step's own user, as far as it is said, who may read all that the step writes. Most images that say none are root's: without capabilities root reads what root
- * wrote, and of others what they let everybody read.
+ * Returns the security context of the uploader. It runs as the user of the step, if that is known,
+ * because this user can read everything that the step writes. Most images without a user run as
+ * root. Root without capabilities can read the files of root, and files of other users only if they
+ * are readable by everyone.
  */
 function rightsOf(
   ofRunner: V1SecurityContext | undefined,

@@ -26,7 +26,10 @@ export interface StoreAccess {
 }
 
 const STORE_PATH = '/store';
-/** Mount path of the bucket's key: a file is not in what `/proc` shows of a process, unlike `env`. */
+/**
+ * Mount path of the bucket's key. Unlike `env`, a file does not appear in the `/proc` entries of a
+ * process.
+ */
 const KEY_PATH = '/store-key';
 
 /**

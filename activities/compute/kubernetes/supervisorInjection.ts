@@ -1,4 +1,7 @@
-/** Puts the supervisor before a runner container's command. Pure; what it does there is in docs/supervisor.md. */
+/**
+ * Injects the supervisor before the command of a runner container. Pure. docs/supervisor.md
+ * describes the supervisor.
+ */
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
@@ -15,9 +18,12 @@ import {
 import { RESTRICTED_SECURITY_CONTEXT } from './podSecurity.ts';
 import type { PodRequest, SupervisorConfig } from '../../../core/domain/pod.ts';
 
-/** How this installation's pods get the supervisor. */
+/** Supervisor of this installation's pods. */
 export interface SupervisorSettings {
-  /** Image with `cp` and the supervisor's folder at `/opt/holdfast`: the worker's own has both. */
+  /**
+   * Image with `cp` and the supervisor's directory at `/opt/holdfast`. The worker's own image has
+   * both.
+   */
   readonly image: string;
 }
 
@@ -26,7 +32,10 @@ const FOLDER_VOLUME = 'holdfast-supervisor';
 const POD_INFO = '/etc/holdfast';
 const POD_INFO_VOLUME = 'holdfast-pod-info';
 const STOP_REASON_FILE = 'stop-reason';
-/** tini reaps; the loader and its libraries make Node run in an image without a C library. */
+/**
+ * tini reaps child processes. The loader and its libraries let Node run in an image without a C
+ * library.
+ */
 const SUPERVISOR = [
   `${FOLDER}/tini`,
   '-s',
@@ -39,19 +48,38 @@ const SUPERVISOR = [
   '--',
 ];
 const PROBE_PORT = 8078;
-/** Ports above those that anybody registers, below those that kernels hand out by themselves (32768 and up). */
+/**
+ * Ports for pods on the host network. They are above most registered ports and below the ephemeral
+ * ports of kernels (32768 and up).
+ */
 const HOST_PORTS = { from: 20_000, count: 10_000 };
 const PROBE_PERIOD_SECONDS = 1;
-/** The supervisor holds an answer that is no news back until shortly before it is asked again: why, and what holds without, is in supervisor/ciRunner/probes.ts. */
+/**
+ * Time for which the supervisor delays the response to a probe whose state has not changed, until
+ * shortly before the next probe. The reasons and the behavior without the delay are in
+ * supervisor/ciRunner/probes.ts.
+ */
 const PROBE_WAIT = '900ms';
-/** A node out of CPU may be slow to answer: a readiness probe that times out would call an idle runner busy. */
+/**
+ * Probe timeout (s). A node without free CPU may respond slowly, and a readiness probe that times
+ * out would make an idle runner look busy.
+ */
 const PROBE_TIMEOUT_SECONDS = 4;
-/** The workflow gives up first: the failure of a startup probe kills the container. */
+/**
+ * Additional time of the startup probe (s), so that the workflow gives up first: a failed startup
+ * probe kills the container.
+ */
 const STARTUP_MARGIN_SECONDS = 60;
-/** In the container's own environment they would change the supervisor's Node, or its loader. */
+/**
+ * Variables that would change the supervisor's Node or its loader if they were set in the
+ * container's environment.
+ */
 const NOT_FOR_THE_SUPERVISOR = /^(NODE_|LD_|MALLOC_|GLIBC_TUNABLES$|UV_|OPENSSL_|SSL_CERT_)/;
 
-/** Which way it takes with these settings, and what is wrong with that (a sentence with the fix). */
+/**
+ * Returns the mode of the supervisor for these settings. `fault` is the error of an invalid
+ * combination (a sentence with the fix).
+ */
 export function resolveSupervisorMode(
   supervision: SupervisorConfig | undefined,
   settings: SupervisorSettings | undefined,
@@ -81,20 +109,21 @@ export function resolveSupervisorMode(
   return { mode };
 }
 
-/** What a pod needs so that its runner runs under the supervisor. */
+/** Parts of a pod that run its runner under the supervisor. */
 export interface SupervisorPodParts {
   readonly annotations: Record<string, string>;
-  /** Before all others. */
+  /** Init containers, to be placed before all others. */
   readonly initContainers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
-  /** Of its probes. */
+  /** Port of the probes. */
   readonly port: number;
 }
 
 /**
- * @param runner - the runner container as it would run bare
- * @param pod - its name, and whether it is on its node's network
+ * Puts a runner container under the supervisor.
+ * @param runner - runner container without the supervisor
+ * @param pod - its name, and whether it uses the host network
  */
 export function withSupervisor(
   runner: Partial<V1Container>,
@@ -170,8 +199,10 @@ function supervisedRunner(
 }
 
 /**
- * By variables, not options: so an image that brings its own supervisor is told the same way. The kubelet would read `$(NAME)` and `$$` in
- * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+ * Returns the settings of the supervisor as environment variables, not as options, so that an image
+ * with its own supervisor gets them in the same way. `$` is escaped, because the kubelet would
+ * expand `$(NAME)` and `$$` in them:
+ * https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
  */
 function environment(
   supervision: SupervisorConfig,
@@ -211,7 +242,7 @@ function environment(
   );
 }
 
-/** What a workload that resumes needs to know, under the supervisor or not. */
+/** Returns the variables for a workload that resumes, with or without the supervisor. */
 export function attemptEnvironment({
   identity,
   volumeClaims = [],
@@ -232,14 +263,18 @@ function supervisorInitContainer({ image }: SupervisorSettings): V1Container {
     name: SUPERVISOR_CONTAINER,
     image,
     command: ['cp', '-R', '/opt/holdfast/.', `${FOLDER}/`],
-    // A namespace with a quota demands both; what the copy takes is given back before the runner starts.
+    // A namespace with a quota requires requests and limits. The resources of the copy are free
+    // again before the runner starts.
     resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '256Mi' } },
     securityContext: RESTRICTED_SECURITY_CONTEXT,
     volumeMounts: [{ name: FOLDER_VOLUME, mountPath: FOLDER }],
   };
 }
 
-/** On the node's network one port serves one pod: neighbours most likely get different ones. */
+/**
+ * Returns the probe port of a pod on the host network, where each port serves one pod. Neighbors
+ * most likely get different ports.
+ */
 function hostPort(name: string): number {
   return (
     HOST_PORTS.from + (createHash('sha256').update(name).digest().readUInt32BE() % HOST_PORTS.count)

@@ -1,18 +1,22 @@
-/** The supervisor's termination message, as docs/supervisor.md gives it. Pure. */
+/** Parses the supervisor's termination message, described in docs/supervisor.md. Pure. */
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts';
 
 const JOBS = ['none', 'running', 'interrupted', 'completed'] as const;
 
-/** What the record says of the end. */
+/** Exit of the runner in the record. */
 export interface SupervisorExit {
   readonly exitCode: number;
-  /** Why the command could not be started. */
+  /** Error if the command could not be started. */
   readonly error?: string;
   readonly record: SupervisorRecord;
 }
 
-/** `undefined` when the text is somebody else's message. What is not known of it is left out: it may come from a newer version, or a job. */
+/**
+ * Parses a termination message. Unknown values are dropped, because the message may come from a
+ * newer version or from a job.
+ * @returns `undefined` if the message is not from the supervisor
+ */
 export function parseSupervisorRecord(message: string | undefined): SupervisorExit | undefined {
   const fields = parseObject(message);
   if (fields === undefined || !('reason' in fields)) return undefined;
@@ -35,6 +39,6 @@ function parseObject(text: string | undefined): Readonly<Record<string, unknown>
   try {
     return JSON.parse(text) as Readonly<Record<string, unknown>>;
   } catch {
-    return undefined; // cut off, or not ours
+    return undefined; // truncated, or not a record of the supervisor
   }
 }

@@ -7,12 +7,12 @@ import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { ClaimWriter, RunnerIdentity } from '../../../core/domain/pod.ts';
 import { CLAIM_VOLUME_PREFIX, RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
 
-/** Name of the object: the given one, or the life's own. */
+/** Returns the name of a claim: the given one, or the runner workflow's own. */
 export function resolveClaimName(identity: RunnerIdentity, request: VolumeClaim): string {
   return request.claim ?? claimName(identity, request.name);
 }
 
-/** The claim to make where it does not exist; `undefined` for one that has to exist. */
+/** Returns the claim to create if it does not exist, or `undefined` if it must already exist. */
 export function persistentVolumeClaim(
   identity: RunnerIdentity,
   request: VolumeClaim,
@@ -28,7 +28,8 @@ export function persistentVolumeClaim(
     kind: 'PersistentVolumeClaim',
     metadata: {
       name: resolveClaimName(identity, request),
-      // The attempts of one life share it; a named one belongs to whoever uses it next.
+      // All attempts of the runner workflow share an own claim. A named claim may be used by any
+      // runner.
       labels: installationLabels(
         installation,
         request.claim === undefined ? workflowLabel(identity) : {},
@@ -45,22 +46,25 @@ export function persistentVolumeClaim(
   };
 }
 
-/** On a claim, for each pod that may still write to it: its UID, and as the value its node. */
+/**
+ * Prefix of an annotation for each pod that may still write to a claim, followed by its UID. The
+ * value is its node.
+ */
 const WRITER_PREFIX = `${RESERVED_METADATA_PREFIX}writer.`;
 
-/** The annotation that says so of this pod. */
+/** Returns the annotation of a pod that may still write to a claim. */
 export function formatClaimWriter({ podUid, node }: ClaimWriter): Record<string, string> {
   return { [`${WRITER_PREFIX}${podUid}`]: node };
 }
 
-/** What {@link formatClaimWriter} put there. */
+/** Reads the annotations of {@link formatClaimWriter}. */
 export function parseClaimWriters({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] {
   return Object.entries(metadata?.annotations ?? {}).flatMap(([key, node]) =>
     key.startsWith(WRITER_PREFIX) ? [{ podUid: key.slice(WRITER_PREFIX.length), node }] : [],
   );
 }
 
-/** The volumes of a pod's claims. */
+/** Returns the volumes of the claims of a pod. */
 export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaim[]): V1Volume[] {
   return claims.map((claim) => ({
     name: volumeName(claim),
@@ -68,7 +72,10 @@ export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeCl
   }));
 }
 
-/** The runner container's mounts with those of its claims; a template's mount of the same path gives way. */
+/**
+ * Adds the mounts of the claims to those of the runner container. They replace mounts of the
+ * template with the same path.
+ */
 export function withClaimMounts(
   mounts: readonly V1VolumeMount[],
   claims: readonly VolumeClaim[],
@@ -78,5 +85,8 @@ export function withClaimMounts(
   return [...mounts.filter(({ mountPath }) => !paths.has(mountPath)), ...own];
 }
 
-/** Template volumes cannot have this prefix (RESERVED_VOLUME_PREFIX). */
+/**
+ * Returns the volume name of a claim. Volumes of a template must not have this prefix
+ * (RESERVED_VOLUME_PREFIX).
+ */
 const volumeName = ({ name }: VolumeClaim): string => `${CLAIM_VOLUME_PREFIX}${name}`;

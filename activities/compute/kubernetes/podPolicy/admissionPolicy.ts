@@ -1,4 +1,7 @@
-/** The same policy for the API server, which holds the worker's service account to it: so it also holds for who has stolen the worker's token. */
+/**
+ * The pod policy as ValidatingAdmissionPolicies. The API server enforces it on the worker's service
+ * account, so it also applies to someone who has stolen the worker's token.
+ */
 import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,

@@ -1,6 +1,9 @@
-/** Names with `*`, for our own check and for Kubernetes' (RE2, https://github.com/google/re2/wiki/Syntax) alike. Pure. */
+/**
+ * Names with the wildcard `*`, for the check in this process and for that of Kubernetes (RE2,
+ * https://github.com/google/re2/wiki/Syntax). Pure.
+ */
 
-/** A regular expression that matches exactly the texts that one of the patterns covers. */
+/** Returns a regular expression that matches exactly the names that one of the patterns matches. */
 export function patternSource(patterns: readonly string[]): string {
   const each = patterns.map((pattern) =>
     pattern
@@ -12,21 +15,22 @@ export function patternSource(patterns: readonly string[]): string {
 }
 
 /**
- * Does one of the patterns cover the name? Not by that regular expression: where a pattern has several `*`, a name can be written that keeps
- * JavaScript's busy for minutes, and names are the starter's.
- * @throws TypeError when it is no text, as a pod's author may have written it
+ * Returns whether one of the patterns matches the name. It does not use the regular expression: for
+ * a pattern with several `*`, someone could choose a name that keeps JavaScript's engine busy for
+ * minutes.
+ * @throws TypeError if the name is not a string, which the author of a pod may have written
  */
 export function matchesAny(patterns: readonly string[], name: string): boolean {
   if (typeof name !== 'string') throw new TypeError('a name that is no text');
   return patterns.some((pattern) => isCoveredBy(pattern.split('*'), name));
 }
 
-/** @param texts - what stands between the `*` */
+/** @param texts - the parts of a pattern between the `*` */
 function isCoveredBy([first = '', ...others]: readonly string[], name: string): boolean {
   const last = others.pop();
   if (last === undefined) return name === first;
   if (!name.startsWith(first)) return false;
-  // Each where it comes first: that leaves the most room for those after it.
+  // Take the first occurrence of each part, which leaves the most room for the parts after it.
   let at = first.length;
   for (const text of others) {
     const found = name.indexOf(text, at);

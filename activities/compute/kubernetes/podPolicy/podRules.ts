@@ -18,35 +18,40 @@ import { matchesAny, patternSource } from './patterns.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { parseQuantity } from './quantity.ts';
 
-/** The pod that is judged, without fields that are `null`, and what is its own. */
+/** The pod to check, without fields that are `null`, and the objects that belong to it. */
 export interface PolicyInput {
   readonly spec: V1PodSpec;
   readonly namespace: string;
-  /** The Secret of its registration is called as it is itself. */
+  /** Name of the pod. The Secret of its registration has the same name. */
   readonly name: string;
-  /** Claims that are made for it alone. */
+  /** Names of claims that are created for this pod alone. */
   readonly claims: readonly string[];
-  /** Claims that are made where they do not exist, those for it alone included. @default none */
+  /**
+   * Claims that are created if they do not exist, including those for this pod alone. @default none
+   */
   readonly made?: readonly CreatedClaim[];
-  /** It runs what an outsider has written. */
+  /** Whether the pod runs code of an untrusted change. */
   readonly untrusted?: true;
 }
 
 type Claimed = Pick<V1PersistentVolumeClaimSpec, 'dataSource' | 'dataSourceRef' | 'selector'>;
 
-/** A claim that is made, and what it may take of others' by that. */
+/** A claim to create, with the sources of its data. */
 export interface CreatedClaim extends Claimed {
-  /** Where the input says so. */
+  /** Path of the claim in the input. */
   readonly path: string;
   readonly name: string;
 }
 
 interface Rule {
-  /** The policy's field that gives leave. */
+  /** Field of the policy that permits exceptions from the rule. */
   readonly field: keyof PodPolicy;
-  /** What is refused, each with its path in the pod; empty when the pod is as it may be. */
+  /**
+   * Returns each violation with its path in the pod. The list is empty if the pod satisfies the
+   * rule.
+   */
   readonly violations: (pod: PolicyInput, policy: PodPolicy, own: ImplicitlyAllowed) => string[];
-  /** The same in CEL: true where nothing is refused. */
+  /** Returns the same rule as a CEL expression, which is true if there is no violation. */
   readonly cel: (policy: PodPolicy, own: ImplicitlyAllowed) => string;
 }
 
@@ -72,7 +77,7 @@ function ofVolumes(
   return (spec.volumes ?? []).flatMap((volume, index) => said(judge(volume, `volumes[${index}]`)));
 }
 
-/** Of something that may be absent. */
+/** Returns a CEL condition on all items of a list that may be absent. */
 const all = (list: string, item: string, condition: string): string =>
   `(!has(${list}) || ${list}.all(${item}, ${condition}))`;
 const everyContainer = (condition: string): string =>
@@ -80,20 +85,20 @@ const everyContainer = (condition: string): string =>
     .map((list) => all(`object.spec.${list}`, 'c', condition))
     .join(' && ');
 const everyVolume = (condition: string): string => all('object.spec.volumes', 'v', condition);
-/** What `matches` takes: a string of CEL is escaped as one of JSON is. */
+/** Returns a CEL condition on a name. CEL strings are escaped like JSON strings. */
 const isCovered = (value: string, patterns: readonly string[]): string =>
   patterns.length === 0
     ? 'false'
     : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`;
 const list = (values: readonly string[]): string => JSON.stringify(values);
 
-/** Containers that Holdfast adds to a step's pod: no template has one of these names. */
+/** Containers that Holdfast adds to the pod of a step. No template may use these names. */
 const BESIDE_A_STEP: readonly string[] = [UPLOADER_CONTAINER, SHARED_DIR_CONTAINER];
 
-/** Those that Holdfast itself uses, and one that has a rule of its own. */
+/** Kinds of volumes that Holdfast itself uses, and `hostPath`, which has a rule of its own. */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
 
-/** By their names in lists of what may be shared. */
+/** Pod fields by their names in the `host` list of the policy. */
 const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const;
 
 /** The rules of a pod policy, one per field. */
@@ -132,7 +137,7 @@ export const POD_RULES: readonly Rule[] = [
         ]),
       ];
     },
-    // The API server fills the name in before it judges.
+    // The API server sets the name before it evaluates the policy.
     cel: ({ serviceAccounts }) => {
       const projected = `(!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.serviceAccountToken)))`;
       const none = `(object.spec.serviceAccountName == "default" && has(object.spec.automountServiceAccountToken) && !object.spec.automountServiceAccountToken && ${everyVolume(projected)})`;
@@ -227,7 +232,8 @@ export const POD_RULES: readonly Rule[] = [
       ),
       ...(pod.made ?? []).flatMap((claim) => said(claimViolations(claim, claim, claims))),
     ],
-    // A life's own claims are known by their names only (activities/compute/naming.ts).
+    // The own claims of a runner workflow are recognized by their names only
+    // (activities/compute/naming.ts).
     cel: ({ claims }, { store }) =>
       `${everyVolume(`!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${hasNoDataSource('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)', claims)})`)} && ${everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`)}`,
   },
@@ -351,7 +357,7 @@ export const POD_RULES: readonly Rule[] = [
           if (limit === undefined)
             return `${path}.resources.limits.${name}: none, where at most ${max} is allowed`;
           const [asked, ceiling] = [parseQuantity(limit), parseQuantity(max)];
-          // What cannot be compared is not within it.
+          // A value that cannot be compared is not within the limit.
           return (
             !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
             `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${max} is allowed`
@@ -370,7 +376,10 @@ export const POD_RULES: readonly Rule[] = [
   },
 ];
 
-/** What it begins with is a copy of somebody's, and a volume that is chosen by its labels may hold what somebody has put there. */
+/**
+ * Returns the violations of a claim. A data source makes the claim a copy of other data, and a
+ * volume that is selected by its labels may contain the data of others.
+ */
 function claimViolations(
   { dataSource, dataSourceRef, selector }: Claimed = {},
   { path, name }: Pick<CreatedClaim, 'path' | 'name'>,
@@ -391,12 +400,16 @@ function claimViolations(
   ];
 }
 
-/** The same in CEL. @param spec - of the claim @param name - of it, as an expression */
+/**
+ * Returns the same rule as a CEL expression.
+ * @param spec - expression of the claim's spec
+ * @param name - expression of the claim's name
+ */
 export function hasNoDataSource(spec: string, name: string, claims: readonly string[]): string {
   const ref = `${spec}.dataSourceRef`;
   return [
     `(!has(${spec}.dataSource) || ${isCovered(`${spec}.dataSource.name`, claims)})`,
-    // `namespace` is a word of CEL's own.
+    // `namespace` is a reserved word of CEL.
     `(!has(${ref}) || ${isCovered(`(has(${ref}.__namespace__) ? ${ref}.__namespace__ + "/" + ${ref}.name : ${ref}.name)`, claims)})`,
     `(!has(${spec}.selector) || ${isCovered(name, claims)})`,
   ].join(' && ');
@@ -427,13 +440,19 @@ function profiles(
   ];
 }
 
-/** One, if the API server is to take it. Without any it is an emptyDir. */
+/**
+ * Returns the kinds of a volume. The API server accepts exactly one. A volume without any is an
+ * emptyDir.
+ */
 const kindsOf = (volume: V1Volume): string[] => {
   const kinds = Object.keys(volume).filter((field) => field !== 'name');
   return kinds.length === 0 ? ['emptyDir'] : kinds;
 };
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
-/** @throws TypeError when the path is no text, like {@link matchesAny} */
+/**
+ * Returns whether the path is in one of the directories.
+ * @throws TypeError if the path is not a string, like {@link matchesAny}
+ */
 function isUnder(folders: readonly string[], path: string): boolean {
   if (typeof path !== 'string') throw new TypeError('a path that is no text');
   return folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));

@@ -1,4 +1,4 @@
-/** A pod before its policy, for admission and creation. Pure. */
+/** Checks a pod against its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { UNTRUSTED_VOLUME_SOURCES } from '../../../../core/domain/untrustedJobs.ts';
 import type { PodRequest } from '../../../../core/domain/pod.ts';
@@ -9,10 +9,15 @@ import { resolveClaimName } from '../volumeClaims.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, type PolicyInput } from './podRules.ts';
 
-/** Of what a refusal repeats of the pod, in characters: no name that may be is as long. */
+/**
+ * Maximum length of the part of a pod that an error repeats (characters). No valid name is as long.
+ */
 const LONGEST = 500;
 
-/** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
+/**
+ * Returns a sentence for each violation of the policy, with the rule and the fix. The list is empty
+ * if the pod is allowed.
+ */
 export function policyViolations(
   pod: PolicyInput,
   policy: PodPolicy,
@@ -23,7 +28,7 @@ export function policyViolations(
       ? refusals(pod, outsidersPolicy(policy), own, OUTSIDERS)
       : refusals(pod, policy, own);
   } catch (error) {
-    // A starter's template is anybody's text: what cannot be judged is not allowed.
+    // Anyone may have written the template. A pod that cannot be checked is not allowed.
     if (error instanceof TypeError)
       return [
         `pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy; look for a list that is none, an object that is none, or a name that is no text`,
@@ -53,7 +58,10 @@ const WHY = (field: string): string =>
 const OUTSIDERS = (field: string): string =>
   `in the run of an outsider's change ("${field}" of the pod policy, of which most is not for those); leave it out, also of the worker's own template`;
 
-/** Nothing by which they would get at something of others', whatever others may. */
+/**
+ * Returns the policy for untrusted changes. It permits nothing that gives access to objects of
+ * others, even if the policy permits that for other pods.
+ */
 function outsidersPolicy(policy: PodPolicy): PodPolicy {
   return {
     ...policy,
@@ -68,7 +76,10 @@ function outsidersPolicy(policy: PodPolicy): PodPolicy {
   };
 }
 
-/** @param home - the worker's namespace */
+/**
+ * Converts a pod to the input of the policy.
+ * @param home - the worker's namespace
+ */
 export function toPolicyInput(
   { metadata, spec }: V1Pod,
   { identity, namespace, volumeClaims = [], untrusted }: PodRequest,
@@ -95,7 +106,7 @@ export function toPolicyInput(
   };
 }
 
-/** Of the store what a pod refers to. */
+/** Returns the objects of the artifact store to which a pod refers. */
 export function installationStore(
   place: ArtifactStoreLocation | undefined,
 ): Pick<ImplicitlyAllowed, 'store' | 'storeSecret'> {
@@ -103,7 +114,7 @@ export function installationStore(
   return 'claim' in place ? { store: place.claim } : omitUndefined({ storeSecret: place.secret });
 }
 
-/** The images that the worker's settings name. */
+/** Returns the images in the worker's settings. */
 export function installationImages({ image, template, supervisor }: PodDefaults): string[] {
   const { containers = [], initContainers = [] } = (template?.spec ?? {}) as Partial<V1PodSpec>;
   return [

@@ -1,4 +1,4 @@
-/** Sizes and amounts as Kubernetes writes them. Pure. */
+/** Quantities of Kubernetes. Pure. */
 
 const FACTORS: Readonly<Record<string, number>> = {
   n: 1e-9,
@@ -21,13 +21,14 @@ const FACTORS: Readonly<Record<string, number>> = {
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]{0,2})$/;
 
 /**
- * What it stands for (`500m`: 0.5, `1.5Gi`: 1610612736), or `undefined` when it is none. Not client-node's quantityToScalar, which throws at
- * fractions and takes `xm` for no number at all, more than nothing.
+ * Returns the value of a quantity (`500m`: 0.5, `1.5Gi`: 1610612736), or `undefined` if it is
+ * invalid. client-node's quantityToScalar is not used, because it throws for fractions and returns
+ * NaN for `xm`, which would count as more than nothing.
  * https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
- * @param quantity - what a pod's author wrote: any JSON
+ * @param quantity - any JSON value that the author of a pod wrote
  */
 export function parseQuantity(quantity: unknown): number | undefined {
-  // Without quotes YAML makes `2` a number; the API server takes it.
+  // Without quotes, YAML parses `2` as a number, which the API server accepts.
   const [, amount, suffix = ''] =
     (typeof quantity === 'string' || typeof quantity === 'number'
       ? QUANTITY.exec(String(quantity))
