@@ -1,15 +1,22 @@
 /**
- * Files that other processes read while they are written: they are there in full, or not at all. Only Node built-ins, because
- * the wrapper, which runs outside the worker, uses them too.
+ * Files that other processes read while they are written: they are complete or do not exist. This
+ * module uses only Node built-ins, because the wrapper, which runs outside of the worker, uses it
+ * too.
  */
 import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Only the owner may read: a record may sit beside a secret, and a log may hold what a job printed. */
+/**
+ * Readable by the owner only, because a record may be next to a secret, and a log may contain the
+ * output of a job.
+ */
 const PRIVATE = 0o600;
 
-/** Replaces `file` atomically: a crash at any moment leaves the old content or the new one (temporary file, fsync, rename). */
+/**
+ * Replaces a file atomically (temporary file, fsync, rename). After a crash at any moment it has
+ * the old content or the new one.
+ */
 export async function replaceFile(file: string, content: string): Promise<void> {
   const temporary = await writeTemporary(file, content);
   await rename(temporary, file);
@@ -17,8 +24,8 @@ export async function replaceFile(file: string, content: string): Promise<void> 
 }
 
 /**
- * Creates `file` with its full content unless it is there already. Of several processes that race exactly one gets `true`:
- * link(2) refuses an existing name and, unlike O_EXCL, never shows an empty file.
+ * Creates a file with its full content, unless it exists. Of several concurrent calls, exactly one
+ * returns `true`. link(2) rejects an existing name and, unlike O_EXCL, never exposes an empty file.
  */
 export async function createFile(file: string, content: string): Promise<boolean> {
   const temporary = await writeTemporary(file, content);
@@ -34,7 +41,11 @@ export async function createFile(file: string, content: string): Promise<boolean
   return true;
 }
 
-/** The content of a JSON file that this folder's functions wrote; `undefined` when it is not there. */
+/**
+ * Returns the content of a JSON file that this module has written.
+ * @returns `undefined` if the file does not exist
+ * @throws Error if it is not valid JSON
+ */
 export async function readJson<T>(file: string): Promise<T | undefined> {
   let content: string;
   try {
@@ -46,14 +57,16 @@ export async function readJson<T>(file: string): Promise<T | undefined> {
   try {
     return JSON.parse(content) as T;
   } catch {
-    // Without the parser's message, which quotes the content: it may be a secret.
+    // Without the message of the parser, which quotes the content, because the content may be
+    // secret.
     throw new Error(`${file} is damaged: not valid JSON`);
   }
 }
 
-/** Whether an error of the operating system has one of these codes (`ENOENT`, …). */
+/** Whether an error of the operating system has one of these codes, such as `ENOENT`. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  // By shape: `instanceof Error` is false for errors of another realm, such as Node's own under a test runner.
+  // Checked by shape: `instanceof Error` is false for errors of another realm, such as those of
+  // Node under a test runner.
   const code: unknown =
     typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && codes.includes(code);
@@ -71,7 +84,7 @@ async function writeTemporary(file: string, content: string): Promise<string> {
   return temporary;
 }
 
-/** Makes the new name itself durable, not only the content. */
+/** Makes the new name durable, not only the content. */
 async function syncFolder(file: string): Promise<void> {
   const folder = await open(dirname(file), 'r');
   try {

@@ -7,12 +7,14 @@ import type { StateDirectories } from './podDirectory.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 
-/** Names of claims, as Kubernetes has them. */
+/** Valid names of claims, as in Kubernetes. */
 const CLAIM_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
- * A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files.
- * @throws ComputeError `invalid`: the name is not one that a claim can have, and might lead out of the folder of the claims
+ * Returns the directory of a volume claim. `mountPath` has no meaning here, because a process sees
+ * the files of the machine.
+ * @throws ComputeError `invalid` if the name is not a valid name of a claim and could refer to a
+ * path outside of the claims directory
  */
 function claimFolder(
   folders: StateDirectories,
@@ -31,7 +33,10 @@ function claimFolder(
   return folder;
 }
 
-/** Makes the folders of a request's claims. @returns the variables that tell a workload which attempt it is, and where its state lies */
+/**
+ * Creates the directories of a request's claims.
+ * @returns the variables with the attempt and the state directory of the workload
+ */
 export async function makeClaimFolders(
   folders: StateDirectories,
   { identity, volumeClaims = [] }: PodRequest,
@@ -45,7 +50,7 @@ export async function makeClaimFolders(
   return env;
 }
 
-/** Removes the folders that are the life's own. */
+/** Removes the directories that belong to the runner workflow. */
 export async function removeClaimFolders(
   folders: StateDirectories,
   identity: RunnerIdentity,

@@ -17,7 +17,10 @@ import { mergeStopRequest } from './stopRequest.ts';
 import { toPodView } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
-/** Removes a pod that has ended, or never started; has the runner of another stopped, whose wrapper then removes it. */
+/**
+ * Removes a pod that has ended or was never started. If the runner is running, requests its stop;
+ * its wrapper removes the pod afterwards.
+ */
 export async function deletePod(
   folders: StateDirectories,
   observe: ObservePods,
@@ -27,7 +30,7 @@ export async function deletePod(
   try {
     return await removeOrStop(folders, observe, pod, options);
   } catch (error) {
-    // Somebody else removed the folder between two steps.
+    // Another process removed the directory between two steps.
     if (hasCode(error, 'ENOENT') && (await readPod(folders, pod.name))?.spec.uid !== pod.uid)
       return 'deleted';
     throw error;
@@ -55,7 +58,8 @@ async function removeOrStop(
   };
   if (found.exit !== undefined) return await remove();
   if (found.owner === undefined) {
-    // Take the place of the wrapper, so that none that is just starting can start the runner.
+    // Become the owner in place of the wrapper, so that a wrapper that is just starting cannot
+    // start the runner.
     const nobody: PodOwner = {};
     if (await createFile(join(folder, POD_FILE.owner), JSON.stringify(nobody)))
       return await remove();
@@ -72,7 +76,7 @@ async function removeOrStop(
   }
   const now = await readPod(folders, name);
   if (now?.spec.uid !== uid) return 'deleted';
-  // It ended in this moment; its wrapper may not have seen that somebody wants it removed.
+  // The runner ended just now, and its wrapper may not have seen the stop request.
   if (now.exit !== undefined) return await remove();
   if (stop !== undefined && now.owner?.wrapper !== undefined)
     await signalProcess(now.owner.wrapper, 'SIGTERM');

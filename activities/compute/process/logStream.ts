@@ -45,7 +45,7 @@ async function* read(
       position += bytesRead;
       if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
       else if (complete) return;
-      // What was written before the end is read once more after it.
+      // The file is read once more after the end, for what was written before it.
       else if (!(complete = await isComplete())) await pause(signal);
     }
   } finally {

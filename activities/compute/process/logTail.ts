@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { hasCode } from './atomicFile.ts';
 
-/** The last bytes of a file; `undefined` when there is none. */
+/** Returns the last bytes of a file, or `undefined` if it does not exist. */
 export async function logTail(path: string, maxBytes: number): Promise<string | undefined> {
   try {
     const file = await open(path, 'r');

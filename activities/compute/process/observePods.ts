@@ -10,21 +10,23 @@ import {
 } from './podDirectory.ts';
 import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
 
-/** Told of pods that were found lost. `wrapperLog` is what their wrapper complained about, often nothing. */
+/** Called for each lost pod. `wrapperLog` contains the errors of its wrapper and is often empty. */
 export type LostPodListener = (pod: { name: string; uid: string; wrapperLog: string }) => void;
 
-/** Pods as they are now, by name: those that exist of these. */
+/** Returns the current state of those pods that exist, by name. */
 export type ObservePods = (names: readonly string[]) => Promise<Map<string, PodRecord>>;
 
 /**
- * Reads pods as they are now, and finishes what no living process will finish:
+ * Reads the current state of pods and completes what no running process will complete:
  *
- * - A pod whose wrapper died without an exit file (killed, or the machine went down) is lost, like a pod whose node is gone.
- *   What is left of its runner is killed, because nobody would learn how it ends, and a replacement must not run beside it;
- *   then the folder is removed. It is never given an exit code: none is known.
- * - A pod that has ended and whose deletion was requested, but whose wrapper died before removing it, is removed.
+ * - A pod whose wrapper died without an exit file (killed, or the machine went down) is lost, like
+ *   a pod whose node is gone. The rest of its runner is killed, because its end would not be noticed
+ *   and a replacement must not run at the same time. Then the directory is removed. The pod never
+ *   gets an exit code, because none is known.
+ * - A pod that has ended and whose deletion was requested is removed if its wrapper died before it
+ *   could do so.
  *
- * Every observer does this, so it takes no leader; whoever comes second finds nothing left to do.
+ * Every observer does this without a leader. A second observer finds nothing to do.
  *
  * @returns the pods that exist, by name
  */
@@ -46,7 +48,8 @@ export async function observePods(
   for (const [name, { spec, owner }] of supervised) {
     const wrapper = owner?.wrapper;
     if (wrapper?.startTime !== undefined && alive.get(wrapper.pid) === wrapper.startTime) continue;
-    // It may have written the exit file, and even removed the pod, between our look at the files and at the process.
+    // Between reading the files and checking the process, the wrapper may have written the exit
+    // file and even removed the pod.
     const now = await readPod(folders, name);
     if (now?.spec.uid !== spec.uid || (now.exit !== undefined && now.stop === undefined)) {
       if (now === undefined) records.delete(name);
@@ -67,7 +70,8 @@ async function reap(
 ): Promise<void> {
   if (started !== undefined) await signalProcess(started.process, 'SIGKILL', { group: true });
   await killLeftovers(spec.uid);
-  // Without a wrapper in it, the owner file says: deleted before it started. That is no loss.
+  // An owner file without a wrapper means that the pod was deleted before it started. Such a pod is
+  // not lost.
   if (owner?.wrapper !== undefined)
     lost({ name: spec.name, uid: spec.uid, wrapperLog: await wrapperLog(folders, spec.name) });
 }

@@ -1,22 +1,26 @@
 /**
- * What a process "pod" is on disk. Its state is files alone, so that any worker process can take over from a dead one:
+ * Files of a process "pod". Its state consists of files only, so that any worker process can take
+ * over from a dead one:
  *
- *     <stateDir>/registrations/<name>.json       what storeRegistrationSecret stored (mode 0600)
- *     <stateDir>/pods/<name>/spec.json           what was asked for; no secrets
- *                           /registration.env.json  the runner's secret environment; removed once the runner has started
- *                           /owner.json          the one wrapper that runs this pod (or that none ever will)
+ *     <stateDir>/registrations/<name>.json       stored by storeRegistrationSecret (mode 0600)
+ *     <stateDir>/pods/<name>/spec.json           the request; no secrets
+ *                           /registration.env.json  the runner's secret environment variables;
+ *                                                removed after the runner has started
+ *                           /owner.json          the single wrapper that runs this pod (or a
+ *                                                record that none ever will)
  *                           /started.json        the runner process
- *                           /stop.json           deletion was requested
- *                           /exit.json           how the runner process ended
+ *                           /stop.json           the requested deletion
+ *                           /exit.json           exit of the runner process
  *                           /output.log          its stdout and stderr
- *                           /wrapper.log         what the wrapper itself complained about
+ *                           /wrapper.log         errors of the wrapper itself
  *                           /work/               its working directory
- *     <stateDir>/claims/<name>/                  what volume claims are here: folders that outlive an attempt
- *     <stateDir>/trash/                          folders being built or being removed
- *     <stateDir>/id.json                         what tells this state directory from all others
+ *     <stateDir>/claims/<name>/                  volume claims: directories that outlive an attempt
+ *     <stateDir>/trash/                          directories being created or removed
+ *     <stateDir>/id.json                         ID of this state directory
  *
- * A pod's folder appears complete (built in trash/, then renamed) and goes at once (renamed to trash/, then removed).
- * A state directory belongs to one machine, and to one pid namespace: never share it between hosts or containers.
+ * A pod's directory appears complete (created in trash/, then renamed) and disappears at once
+ * (renamed to trash/, then removed). A state directory belongs to one machine and one PID
+ * namespace: never share it between hosts or containers.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
@@ -27,7 +31,7 @@ import { hasCode, readJson } from './atomicFile.ts';
 import type { ProcessIdentity } from './processIdentity.ts';
 import type { StopRequest } from './stopRequest.ts';
 
-/** Names of the files in a pod's folder. */
+/** Names of the files in a pod's directory. */
 export const POD_FILE = {
   spec: 'spec.json',
   secretEnv: 'registration.env.json',
@@ -40,13 +44,13 @@ export const POD_FILE = {
   work: 'work',
 } as const;
 
-/** spec.json. */
+/** Content of spec.json. */
 export interface ProcessPodSpec {
   readonly name: string;
   readonly uid: string;
   readonly workflowId: string;
   readonly node: string;
-  /** ISO 8601. */
+  /** Time of creation (ISO 8601). */
   readonly createdAt: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -54,30 +58,36 @@ export interface ProcessPodSpec {
   readonly terminationGracePeriodSeconds: number;
 }
 
-/** owner.json: whoever creates it decides the pod's fate. `wrapper` is absent when the pod was deleted before one had started. */
+/**
+ * Content of owner.json. The process that creates it owns the pod. `wrapper` is absent if the pod
+ * was deleted before a wrapper had started.
+ */
 export interface PodOwner {
   readonly wrapper?: ProcessIdentity;
 }
 
-/** started.json: the runner process, which leads a session and a process group of its own. */
+/** Content of started.json: the runner process, which leads its own session and process group. */
 export interface RunnerStarted {
   readonly process: ProcessIdentity;
-  /** ISO 8601. */
+  /** Time of the start (ISO 8601). */
   readonly at: string;
 }
 
-/** exit.json. */
+/** Content of exit.json. */
 export interface RunnerExit {
-  /** 128 + n after signal n; 127 and 126 when the command could not be started. */
+  /** 128 + n after signal n; 127 or 126 if the command could not be started. */
   readonly code: number;
-  /** ISO 8601. */
+  /** Time of the end (ISO 8601). */
   readonly finishedAt: string;
   readonly message?: string;
-  /** `Shutdown`: the wrapper was told to end although nobody had deleted the pod, as when the machine goes down. */
+  /**
+   * `Shutdown` means that the wrapper was terminated although the pod was not deleted, as when the
+   * machine goes down.
+   */
   readonly reason?: 'Shutdown';
 }
 
-/** All that is known of one pod at one moment. */
+/** State of a pod at one moment. */
 export interface PodRecord {
   readonly spec: ProcessPodSpec;
   readonly owner?: PodOwner;
@@ -86,7 +96,7 @@ export interface PodRecord {
   readonly exit?: RunnerExit;
 }
 
-/** The folders of one state directory. */
+/** Paths in a state directory. */
 export interface StateDirectories {
   readonly pods: string;
   readonly registrations: string;
@@ -94,14 +104,17 @@ export interface StateDirectories {
   readonly claims: string;
 }
 
-/** Where state lives unless the worker is told otherwise: `$XDG_STATE_HOME/holdfast/processes`, by default below `~/.local/state`. */
+/**
+ * Returns the default state directory: `$XDG_STATE_HOME/holdfast/processes`, or below
+ * `~/.local/state` if that variable is not set.
+ */
 export function defaultStateDir(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'holdfast', 'processes');
 }
 
-/** Returns the paths of the folders in a state directory. They may not exist yet. */
+/** Returns the paths in a state directory. The directories may not exist yet. */
 export function stateFolders(stateDir: string): StateDirectories {
   return {
     pods: join(stateDir, 'pods'),
@@ -111,18 +124,18 @@ export function stateFolders(stateDir: string): StateDirectories {
   };
 }
 
-/** The folders of the state directory that a pod's folder lies in. */
+/** Returns the paths in the state directory that contains a pod's directory. */
 export function stateFoldersOf(podFolder: string): StateDirectories {
   return stateFolders(dirname(dirname(podFolder)));
 }
 
-/** Makes the folders, readable by their owner only. */
+/** Creates the directories, readable by their owner only. */
 export async function makeStateFolders(folders: StateDirectories): Promise<void> {
   for (const folder of [folders.pods, folders.registrations, folders.trash, folders.claims])
     await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
-/** Reads a pod's folder; `undefined` when there is none. */
+/** Reads a pod's directory. Returns `undefined` if it does not exist. */
 export async function readPod(
   folders: StateDirectories,
   name: string,
@@ -136,7 +149,8 @@ export async function readPod(
     readJson<StopRequest>(file(POD_FILE.stopRequest)),
     readJson<RunnerExit>(file(POD_FILE.exit)),
   ]);
-  // A folder that goes to the trash between two reads takes with it what was written long before: that pod is gone, not without an end.
+  // If the directory is moved to trash/ between two reads, older files appear to be missing. Then
+  // the pod is deleted; it is not a pod without an end.
   const torn =
     (started === undefined || exit === undefined) &&
     (await readJson<ProcessPodSpec>(file(POD_FILE.spec)))?.uid !== spec.uid;
@@ -145,9 +159,10 @@ export async function readPod(
 }
 
 /**
- * Removes a pod's folder if it still holds this UID. Whoever watches pods/ sees it go at once. Safe to repeat, by several
- * processes at the same time. (Between the look and the rename a pod of the same name could take its place only if its
- * identity were provisioned again in that instant; attempts are never used twice.)
+ * Removes a pod's directory if it still contains this UID. Watchers of pods/ see the removal
+ * immediately. Several processes may call it repeatedly and concurrently. Between the check and the
+ * rename, another pod could take the same name only if its identity were provisioned again at that
+ * moment, but attempts are never reused.
  */
 export async function removePod(
   folders: StateDirectories,
@@ -167,16 +182,18 @@ export async function removePod(
   await rm(trash, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** What a crash left in trash/ is removed once it is this old: until then somebody may be at work on it. */
+/**
+ * Minimum age of an entry in trash/ before it is removed (ms). A younger one may still be in use.
+ */
 const TRASH_AGE_MS = 60_000;
 
-/** Removes what crashes have left behind. */
+/** Removes what crashed processes have left in trash/. */
 export async function emptyTrash(folders: StateDirectories): Promise<void> {
   for (const entry of await readdir(folders.trash)) {
     const path = join(folders.trash, entry);
     const age = await stat(path).then(
       ({ mtimeMs }) => Date.now() - mtimeMs,
-      // Not there any more: its owner has removed it.
+      // Its owner has removed it meanwhile.
       () => 0,
     );
     if (age > TRASH_AGE_MS) await rm(path, { recursive: true, force: true });
@@ -184,15 +201,16 @@ export async function emptyTrash(folders: StateDirectories): Promise<void> {
 }
 
 /**
- * Wakes those who watch pods/ after a file inside a pod's folder was written: they hear of changes to the folder itself
- * (its attributes included), not of those below it. One watch thus serves any number of pods.
+ * Wakes the watchers of pods/ after a file in a pod's directory was written. They get events for
+ * changes of the directory itself, including its attributes, but not for files in it. So one watch
+ * is enough for any number of pods.
  */
 export async function touchPodsDirectory(podFolder: string): Promise<void> {
   const now = new Date();
   try {
     await utimes(podFolder, now, now);
   } catch (error) {
-    // Removed meanwhile: that woke them, too.
+    // Removed meanwhile, which woke the watchers too.
     if (!hasCode(error, 'ENOENT')) throw error;
   }
 }

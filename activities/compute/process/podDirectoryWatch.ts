@@ -42,7 +42,11 @@ export class PodFolderWatch {
     this.#options = options;
   }
 
-  /** @throws whatever the first scan fails with: a state directory that cannot be used is a wrong setting, and must be heard of */
+  /**
+   * Starts the watch.
+   * @throws the error of the first scan, because an unusable state directory is a wrong setting
+   * that must be reported
+   */
   async start(): Promise<void> {
     this.#scanning = this.#scanAll();
     try {
@@ -78,7 +82,7 @@ export class PodFolderWatch {
     if (this.#stopped || this.#scanning !== undefined) return;
     this.#scanning = this.#scanWhileDue().finally(() => {
       this.#scanning = undefined;
-      // An event between the loop's last test and here.
+      // An event may have arrived between the last check of the loop and here.
       if (this.#rescanDue || this.#dirty.size > 0) this.#wake();
     });
   }
@@ -89,7 +93,7 @@ export class PodFolderWatch {
         if (this.#rescanDue) await this.#scanAll();
         else await this.#scanDirty();
       } catch (error) {
-        // The next complete scan makes up for it.
+        // The next complete scan repeats it.
         this.#options.failed(error, 'look at the state directory');
       }
     }
@@ -99,7 +103,7 @@ export class PodFolderWatch {
     const { folders, observe, listener } = this.#options;
     this.#rescanDue = false;
     const afresh = await this.#watchFiles();
-    // A failed listing throws: an empty list must never stand in for it.
+    // A failed read throws: it must never count as an empty list.
     const names = await readdir(folders.pods);
     this.#dirty.clear();
     const records = await observe(names);
@@ -141,7 +145,11 @@ export class PodFolderWatch {
     }
   }
 
-  /** Watches the folder; again if it was removed and made anew, or if watching had failed. Returns whether events may have been missed. */
+  /**
+   * Starts the file watch, also if the directory was removed and created again, or if an earlier
+   * watch failed.
+   * @returns whether events may have been missed
+   */
   async #watchFiles(): Promise<boolean> {
     const { folders, failed } = this.#options;
     await makeStateFolders(folders);
@@ -160,7 +168,7 @@ export class PodFolderWatch {
     events.on('error', (error) => {
       failed(error, 'file watch');
       events.close();
-      // The next complete scan opens another.
+      // The next complete scan starts another watch.
       if (this.#events === events) this.#events = undefined;
     });
     this.#events = events;

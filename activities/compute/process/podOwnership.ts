@@ -1,11 +1,17 @@
-/** Whose a pod's folder is. What a request says of it proves nothing, and its name becomes part of a path. */
+/**
+ * Checks the owner of a pod's directory. The content of a request proves nothing, and the name of
+ * the pod becomes part of a path.
+ */
 import { ComputeError } from '../../ports.ts';
 import type { OwnedPodRef } from '../../../core/domain/pod.ts';
 import { readPod, type ProcessPodSpec, type StateDirectories } from './podDirectory.ts';
 
 const POD_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** @throws ComputeError `invalid`: no pod has such a name, and a folder's path must not be made of it */
+/**
+ * Validates the name of a pod before it becomes part of a path.
+ * @throws ComputeError `invalid` if no pod can have this name
+ */
 export function requirePodName(name: string): void {
   if (typeof name !== 'string' || !POD_NAME.test(name))
     throw new ComputeError(
@@ -15,8 +21,8 @@ export function requirePodName(name: string): void {
 }
 
 /**
- * Whether the pod is the one that was asked for.
- * @throws ComputeError `foreign`: the pod of that UID is another runner's
+ * Returns whether the pod is the requested one.
+ * @throws ComputeError `foreign` if the pod with this UID belongs to another runner
  */
 export function isPodOf(
   spec: ProcessPodSpec,
@@ -29,8 +35,9 @@ export function isPodOf(
 }
 
 /**
- * Whether the pod of this UID is there.
- * @throws ComputeError `foreign`: it is another runner's; `invalid`: its name is none, or there is no UID
+ * Returns whether the pod with this UID exists.
+ * @throws ComputeError `foreign` if it belongs to another runner; `invalid` if its name is invalid
+ * or there is no UID
  */
 export async function isOwnPod(folders: StateDirectories, pod: OwnedPodRef): Promise<boolean> {
   requirePodName(pod.name);

@@ -2,7 +2,10 @@ import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodRecord } from './podDirectory.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
-/** What a process pod looks like through the port. It has its node from the start: this machine. */
+/**
+ * Converts the state of a process pod to a pod view. Its node, this machine, is known from the
+ * start.
+ */
 export function toPodView({ spec, started, stop, exit }: PodRecord): PodView {
   return omitUndefined({
     name: spec.name,
@@ -14,7 +17,8 @@ export function toPodView({ spec, started, stop, exit }: PodRecord): PodView {
     startedAt: started?.at,
     ended: exit !== undefined,
     deleted: false,
-    // The kernel does not tell a local process's parent why SIGKILL came: an OOM kill shows as 137 only.
+    // The kernel does not report the reason of a SIGKILL to the parent process, so an OOM kill
+    // appears only as 137.
     exit:
       exit &&
       omitUndefined({

@@ -122,7 +122,8 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
 
     createPod: (request, registration) =>
       guard('start', podName(request.identity), async () => {
-        // Once more: who can write to the Temporal namespace need not come by way of the admission.
+        // Checked again here, because anyone who can write to the Temporal namespace can bypass the
+        // admission.
         const [fault] = processErrors(request, options.command, anyCommand);
         if (fault !== undefined) throw new ComputeError('invalid', fault);
         return toPodView(
@@ -153,7 +154,8 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         removeClaimFolders(folders, identity, claims),
       ),
 
-    // One machine: what has ended here has ended, and nobody is cut off.
+    // There is only one machine: a process that has ended cannot write any more, and no node can be
+    // unreachable.
     fenceClaims: () => Promise.resolve(),
     claimWriters: () => Promise.resolve([]),
     releaseClaims: () => Promise.resolve(),
@@ -198,7 +200,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
   };
 }
 
-/** Turns errors of the operating system into the port's. */
+/** Maps errors of the operating system to errors of the port. */
 async function guard<T>(what: string, name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,7 @@
 /**
- * Which process is meant. A pid alone is not an identity: the kernel gives it to somebody else after the process has ended.
- * A pid together with the time its process started is, and any process on the machine can check it.
+ * Identity of a process. A PID alone is not one, because the kernel reuses it after the process has
+ * ended. The PID and the start time of the process are an identity that every process on the
+ * machine can check.
  */
 import { execFile } from 'node:child_process';
 import { readFile, readdir } from 'node:fs/promises';
@@ -8,29 +9,35 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasCode } from './atomicFile.ts';
 
-/** One process, for sure. */
+/** Identity of exactly one process. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Opaque and comparable: on Linux boot id and clock ticks since boot, on macOS the start date. Absent: not known, matches nothing. */
+  /**
+   * Start time for comparisons. On Linux: boot ID and clock ticks since boot; on macOS: the start
+   * date. If it is absent, it is unknown and matches nothing.
+   */
   readonly startTime?: string;
 }
 
-/** In the environment of every process of a pod: names the pod's UID, so that descendants are recognised whatever session they made. */
+/**
+ * Environment variable of every process of a pod with the pod's UID, so that descendants are
+ * recognized in any session.
+ */
 export const POD_UID_VARIABLE = 'HOLDFAST_POD_UID';
 
-/** When each of these processes started. Pids without a living process (a zombie does not live) are left out. */
+/** Returns the start times of those processes that are running. Zombies are left out. */
 export async function startTimes(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (pids.length === 0) return new Map();
   return process.platform === 'linux' ? startTimesFromProc(pids) : startTimesFromPs(pids);
 }
 
-/** The identity of a process that is running now. */
+/** Returns the identity of a running process. */
 export async function identify(pid: number): Promise<ProcessIdentity> {
   const startTime = (await startTimes([pid])).get(pid);
   return startTime === undefined ? { pid } : { pid, startTime };
 }
 
-/** Whether exactly this process, not a later one with its pid, lives. */
+/** Returns whether exactly this process is running, not a later one with its PID. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return (
     identity.startTime !== undefined &&
@@ -39,8 +46,9 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 }
 
 /**
- * Sends a signal to exactly this process, or with `group` to the process group that it leads. Returns false, and sends
- * nothing, when the process has ended: its pid may be somebody else's by now.
+ * Sends a signal to exactly this process, or with `group` to the process group that it leads.
+ * @returns `false` if the process has ended, and then sends nothing, because its PID may belong to
+ * another process
  */
 export async function signalProcess(
   identity: ProcessIdentity,
@@ -51,33 +59,39 @@ export async function signalProcess(
   return sendSignal(options.group === true ? -identity.pid : identity.pid, signal);
 }
 
-/** kill(2) without an error for a process, or a group, that has just ended. */
+/**
+ * Sends a signal. A process or group that has just ended is not an error.
+ * @returns whether the signal was sent
+ */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
     return true;
   } catch (error) {
-    // EPERM: macOS answers so for a group whose only members are zombies.
+    // macOS returns EPERM for a group whose only members are zombies.
     if (hasCode(error, 'ESRCH') || (target < 0 && hasCode(error, 'EPERM'))) return false;
     throw error;
   }
 }
 
 /**
- * Kills whatever a pod has left running: processes whose environment names the pod's UID, in whatever session or group. As
- * with a container, nothing of it survives its first process. Linux only; macOS does not show the environment of other
- * processes reliably, there a job's daemons that left the process group live on.
+ * Kills all remaining processes of a pod: those with the pod's UID in their environment, in any
+ * session or group. As in a container, no process outlives the first one. Linux only: macOS does
+ * not show the environment of other processes reliably, so daemons of a job that left the process
+ * group keep running there.
  */
 export async function killLeftovers(uid: string): Promise<void> {
   if (process.platform !== 'linux') return;
   const marker = `\0${POD_UID_VARIABLE}=${uid}\0`;
-  // Again until nothing is found: a process may fork while its siblings are being killed. Bounded, because one that hangs in
-  // the kernel (state D) dies only when the kernel lets go of it.
+  // Repeat until nothing is found, because a process may fork while its siblings are killed. The
+  // number of rounds is limited, because a process that hangs in the kernel (state D) ends only
+  // when the kernel releases it.
   for (let round = 0; round < 20; round++) {
     let found = 0;
     for (const entry of await readdir('/proc')) {
       if (!/^\d+$/.test(entry)) continue;
-      // Whatever cannot be read is not ours: gone meanwhile, another user's, the kernel's.
+      // A process that cannot be read is not one of the pod: it has ended, or belongs to another
+      // user or to the kernel.
       const environment = await readFile(`/proc/${entry}/environ`, 'utf8').catch(() => undefined);
       if (environment === undefined || !`\0${environment}`.includes(marker)) continue;
       if (sendSignal(Number(entry), 'SIGKILL')) found++;
@@ -88,7 +102,8 @@ export async function killLeftovers(uid: string): Promise<void> {
 }
 
 async function startTimesFromProc(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-  // Start times count from boot: without the boot's id, one from before a reboot could match by chance.
+  // Start times count from boot. Without the boot ID, one from before a reboot could match by
+  // chance.
   const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   const found = await Promise.all(
     pids.map(async (pid) => {
@@ -99,10 +114,14 @@ async function startTimesFromProc(pids: readonly number[]): Promise<ReadonlyMap<
   return new Map(found.flat());
 }
 
-/** Field 22 of proc_pid_stat(5), the start time; `undefined` for no process, a zombie or a dead one (field 3). */
+/**
+ * Returns field 22 of proc_pid_stat(5), the start time. Returns `undefined` for no process, a
+ * zombie or a dead process (field 3).
+ */
 export function parseProcStat(stat: string | undefined): string | undefined {
   if (stat === undefined) return undefined;
-  // Field 2 is the command's name in parentheses; it may itself hold blanks and parentheses.
+  // Field 2 is the name of the command in parentheses, which may contain spaces and parentheses
+  // itself.
   const fields = stat
     .slice(stat.lastIndexOf(')') + 2)
     .trim()
@@ -115,7 +134,7 @@ async function readProc(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    // Gone, or ended while being read.
+    // The process has ended, before or during the read.
     if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined;
     throw error;
   }
@@ -132,13 +151,13 @@ async function startTimesFromPs(pids: readonly number[]): Promise<ReadonlyMap<nu
     );
     return parsePs(stdout);
   } catch (error) {
-    // ps exits with 1 when none of the processes exists.
+    // ps exits with 1 if none of the processes exists.
     if ((error as { code?: unknown }).code === 1) return new Map();
     throw error;
   }
 }
 
-/** Lines of `ps -o pid=,stat=,lstart=`, without zombies. */
+/** Parses the lines of `ps -o pid=,stat=,lstart=`, without zombies. */
 export function parsePs(output: string): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   for (const line of output.split('\n')) {

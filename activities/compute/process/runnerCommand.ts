@@ -2,9 +2,9 @@ import { ComputeError } from '../../ports.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 
 /**
- * The command line of a runner process: the request's command, else the worker's; then the request's arguments.
- *
- * @throws ComputeError `invalid` when neither names a command, or when it cannot be passed to a process
+ * Returns the command line of a runner process: the command of the request, otherwise that of the
+ * worker, followed by the arguments of the request.
+ * @throws ComputeError `invalid` if there is no command, or if it cannot be passed to a process
  */
 export function runnerCommand(
   request: Pick<PodRequest, 'command' | 'args'>,
@@ -26,7 +26,7 @@ export function runnerCommand(
   return whole;
 }
 
-/** Everything that keeps a request from ever being a process, each with the fix. */
+/** Returns every reason why a request can never become a process, each with its fix. */
 export function processErrors(
   request: Omit<PodRequest, 'identity'>,
   byDefault: readonly string[] | undefined,
@@ -74,10 +74,10 @@ export function processErrors(
 }
 
 /**
- * Checks environment entries. The message names the entry, never its value, which may be secret.
- *
- * @param source - where the entries come from, for the message
- * @throws ComputeError `invalid` for an entry that a process cannot be given
+ * Validates environment variables. The error contains the name of a variable, never its value,
+ * which may be secret.
+ * @param source - origin of the variables, for the message
+ * @throws ComputeError `invalid` for a variable that cannot be passed to a process
  */
 export function validateEnvironment(
   source: string,
@@ -99,8 +99,8 @@ export function validateEnvironment(
 }
 
 /**
- * All that a runner process inherits: where programs, files and the language are. Nothing else of the worker's environment,
- * which holds its credentials.
+ * Returns the environment that a runner process inherits: the paths of programs and files, and the
+ * language. The rest of the worker's environment is left out, because it contains credentials.
  */
 export function baseEnvironment(
   worker: Readonly<Record<string, string | undefined>>,

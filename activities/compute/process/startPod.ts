@@ -25,7 +25,11 @@ const WRAPPER = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './wrapper.ts' : './wrapper.js', import.meta.url),
 );
 
-/** Makes the pod's folder and starts its wrapper, unless an earlier try, or another worker, has. @throws ComputeError and errors of the system */
+/**
+ * Creates the pod's directory and starts its wrapper, unless an earlier attempt or another worker
+ * has done so.
+ * @throws ComputeError, or an error of the operating system
+ */
 export async function startPod(
   folders: StateDirectories,
   observe: ObservePods,
@@ -59,17 +63,21 @@ export async function startPod(
       },
       secretEnv,
     );
-    // Ours, or that of another worker which was faster.
+    // Created here, or by another worker that was faster.
     pod = await readPod(folders, name);
     if (pod === undefined)
       throw new ComputeError('unavailable', `${name} was removed while it was being created`);
   }
-  // Also when somebody else made the folder: they may have died before they started a wrapper. Of several exactly one goes on.
+  // Also if another process created the directory, because it may have died before it started a
+  // wrapper. Of several wrappers exactly one continues.
   if (pod.owner === undefined) await startWrapper(join(folders.pods, name), name);
   return pod;
 }
 
-/** Puts a complete folder in the pod's place, unless there is one: rename(2) does not replace a folder that has content. */
+/**
+ * Moves a complete directory to the pod's path, unless one exists: rename(2) does not replace a
+ * directory that is not empty.
+ */
 async function createPodDirectory(
   folders: StateDirectories,
   spec: ProcessPodSpec,
@@ -93,7 +101,8 @@ async function createPodDirectory(
 async function startWrapper(folder: string, name: string): Promise<void> {
   const log = await open(join(folder, POD_FILE.wrapperLog), 'a', 0o600);
   try {
-    // The name is there for people who read ps. The worker's own environment holds secrets: the wrapper gets a clean one.
+    // The name is for people who read the output of ps. The worker's own environment contains
+    // secrets, so the wrapper gets a clean one.
     const wrapper = spawn(process.execPath, [WRAPPER, name], {
       cwd: folder,
       env: baseEnvironment(process.env),

@@ -3,15 +3,17 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile, hasCode, readJson } from './atomicFile.ts';
 
-/** In the state directory, beside the folders of its pods. */
+/** File with the ID, in the state directory. */
 const ID_FILE = 'id.json';
-/** systemd's id of a machine; in a container, and on macOS, there is none. */
+/** File with systemd's machine ID. It does not exist in containers and on macOS. */
 const MACHINE_ID = '/etc/machine-id';
 const DIGITS = 16;
 
 /**
- * What tells one state folder from all others: an id that it is given once, and the machine's, because on a home directory that machines
- * share each finds the other's processes dead. Not the host's name, which changes under a laptop, nor the path, which all containers share.
+ * Returns an ID that distinguishes a state directory from all others. It is derived from an ID that
+ * the directory gets once and from the ID of the machine, because on a home directory that machines
+ * share, each would take the processes of the other for dead. The host name is not used, because it
+ * changes on a laptop; nor is the path, which is the same in all containers.
  * @throws errors of the operating system
  */
 export async function stateFolderId(stateDir: string): Promise<string> {
@@ -20,7 +22,7 @@ export async function stateFolderId(stateDir: string): Promise<string> {
   if ((await readJson<string>(file)) === undefined)
     await createFile(file, JSON.stringify(randomUUID()));
   const [folder, machine] = await Promise.all([readJson<string>(file), machineId()]);
-  // Hashed, as machine-id(5) demands of whoever shows it.
+  // Hashed, because machine-id(5) requires that the ID is not exposed.
   return createHash('sha256').update(`${machine}|${folder}`).digest('hex').slice(0, DIGITS);
 }
 

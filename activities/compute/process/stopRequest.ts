@@ -1,19 +1,22 @@
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 
-/** stop.json: a deletion that was requested. It is durable: the wrapper keeps the grace although the worker may have died. */
+/**
+ * Content of stop.json: a requested deletion. It is durable, so that the wrapper observes the grace
+ * period even if the worker has died.
+ */
 export interface StopRequest {
-  /** When the first deletion was requested (ISO 8601). */
+  /** Time of the first request (ISO 8601). */
   readonly at: string;
-  /** SIGTERM at once, SIGKILL at this time (ISO 8601). */
+  /** Time of the SIGKILL (ISO 8601). SIGTERM is sent immediately. */
   readonly deadline: string;
   readonly reason?: string;
 }
 
 /**
- * What a deletion makes of one that was requested before: a repeated deletion can shorten the grace, never extend it (the
- * rule of Kubernetes, https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination).
- *
- * @returns the request to write, or `undefined` when the present one stands as it is
+ * Merges a deletion into an earlier one. A repeated deletion can shorten the grace period but never
+ * extend it, as in Kubernetes
+ * (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination).
+ * @returns the request to write, or `undefined` if the present one remains unchanged
  */
 export function mergeStopRequest(
   present: StopRequest | undefined,
@@ -27,7 +30,7 @@ export function mergeStopRequest(
   return deadline < present.deadline ? { ...present, deadline } : undefined;
 }
 
-/** How long after `nowMs` the SIGKILL is due, in ms; 0 when it is due now. */
+/** Returns the time from `nowMs` until the SIGKILL (ms), 0 if it is due. */
 export function remainingGraceMs(stop: StopRequest, nowMs: number): number {
   return Math.max(0, Date.parse(stop.deadline) - nowMs);
 }

@@ -1,14 +1,17 @@
 /**
- * Runs one runner process for a pod folder, outside the worker: in a session of its own it survives the worker's SIGKILL, its
- * process group's, and the closing of its terminal. It is to a process pod what the kubelet is to a pod.
+ * Runs one runner process of a pod directory, outside of the worker. It has its own session, so it
+ * survives a SIGKILL of the worker or of its process group, and the closing of its terminal. It is
+ * for a process pod what the kubelet is for a pod.
  *
- * Started with the pod's folder as working directory, where all its state is (podDirectory.ts). It never reads a path from the
- * outside, so a folder that was renamed away cannot be confused with a new one of the same name.
+ * It is started in the pod's directory, which contains all its state (podDirectory.ts). It gets no
+ * path from the outside, so it cannot confuse a directory that was moved to trash/ with a new one
+ * of the same name.
  *
- * Signals: SIGTERM means "look at stop.json", which is also looked at each second in case the signal was lost. SIGTERM
- * without a stop.json, or SIGINT, is the machine going down: the runner gets its SIGTERM and its grace, and the pod stays,
- * ended, for the workflow to see. If the wrapper itself is killed, the pod is lost: the next observer kills what is left of
- * it and removes it (observePods.ts).
+ * Signals: SIGTERM means that stop.json must be read. The file is also read every second, in case
+ * the signal was lost. SIGTERM without a stop.json, or SIGINT, means that the machine goes down:
+ * the runner gets SIGTERM and its grace period, and the ended pod stays for its workflow to see. If
+ * the wrapper itself is killed, the pod is lost: the next observer kills the rest of it and removes
+ * it (observePods.ts).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { access, mkdir, open, unlink } from 'node:fs/promises';
@@ -31,9 +34,12 @@ import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './process
 import { remainingGraceMs, type StopRequest } from './stopRequest.ts';
 
 const REREAD_EVERY_MS = 1_000;
-/** Between the exit file and the removal of a deleted pod: time for the watchers to read how it ended. */
+/**
+ * Time between writing the exit file and removing a deleted pod (ms), in which watchers can read
+ * how it ended.
+ */
 const LINGER_MS = 500;
-/** The longest delay that Node's timers take; a longer grace is looked at again then. */
+/** Maximum delay of Node's timers (ms). A longer grace period is checked again after it. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const folder = process.cwd();
@@ -44,11 +50,14 @@ let shuttingDown = false;
 let finished = false;
 let spec: ProcessPodSpec;
 
-/** Acts on stop.json: SIGTERM once, SIGKILL at the deadline, which may have been brought forward since the last look. */
+/**
+ * Applies stop.json: SIGTERM once, and SIGKILL at the deadline, which may have become earlier since
+ * the last read.
+ */
 async function applyStopRequest(): Promise<void> {
   if (finished) return;
   if (await podDirectoryDeleted()) {
-    // Somebody removed the pod by force. Nobody waits for its end any more.
+    // The pod's directory was removed by force. Its end is not observed any more.
     if (child?.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
     await killLeftovers(spec.uid);
     process.exit(0);
@@ -64,7 +73,7 @@ function stopRunner(wanted: StopRequest): void {
   const first = stop === undefined;
   if (!first && stop?.deadline === wanted.deadline) return;
   stop = wanted;
-  // To the whole group, and once: a job may drop its handler after the first.
+  // To the whole group, and only once, because a job may remove its handler after the first signal.
   if (first && leftMs > 0) sendSignal(group, 'SIGTERM');
   scheduleKill(group);
 }
@@ -84,7 +93,7 @@ async function onSignal(): Promise<void> {
     (await readJson<StopRequest>(POD_FILE.stopRequest)) !== undefined
   )
     return;
-  // Nothing runs yet: the pod is lost, and was never started.
+  // Nothing is running yet: the pod is lost and was never started.
   if (child === undefined) process.exit(143);
   shuttingDown = true;
   const nowMs = Date.now();
@@ -109,7 +118,7 @@ function startRunner(
   log: number,
 ): { readonly pid?: number; readonly ended: Promise<Pick<RunnerExit, 'code' | 'message'>> } {
   const [command, ...args] = spec.command as [string, ...string[]];
-  // The codes of POSIX shells: 127 not found, 126 found but not executable.
+  // Exit codes of POSIX shells: 127 for not found, 126 for found but not executable.
   const notStarted = (error: unknown): Pick<RunnerExit, 'code' | 'message'> => {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
     return { code: code === 'ENOENT' ? 127 : 126, message: `cannot start ${command}: ${code}` };
@@ -125,8 +134,8 @@ function startRunner(
     const ended = new Promise<Pick<RunnerExit, 'code' | 'message'>>((resolve) => {
       spawned.once('error', (error) => resolve(notStarted(error)));
       spawned.once('exit', (code, signal) => {
-        // As with a container, nothing outlives its first process. The group's id is still ours: Node has reaped its leader in
-        // this very moment, and Linux and macOS give pids in turn.
+        // As in a container, no process outlives the first one. The group ID is still valid: Node
+        // has reaped its leader just now, and Linux and macOS assign PIDs in sequence.
         if (spawned.pid !== undefined) sendSignal(-spawned.pid, 'SIGKILL');
         resolve(
           signal === null
@@ -137,7 +146,7 @@ function startRunner(
     });
     return { ...omitUndefined({ pid: spawned.pid }), ended };
   } catch (error) {
-    // Node emits some failures of spawn(2), and throws the others (E2BIG, ENOEXEC).
+    // Node emits some failures of spawn(2) and throws the others (E2BIG, ENOEXEC).
     return { ended: Promise.resolve(notStarted(error)) };
   }
 }
@@ -147,7 +156,7 @@ async function run(): Promise<RunnerExit> {
   const secretEnv = (await readJson<Record<string, string>>(POD_FILE.secretEnv)) ?? {};
   await mkdir(POD_FILE.work, { recursive: true, mode: 0o700 });
   const log = await open(POD_FILE.output, 'a', 0o600);
-  // What Holdfast sets comes last: it replaces entries of the same name.
+  // Variables of Holdfast come last, because they replace others of the same name.
   const started = startRunner(
     { ...process.env, ...spec.env, ...secretEnv, [POD_UID_VARIABLE]: spec.uid },
     log.fd,
@@ -162,7 +171,8 @@ async function run(): Promise<RunnerExit> {
   }
   await unlink(POD_FILE.secretEnv).catch(ignoreMissing);
   await log.close();
-  // A deletion requested while it started; and from now on each second. A look that fails must not cost a job: the next may not.
+  // Checks for a deletion that was requested during the start, and then every second. A failed
+  // check must not end the job, because the next one may succeed.
   await applyStopRequest().catch(logError);
   const rereading = setInterval(() => void applyStopRequest().catch(logError), REREAD_EVERY_MS);
   const { code, message } = await started.ended;
@@ -178,7 +188,10 @@ async function run(): Promise<RunnerExit> {
   });
 }
 
-/** Without this file nobody learns how the runner ended, so it is tried until it is written, as on a disk that is full for a while. */
+/**
+ * Writes the exit file. Without it the end of the runner is unknown, so the write is retried until
+ * it succeeds, for example while the disk is full.
+ */
 async function writeExit(exit: RunnerExit): Promise<void> {
   for (let written = false; !written;) {
     try {
@@ -198,15 +211,15 @@ async function main(): Promise<void> {
   if (found === undefined) return;
   spec = found;
   const owner: PodOwner = { wrapper: await identify(process.pid) };
-  // Another wrapper runs this pod, or it was deleted before one had started.
+  // Another wrapper runs this pod, or it was deleted before a wrapper had started.
   if (!(await createFile(POD_FILE.owner, JSON.stringify(owner)))) return;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => void onSignal().catch(logError));
   process.on('SIGHUP', () => undefined);
   if ((await readJson<StopRequest>(POD_FILE.stopRequest)) === undefined) {
     await writeExit(await run());
-    // The deletion is written before its author looks for the exit file, and looked for here after the exit file is written:
-    // one of the two sees both.
+    // A deletion writes stop.json before it looks for the exit file. Here stop.json is read after
+    // the exit file is written. So one of the two sees both files.
     if ((await readJson<StopRequest>(POD_FILE.stopRequest)) === undefined) return;
     await delay(LINGER_MS);
   }
@@ -217,7 +230,7 @@ function ignoreMissing(error: unknown): void {
   if (!hasCode(error, 'ENOENT')) throw error;
 }
 
-/** Into wrapper.log, which the next observer of a lost pod passes to the worker's log. */
+/** Writes to wrapper.log, which the next observer of a lost pod passes to the worker's log. */
 function logError(error: unknown): void {
   process.stderr.write(
     `${new Date().toISOString()} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
@@ -225,7 +238,8 @@ function logError(error: unknown): void {
 }
 
 main().catch(async (error: unknown) => {
-  // The folder went away under it: removed by force, nothing to tell. Else the pod is lost, and an observer will find it so.
+  // If the directory is missing, it was removed by force, and there is nothing to report. Otherwise
+  // the pod is lost, and an observer will find it.
   const removed = hasCode(error, 'ENOENT') && (await podDirectoryDeleted());
   if (!removed) logError(error);
   if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null)
