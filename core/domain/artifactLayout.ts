@@ -1,35 +1,42 @@
 /**
- * Where a job's things lie in the store: a folder for each run of a job, in it one for each step and attempt. SHARED_DIR, which is not censored and
- * may hold passwords, has a folder of its own at the top, so that others may read the artifacts alone. Pure.
+ * Layout of the artifact store: a directory for each run of a job, with one for each step and
+ * attempt. SHARED_DIR is not masked and may contain passwords, so it has a directory of its own at
+ * the top level, and access can be granted to the artifacts alone. Pure.
  */
 import type { JobStage } from '../contract/index.ts';
 
 /** One run of a job. */
 export interface JobRunPath {
-  /** `owner/repo`. @default none */
+  /** Repository as `owner/repo`. @default none */
   readonly repository?: string;
   readonly job: string;
   /** BUILD_ID of its steps. */
   readonly buildId: string;
 }
 
-/** In a step's folder. The names are those that viewers of CI artifacts look for. */
+/** Names in the directory of a step. Viewers of CI artifacts expect these names. */
 export const ARTIFACT_NAMES = {
-  /** When its command started. */
+  /** Start of the command. */
   started: 'started.json',
-  /** How it ended: the supervisor's record. Last of all: what has it is complete. */
+  /**
+   * Exit of the command: the supervisor's record. It is written last, so a directory with this file
+   * is complete.
+   */
   finished: 'finished.json',
   log: 'build-log.txt',
-  /** What it left in ARTIFACT_DIR, with its folders. */
+  /** Contents of ARTIFACT_DIR, with its subdirectories. */
   artifacts: 'artifacts/',
-  /** The JUnit reports among them, in one place. */
+  /** The JUnit reports among them, in one directory. */
   junit: 'junit/',
 } as const;
 
-/** What {@link stepPath} makes, and nothing else: of a fixed depth, so that no folder of one step lies in another's. */
+/**
+ * Paths of {@link stepPath}. Their depth is fixed, so that the directory of one step is never
+ * inside that of another.
+ */
 const STEP_PATH = /^((?:jobs|repositories\/[^/]+\/[^/]+)\/[^/]+\/([^/]+))\/[^/]+$/;
 
-/** Of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
+/** Returns the path of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
 export function stepPath(
   { repository, job, buildId }: JobRunPath,
   stage: JobStage,
@@ -47,7 +54,11 @@ export function stepPath(
     .join('/');
 }
 
-/** The run of a job that a step's path is of: BUILD_ID, and where all its steps are. `undefined`: it is no path of a step. @param path - see {@link stepPath} */
+/**
+ * Returns the run of a job to which a step belongs: its BUILD_ID, and the path of all its steps.
+ * @param path - see {@link stepPath}
+ * @returns `undefined` if it is not the path of a step
+ */
 export function jobRunOfStep(
   path: string,
 ): { readonly buildId: string; readonly path: string } | undefined {
@@ -55,7 +66,11 @@ export function jobRunOfStep(
   return run === undefined || buildId === undefined ? undefined : { buildId, path: run };
 }
 
-/** What keeps a step from having its things there: it has one folder, and what was left for it lies beside that, in the same run of the job. `undefined`: nothing does. */
+/**
+ * Returns why a step must not use these paths. A step has one directory, and its sources are the
+ * snapshots of other steps of the same job run.
+ * @returns `undefined` if the paths are valid
+ */
 export function storagePathError({
   path,
   sharedDirSources,
@@ -74,7 +89,8 @@ export function storagePathError({
 }
 
 /**
- * Folder of an attempt at a step, with a slash at its end. Attempts do not share one: one on a node that was lost may still write when the next has begun.
+ * Returns the directory of an attempt at a step, with a trailing slash. Attempts do not share a
+ * directory, because an attempt on a lost node may still write after the next has started.
  * @param path - see {@link stepPath}
  * @param attempt - 1 for the first
  */
@@ -82,25 +98,33 @@ export function stepPrefix(path: string, attempt: number): string {
   return `artifacts/${path}/${attempt}/`;
 }
 
-/** What an attempt left in SHARED_DIR: one object, so that it is there whole or not at all. */
+/**
+ * Returns the key of an attempt's snapshot of SHARED_DIR. It is a single object, so that it is
+ * complete or does not exist.
+ */
 export function sharedDirKey(path: string, attempt: number): string {
   return `shared/${path}/${attempt}.json`;
 }
 
 /**
- * Keys of what so many attempts at a step left, the last first: where SHARED_DIR of who comes after them may come from. One whose node was lost, or which left
- * more than it may, has left none.
+ * Returns the keys of the snapshots of this many attempts at a step, latest first. Later attempts
+ * and steps may restore SHARED_DIR from them. An attempt whose node was lost, or that left more
+ * than the permitted size, has no snapshot.
  */
 export function sharedDirKeys(path: string, attempts: number): string[] {
   return Array.from({ length: attempts }, (_, before) => sharedDirKey(path, attempts - before));
 }
 
-/** JUnit reports are known by their names: `junit*.xml`, in whatever folder of ARTIFACT_DIR. @param path - with slashes */
+/**
+ * Returns whether a file is a JUnit report, by its name: `junit*.xml` in any directory of
+ * ARTIFACT_DIR.
+ * @param path - with slashes
+ */
 export function isJUnitReport(path: string): boolean {
   return /(?:^|\/)junit[^/]*\.xml$/i.test(path);
 }
 
-/** Of whatever text: neither a path of its own nor `..`. */
+/** Encodes any text as a single path segment that is not `..`. */
 function segment(text: string): string {
   return encodeURIComponent(text).replaceAll(/^\.+/g, (dots) => '%2E'.repeat(dots.length));
 }

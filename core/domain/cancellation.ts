@@ -1,18 +1,21 @@
-/** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
+/** Cancel requests of people and policies, and how two of them combine. Pure. */
 import { stripControlCharacters, truncate } from './displayText.ts';
 import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
 import type { StopReason } from './pod.ts';
 
-/** An accepted request to end the life early. */
+/** An accepted request to end a runner early. */
 export interface Cancellation {
   readonly mode: CancelMode;
   readonly reason: string;
-  /** `drain` (the update, or `retire`) retires a runner in good order; everything else aborts it with this cause. */
+  /**
+   * Cause of the end. `drain` (the update, or `retire`) is a planned retirement; every other cause
+   * aborts the runner.
+   */
   readonly by:
     'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
 }
 
-/** What the one who is stopped for it is told. */
+/** Stop reason that the supervisor gets for each cause. */
 export const STOP_REASON_BY_CAUSE: Readonly<Record<Cancellation['by'], StopReason>> = {
   cancelled: 'cancelled',
   superseded: 'superseded',
@@ -24,7 +27,10 @@ export const STOP_REASON_BY_CAUSE: Readonly<Record<Cancellation['by'], StopReaso
 const RANK: Readonly<Record<CancelMode, number>> = { drain: 1, stop: 2, force: 3 };
 const MAX_REASON = 500;
 
-/** A stronger request upgrades; a weaker or an equal one changes nothing. The first reason for the strongest mode stands. */
+/**
+ * Combines two requests. A stronger mode replaces the current request. A weaker or equal one
+ * changes nothing, so the first reason for the strongest mode stays.
+ */
 export function upgradeCancellation(
   current: Cancellation | undefined,
   wanted: Cancellation,
@@ -34,9 +40,9 @@ export function upgradeCancellation(
 }
 
 /**
- * Reads the body of the `cancel` signal. A cancel must not be lost to a typo, and must not be
- * stronger than it was meant: an unknown mode is a drain, whose reason says so. Without a mode, it
- * is a stop.
+ * Parses the body of the `cancel` signal. A cancellation must not be lost because of a typo, and
+ * must not be stronger than intended. So an unknown mode becomes a drain, whose reason contains the
+ * unknown mode. Without a mode, it is a stop.
  */
 export function parseCancelRequest(body: CancelRequest | string | undefined): Cancellation {
   if (typeof body === 'string') return { mode: 'stop', reason: clean(body), by: 'cancelled' };
@@ -64,15 +70,15 @@ function readBy(by: CancelRequest['stopReason']): Cancellation['by'] {
   return by === 'timeout' ? 'run_timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
-/** Reads the body of the update `drain`. */
+/** Parses the body of the update `drain`. */
 export function parseDrainRequest(body: { reason?: string } | undefined): Cancellation {
   return { mode: 'drain', reason: parseReason(body), by: 'drain' };
 }
 
-/** The reason that a body gives, or `''`. */
+/** Returns the reason in a body, or `''`. */
 export function parseReason(body: { reason?: string } | undefined): string {
   return clean(typeof body?.reason === 'string' ? body.reason : '');
 }
 
-/** A reason comes from outside and is shown to people. */
+/** Cleans a reason, which comes from outside and is shown to people. */
 const clean = (reason: string): string => truncate(stripControlCharacters(reason), MAX_REASON);

@@ -1,20 +1,24 @@
-/** What a job is run for again and again, a newer version each time: a pull request, or a branch that is pushed to. Pure. */
+/**
+ * Change sets: a pull request, or a branch that is pushed to. A job is run for each version of it.
+ * Pure.
+ */
 import type { JobTrigger } from '../contract/jobInput.ts';
 
 /** The pull request or branch whose versions a job is run for. */
 export interface ChangeSet {
   /** Name of the job. */
   readonly job: string;
-  /** `owner/repo`. */
+  /** Repository as `owner/repo`. */
   readonly repository: string;
-  /** The branch that it is, or will be, part of. */
+  /** Target branch of the pull request, or the branch that is pushed to. */
   readonly base: string;
-  /** Number of the pull request; absent: pushes to `base`. */
+  /** Number of the pull request. Absent for pushes to `base`. */
   readonly pullRequest?: number;
 }
 
 /**
- * Id of the workflow through which all its runs go; the commit has no part in it. Neither a job's name nor a branch's can have a colon:
+ * Returns the ID of the workflow that manages all runs of a job for a change set. The commit is not
+ * part of it. Neither a job name nor a branch name can contain a colon:
  * https://git-scm.com/docs/git-check-ref-format
  */
 export function jobGroupId({ job, repository, base, pullRequest }: ChangeSet): string {
@@ -27,7 +31,10 @@ export function jobGroupId({ job, repository, base, pullRequest }: ChangeSet): s
   ].join(':');
 }
 
-/** Parses the id of a `jobGroup` workflow. Returns undefined if {@link jobGroupId} cannot have made it. */
+/**
+ * Parses the ID of a `jobGroup` workflow. Returns `undefined` if {@link jobGroupId} cannot have
+ * created it.
+ */
 export function parseJobGroupId(id: string): ChangeSet | undefined {
   const [prefix, job, repository, base, kind, ...rest] = id.split(':');
   const number = /^pr-([1-9]\d{0,9})$/.exec(kind ?? '')?.[1];
@@ -41,7 +48,10 @@ export type ChangeSetSelector =
   | { readonly repository: string; readonly pullRequest: number }
   | { readonly repository: string; readonly branch: string };
 
-/** Parses `owner/repo#7` (a pull request) or `owner/repo@main` (the pushes to a branch). Returns undefined if the text is neither. */
+/**
+ * Parses `owner/repo#7` (a pull request) or `owner/repo@main` (the pushes to a branch). Returns
+ * `undefined` if the text is neither.
+ */
 export function parseChangeSetSelector(text: string): ChangeSetSelector | undefined {
   const [, repository, number, branch] =
     /^([\w.-]+\/[\w.-]+)(?:#([1-9]\d{0,9})|@([^\s:]+))$/.exec(text) ?? [];
@@ -53,7 +63,7 @@ export function parseChangeSetSelector(text: string): ChangeSetSelector | undefi
 const isSameRepository = (one: string, other: string): boolean =>
   one.toLowerCase() === other.toLowerCase();
 
-/** Whether the runs of a change set are selected. */
+/** Returns whether the selector matches the change set. */
 export function selectsChangeSet(selector: ChangeSetSelector, changeSet: ChangeSet): boolean {
   if (!isSameRepository(selector.repository, changeSet.repository)) return false;
   return 'pullRequest' in selector
@@ -62,8 +72,8 @@ export function selectsChangeSet(selector: ChangeSetSelector, changeSet: ChangeS
 }
 
 /**
- * Whether a job is selected that was started for a change set on its own, without a group.
- * @param source - the job's trigger, as its input says
+ * Returns whether the selector matches a job that was started for a change set without a group.
+ * @param source - the trigger in the job's input
  */
 export function selectsJob(
   selector: ChangeSetSelector,

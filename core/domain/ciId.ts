@@ -1,16 +1,26 @@
-/** IDs that CI servers give to runners and jobs. They are text: not every server counts. Pure. */
+/**
+ * IDs of runners and jobs at CI servers. They are strings, because not every server uses numbers.
+ * Pure.
+ */
 
 /**
- * 1 to 100 characters. What has a meaning in a URL is left out, and so are dots alone: an ID becomes a part of a path.
+ * Pattern of an ID: 1 to 100 characters. Characters with a meaning in a URL are excluded, and so
+ * are dots alone, because an ID becomes part of a path.
  */
 export const CI_ID_PATTERN = /^(?!\.+$)[^\s/\\?#%\p{Cc}]{1,100}$/u;
 
-/** Whether the text can be an ID of a CI server: 1 to 100 characters without white space, "/", "\", "?", "#" and "%", and not only dots. */
+/**
+ * Whether the text can be an ID of a CI server: 1 to 100 characters without white space, "/", "\",
+ * "?", "#" and "%", and not only dots.
+ */
 export function isCiId(value: unknown): value is string {
   return typeof value === 'string' && CI_ID_PATTERN.test(value);
 }
 
-/** Reads an ID in a signal, which anybody may have sent. A whole number is taken as its digits. @returns `undefined` for anything else */
+/**
+ * Parses an ID in a signal, which anyone may have sent. An integer is converted to a string.
+ * @returns `undefined` for any other value
+ */
 export function parseCiId(value: unknown): string | undefined {
   if (Number.isSafeInteger(value)) return String(value);
   return isCiId(value) ? value : undefined;

@@ -1,12 +1,14 @@
 /**
- * The steps of one CI job, whose events come late, twice and out of order: what is known of it is the furthest step that it can have taken,
- * not the event that arrived last. Keyed by job and attempt; never counted first in, first out. Pure.
+ * States of one CI job. Its events may arrive late, twice and out of order, so the known state is
+ * the latest one that any event reported, not that of the last event. Jobs are identified by job
+ * and attempt and never counted first in, first out. Pure.
  */
 import type { JobEvent } from '../contract/index.ts';
 
 /**
- * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
- * `assigned`: runs on a runner. `completed`: over, whatever its conclusion.
+ * State of a job. `queued`: it waits for a runner. `left`: a check of the CI server found that it
+ * does not wait any more, but no event has reported why. `assigned`: it runs on a runner.
+ * `completed`: it is over, with any conclusion.
  */
 export type CiJobState = 'queued' | 'left' | 'assigned' | 'completed';
 
@@ -22,23 +24,26 @@ const STATE_OF: Readonly<Record<JobEvent['action'], CiJobState>> = {
   completed: 'completed',
 };
 
-/** A job of a workflow run's attempt: a re-run is another job. */
+/** Returns the key of a job in an attempt of a workflow run. A re-run is another job. */
 export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {
   return `${jobId}/${runAttempt}`;
 }
 
-/** Returns the job that {@link jobKey} made this key of. */
+/** Parses a key of {@link jobKey}. */
 export function parseJobKey(key: string): Pick<JobEvent, 'jobId' | 'runAttempt'> {
   const slash = key.lastIndexOf('/');
   return { jobId: key.slice(0, slash), runAttempt: Number(key.slice(slash + 1)) };
 }
 
-/** The state that an event tells of. */
+/** Returns the state that an event reports. */
 export function ciJobStateOf({ action }: Pick<JobEvent, 'action'>): CiJobState {
   return STATE_OF[action];
 }
 
-/** Is this a step beyond what is known? @param known - `undefined`: nothing */
+/**
+ * Whether a state is later than the known state.
+ * @param known - `undefined` if no state is known
+ */
 export function isLaterState(state: CiJobState, known: CiJobState | undefined): boolean {
   return known === undefined || STEP[state] > STEP[known];
 }

@@ -9,7 +9,11 @@ export interface Scope {
   readonly name: string;
 }
 
-/** How settings name a scope and what it is in, from the least specific to the most: `acme`, then `acme/web`; or `enterprises/big`. Lower case, because names are compared without case. */
+/**
+ * Returns the names of a scope in settings, from the least to the most specific: `acme`, then
+ * `acme/web`; or `enterprises/big`. They are in lower case, because names are compared without
+ * case.
+ */
 export function scopeKeys({ kind, name }: Scope): string[] {
   const key = name.toLowerCase();
   switch (kind) {
@@ -26,7 +30,8 @@ export function scopeKeys({ kind, name }: Scope): string[] {
 export type RunnerGroupRef = 'default' | { readonly id: string } | { readonly name: string };
 
 /**
- * Whether a job of this repository can be for a runner of the scope. Who owns the repositories of an enterprise its name does not say.
+ * Returns whether a job of this repository may be for a runner of the scope. For an enterprise it
+ * is always true, because the name of an enterprise does not determine the owners in it.
  * @param repository - `owner/repo`
  */
 export function scopeHolds({ kind, name }: Scope, repository: string): boolean {
@@ -58,13 +63,13 @@ export interface RegisterRequest {
 export interface CiJob {
   readonly id: string;
   readonly runAttempt: number;
-  /** `owner/repo`. */
+  /** Repository as `owner/repo`. */
   readonly repository: string;
-  /** Normalized by the adapter: two labels are the same if their texts are. */
+  /** Labels, normalized by the adapter: two labels are the same if their strings are equal. */
   readonly labels: readonly string[];
   readonly status: 'queued' | 'in_progress';
   readonly queuedAt: number;
-  /** With `in_progress`. */
+  /** Present with `in_progress`. */
   readonly startedAt?: number;
   readonly runnerName?: string;
 }

@@ -1,37 +1,49 @@
-/** How CI servers differ, as data: decisions read these traits, never the name of a server. Pure. */
+/**
+ * Differences between CI servers, as data. Decisions depend on these traits, never on the name of a
+ * server. Pure.
+ */
 
-/** What one CI server does, seen with one credential. Its adapter states it. */
+/** Capabilities of one CI server with one credential. Its adapter provides them. */
 export interface CiServerTraits {
-  /** Whether the server refuses to remove a runner that runs a job. If not, the removal ends the job. */
+  /**
+   * Whether the server refuses to remove a runner that is running a job. If not, the removal ends
+   * the job.
+   */
   readonly refusesBusyRemoval: boolean;
-  /** Whether the server can stop giving jobs to a runner that stays registered. */
+  /** Whether the server can stop assigning jobs to a runner that stays registered. */
   readonly canDisable: boolean;
-  /** Whether the server issues registrations for one runner and one job, whose ID is known at once. */
+  /**
+   * Whether the server issues registrations for one runner and one job, whose ID is known
+   * immediately.
+   */
   readonly singleUseRegistration: boolean;
-  /** Groups that runners belong to. Absent: the server has none. */
+  /** Runner groups. Absent if the server has none. */
   readonly groups?: {
-    /** ID of the group of runners that name none. */
+    /** ID of the group for runners without a group. */
     readonly defaultId: string;
   };
   /** Limits that the server sets for jobs. */
   readonly jobLimits: CiJobLimits;
 }
 
-/** How long the server keeps a job that is not over. Nothing more can be expected of an older one. */
+/** Limits after which the server ends a job. Nothing more can be expected of an older job. */
 export interface CiJobLimits {
-  /** Longest time that a job waits for a runner (ms). */
+  /** Maximum time that a job waits for a runner (ms). */
   readonly queuedMs: number;
-  /** Longest time that a job runs (ms). */
+  /** Maximum duration of a job (ms). */
   readonly runningMs: number;
 }
 
-/** Limits for jobs of a server that states none. */
+/** Limits for jobs of a server without limits of its own. */
 export const DEFAULT_JOB_LIMITS: CiJobLimits = {
   queuedMs: 24 * 3_600_000,
   runningMs: 5 * 24 * 3_600_000,
 };
 
-/** Whether the removal of a living runner can end its job: nothing keeps the server from removing a busy one. */
+/**
+ * Returns whether the removal of a running runner can end its job, because the server neither
+ * refuses to remove a busy runner nor can disable it.
+ */
 export function removalEndsJob({
   refusesBusyRemoval,
   canDisable,
@@ -39,7 +51,10 @@ export function removalEndsJob({
   return !refusesBusyRemoval && !canDisable;
 }
 
-/** Returns how a runner registers. A single-use registration is for ephemeral runners only. */
+/**
+ * Returns the registration mode of a runner. Single-use registrations are for ephemeral runners
+ * only.
+ */
 export function registrationModeFor(
   { singleUseRegistration }: Pick<CiServerTraits, 'singleUseRegistration'>,
   ephemeral: boolean,

@@ -1,4 +1,7 @@
-/** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
+/**
+ * Durations. In inputs and outputs they are strings such as `30s`, `10m`, `1h30m` (Go's notation,
+ * as in Kubernetes and Prow), inside of the code they are numbers (ms).
+ */
 import { omitUndefined, type OmitUndefined } from './omitUndefined.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -11,10 +14,16 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** Longer is a mistake, and a date that far away would not be one (a JavaScript date ends in the year 275760). */
+/**
+ * Maximum duration (ms). A longer one is a mistake, and a date that far away would be invalid (a
+ * JavaScript date ends in the year 275760).
+ */
 const MAX_MS = 10 * 365 * 24 * 3_600_000;
 
-/** Milliseconds of a duration string (`0` needs no unit), or `undefined` when it is none or longer than ten years. */
+/**
+ * Parses a duration such as "1h30m" into milliseconds (`0` needs no unit). Returns `undefined` if
+ * the text is invalid or longer than ten years.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   if (!DURATION.test(text)) return undefined;
@@ -24,7 +33,9 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_MS ? Math.round(total) : undefined;
 }
 
-/** `14400000` → `4h0m0s`, `90000` → `1m30s`, `15000` → `15s`, `250` → `250ms`. */
+/**
+ * Formats milliseconds: `14400000` → `4h0m0s`, `90000` → `1m30s`, `15000` → `15s`, `250` → `250ms`.
+ */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
   const seconds = Math.round(ms / 1_000);
@@ -33,17 +44,24 @@ export function formatDuration(ms: number): string {
   return m > 0 ? `${m}m${s}s` : `${s}s`;
 }
 
-/** Fields that may each hold a duration string: those of a table of defaults. `undefined` in the table: none by default. */
+/**
+ * Duration strings for the fields of a table of defaults. A field that is `undefined` in the table
+ * has no default.
+ */
 export type Durations<Defaults> = { -readonly [Field in keyof Defaults]?: string };
 
-/** The same durations in ms, under names that say so. */
+/** The same durations in milliseconds, under names that end in `Ms`. */
 export type Milliseconds<T> = OmitUndefined<{
   readonly [Field in keyof T & string as `${Field}Ms`]: undefined extends T[Field]
     ? number | undefined
     : number;
 }>;
 
-/** `{resync: '10m'}` → `{resyncMs: 600_000}`; what has no value is left out. @param durations - valid ones */
+/**
+ * Converts durations: `{resync: '10m'}` → `{resyncMs: 600_000}`. Fields without a value are left
+ * out.
+ * @param durations - valid durations
+ */
 export function toMilliseconds<T extends Readonly<Record<string, string | undefined>>>(
   durations: T,
 ): Milliseconds<T> {

@@ -1,2 +1,5 @@
-/** The key by which Temporal gives scopes turns on a task queue: at most 64 bytes (https://docs.temporal.io/task-queue-priority-fairness). Scopes are ASCII. */
+/**
+ * Returns Temporal's fairness key of a scope on a task queue: at most 64 bytes
+ * (https://docs.temporal.io/task-queue-priority-fairness). Scopes are ASCII.
+ */
 export const fairnessKey = (scope: string): string => scope.slice(0, 64);

@@ -1,28 +1,34 @@
 /**
  * GitHub's filter patterns for branches and paths:
  * https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#filter-pattern-cheat-sheet
- * Glob libraries read `?`, `+` and `**` within a segment otherwise (GitHub: the character before, any number of folders). Not by a regular expression: what is
- * matched is an outsider's text, and must not take long. Pure.
+ *
+ * Glob libraries interpret `?`, `+` and `**` within a segment differently (GitHub: the preceding
+ * character, and any number of directories). Regular expressions are not used, because the text to
+ * match comes from outside and matching must not take long. Pure.
  */
 
-/** What one place of a text may be, and how often. */
+/** One element of a pattern: which characters it matches, and how often. */
 interface Token {
   readonly takes: (character: string) => boolean;
   readonly least: 0 | 1;
   readonly many: boolean;
-  /** So many tokens may be passed over together, this one among them. */
+  /** Number of tokens, including this one, that may be skipped together. */
   readonly skips?: number;
 }
 
 const ANY = (): boolean => true;
 const WITHIN = (character: string): boolean => character !== '/';
-/** Before the two tokens of `**` + `/`, which stand for nothing, too. */
+/** Precedes the two tokens of `**` + `/`, which also match nothing. */
 const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
 
-/** In characters; a longer text matches nothing. */
+/** Maximum length of a text (characters). A longer text matches nothing. */
 const MAX_TEXT = 4_096;
 
-/** In time that grows with the text times the pattern. @param pattern - one that {@link patternError} finds nothing wrong with */
+/**
+ * Returns whether the pattern matches the text. Takes time proportional to the length of the text
+ * times that of the pattern.
+ * @param pattern - valid according to {@link patternError}
+ */
 export function matchesPattern(pattern: string, text: string): boolean {
   if (text.length > MAX_TEXT) return false;
   const tokens = readPattern(pattern);
@@ -41,7 +47,7 @@ export function matchesPattern(pattern: string, text: string): boolean {
   return states.has(tokens.length);
 }
 
-/** What keeps a text from being a pattern; `undefined`: nothing. */
+/** Returns why a text is not a valid pattern, or `undefined` if it is valid. */
 export function patternError(pattern: string): string | undefined {
   if (pattern === '') return 'is empty';
   if (pattern.startsWith('!'))
@@ -53,7 +59,7 @@ export function patternError(pattern: string): string | undefined {
   return undefined;
 }
 
-/** With all places that are reached without another character. */
+/** Adds all positions that are reached without another character. */
 function reach(tokens: readonly Token[], from: ReadonlySet<number>): Set<number> {
   const reached = new Set(from);
   for (const at of reached) {
@@ -96,7 +102,7 @@ const is =
   (character: string): boolean =>
     character === wanted;
 
-/** `[0-9a-f]` */
+/** Parses a set such as `0-9a-f`. */
 function inSet(set: string): Token['takes'] {
   const ranges = [...set.matchAll(/(.)-(.)|(.)/gs)].map(
     ([, from, to, single = '']) => [from ?? single, to ?? single] as const,

@@ -1,4 +1,4 @@
-/** Is it what JSON calls an object: neither a list nor null? */
+/** Whether the value is an object in the sense of JSON: neither a list nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

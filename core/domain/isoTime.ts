@@ -1,2 +1,5 @@
-/** A time for people, in ISO 8601. @param ms - since the epoch */
+/**
+ * Formats a time in ISO 8601.
+ * @param ms - ms since the epoch
+ */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();

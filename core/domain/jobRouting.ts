@@ -1,51 +1,62 @@
-/** Which set a job is for. Pure: every replica sends every event of a job to the same set, and a look at the CI server finds it there, too. */
+/**
+ * Assigns jobs to sets. Pure: every replica sends every event of a job to the same set, and a check
+ * of the CI server assigns the job to it too.
+ */
 import { labelsMatch, MAX_LABELS } from './labels.ts';
 import { jobKey } from './ciJobState.ts';
 import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
 import type { CiServerKind } from './ciServerKind.ts';
 
-/** A running set, as far as the choice needs it. Its labels are normalized. */
+/** A running set, with the fields that routing needs. Its labels are normalized. */
 export interface RoutableSet {
   readonly workflowId: string;
   readonly routing: SetRoutingInfo;
 }
 
-/** A job, as far as the choice needs it. Its labels are normalized. */
+/** A job, with the fields that routing needs. Its labels are normalized. */
 export type RoutedJob = Pick<JobEvent, 'jobId' | 'runAttempt' | 'repository' | 'labels'>;
 
-/** Where a job comes from. */
+/** Origin of a job. */
 export interface JobOrigin {
   readonly ciServer: CiServerKind;
-  /** Slug of the enterprise that the repository's owner belongs to. */
+  /** Slug of the enterprise to which the owner of the repository belongs. */
   readonly enterprise?: string;
 }
 
-/** Sets that cover the same: of the same scope, labels and runner group. */
+/** Sets with the same scope, labels and runner group. */
 interface RoutingGroup<T> {
   readonly rank: number;
   readonly labels: ReadonlySet<string>;
   readonly group: string;
-  /** Whether jobs without labels are for them. */
+  /** Whether the sets take jobs without labels. */
   readonly groupJobs: boolean;
   readonly members: RoutingMember<T>[];
 }
 
 interface RoutingMember<T> {
   readonly set: T;
-  /** Two hashes of its id: sets that have one in common must not be one to all jobs. */
+  /**
+   * Two hashes of the workflow ID. Sets that have one of them in common must not be equal for all
+   * jobs.
+   */
   readonly hashes: readonly [number, number];
 }
 
 const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'enterprise'];
 
 /**
- * The one set that has to serve a job: its scope holds the repository, and its labels cover the job's. Of several the one with the
- * fewest labels that the job does not ask for (a plain job must not occupy the runner with a GPU), then with the narrowest scope, then of the
- * runner group with the lowest id (none named: the lowest of all). A job without labels asks for a runner group, or for a runner of the CI server's
- * own: it is only for sets that say `groupJobs`. Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
- * https://en.wikipedia.org/wiki/Rendezvous_hashing): each has its part of them, and a set that comes or goes moves no job between the others.
+ * Assigns each job to one set. The scope of the set must contain the repository, and its labels
+ * must include those of the job. Of several sets, it is the one with the fewest labels that the job
+ * does not request, because a plain job must not occupy a runner with a GPU. After that, the one
+ * with the narrowest scope, and then with the lowest ID of its runner group (no group comes first).
  *
- * The job's own runner group decides nothing: it may be known only once a runner has the job, and then it would be another choice than before.
+ * A job without labels requests a runner group, or a runner of the CI server itself, so only sets
+ * with `groupJobs` take it. Sets that are equal in all of that share the jobs by a hash of job and
+ * set (rendezvous hashing, https://en.wikipedia.org/wiki/Rendezvous_hashing). Each gets its share,
+ * and a set that is added or removed moves no job between the others.
+ *
+ * The runner group of the job has no influence. It may be known only after a runner has taken the
+ * job, and would then change the assignment.
  */
 export class JobRouter<T extends RoutableSet> {
   readonly #groups = new Map<string, Map<string, RoutingGroup<T>>>();
@@ -71,7 +82,8 @@ export class JobRouter<T extends RoutableSet> {
         else if (better === 0) best.push(kind);
       }
     }
-    // Thousands may be equal, and each event of a job asks: they are copied only where they must be.
+    // Thousands of sets may be equal, and this runs for each event of a job, so the members are
+    // copied only if necessary.
     return firstOf(
       best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members),
       job,
@@ -100,8 +112,10 @@ export class JobRouter<T extends RoutableSet> {
 }
 
 /**
- * The sets to which one passes the jobs that it cannot serve: they have the same labels, runner group and `groupJobs`, and the same scope, or the organization that
- * the repository is in. So each covers whatever the other does; one with more labels does too, and is left to the jobs that need it.
+ * The sets to which a set can reroute jobs that it cannot serve. They have the same labels, runner
+ * group and `groupJobs`, and the same scope or the organization that contains the repository. So
+ * each can serve every job of the set. A set with more labels could too, but is left to the jobs
+ * that need them.
  */
 export class RerouteTargets<T extends RoutableSet> {
   readonly #near: RoutingMember<T>[];
@@ -123,7 +137,7 @@ export class RerouteTargets<T extends RoutableSet> {
         ? inScope('organization', routing.scope.split('/')[0] ?? '')
         : [];
     this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
-    // Two that end would pass a job to and fro.
+    // Two draining sets would reroute a job back and forth.
     const staying = (sets: readonly T[]): RoutingMember<T>[] =>
       sets.filter((set) => set.routing.draining !== true).map(memberOf);
     this.#near = staying(near);
@@ -134,12 +148,17 @@ export class RerouteTargets<T extends RoutableSet> {
     return this.#near.length + this.#wider.length;
   }
 
-  /** Workflow ids of all that may have a job, those that end included. */
+  /** Returns the workflow IDs of all sets that may have received a job, including draining ones. */
   ids(): readonly string[] {
     return this.#ids;
   }
 
-  /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */
+  /**
+   * Returns the next set for a job, by its hash, so that the jobs that one set cannot serve are
+   * spread over all others.
+   * @param evenFull - whether to return a set at capacity rather than none
+   * @returns `undefined` if no set has free capacity
+   */
   next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
     const open = (members: RoutingMember<T>[]): RoutingMember<T>[] =>
       members.filter(({ set }) => set.routing.atCapacity !== true);
@@ -177,7 +196,10 @@ function groupKey({ group }: SetRoutingInfo): string {
   return 'id' in group ? `id ${group.id}` : `name ${group.name}`;
 }
 
-/** Both cover the job: who has fewer labels has fewer that it does not ask for. */
+/**
+ * Compares two groups that can both take the job. The one with fewer labels has fewer that the job
+ * does not request.
+ */
 const compare = <T>(a: RoutingGroup<T>, b: RoutingGroup<T>): number =>
   a.labels.size - b.labels.size ||
   a.rank - b.rank ||
@@ -212,14 +234,20 @@ function firstOf<T extends RoutableSet>(
   return first?.set;
 }
 
-/** FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), with its bits mixed: ids that differ in their last digit must not be neighbours. */
+/**
+ * FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), with mixed bits, so that IDs that
+ * differ in their last digit do not get similar hashes.
+ */
 function hashOf(text: string, seed: number): number {
   let hash = seed;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return mixed(hash);
 }
 
-/** MurmurHash3's finalizer (https://github.com/aappleby/smhasher/wiki/MurmurHash3). @returns 0 to 2^32 - 1 */
+/**
+ * Finalizer of MurmurHash3 (https://github.com/aappleby/smhasher/wiki/MurmurHash3).
+ * @returns 0 to 2^32 - 1
+ */
 function mixed(hash: number): number {
   let bits = hash;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

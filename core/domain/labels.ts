@@ -1,9 +1,12 @@
-/** Which jobs a runner can take, by labels. They are normalized: each CI server has rules of its own for which are the same. Pure. */
+/**
+ * Matches jobs and runners by their labels. The labels are normalized, because each CI server has
+ * its own rules for equal labels. Pure.
+ */
 
-/** Maximum number of labels of a runner. No runner can take a job that asks for more. */
+/** Maximum number of labels of a runner. No runner can take a job that requests more. */
 export const MAX_LABELS = 100;
 
-/** Whether a runner with these labels has every label that the job asks for. */
+/** Returns whether a runner with these labels has every label that the job requests. */
 export function labelsMatch(
   runnerLabels: ReadonlySet<string>,
   jobLabels: readonly string[],

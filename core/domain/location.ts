@@ -1,27 +1,37 @@
 /**
- * Where a life's pods are. It is fixed when the life is admitted, because a pod that a worker does not find has not ended: that worker may
- * look in another cluster, in another namespace, or for another installation's pods. Pure.
+ * Location of a runner's pods. It is fixed at admission, because a pod that a worker does not find
+ * has not ended: the worker may use another cluster, another namespace, or another installation.
+ * Pure.
  */
 import { omitUndefined } from './omitUndefined.ts';
 
-/** One place for pods. */
+/** One location of pods. */
 export interface Location {
   readonly compute: 'kubernetes' | 'process';
-  /** `kubernetes`: UID of the namespace kube-system, which is as old as its cluster. `process`: a hash of the machine and its state directory. */
+  /**
+   * `kubernetes`: UID of the namespace kube-system, which exists as long as its cluster. `process`:
+   * hash of the machine and its state directory.
+   */
   readonly cluster: string;
   /** Name of the installation that owns the pods. */
   readonly installation: string;
-  /** Absent where a compute has none. */
+  /** Absent if the compute has no namespaces. */
   readonly namespace?: string;
 }
 
-/** What one worker serves. Its `namespace` is that of runners that name none. */
+/**
+ * Location that one worker serves. Its `namespace` is that of runners without a namespace of their
+ * own.
+ */
 export interface ServedLocation extends Location {
-  /** Runners may name other namespaces, too. */
+  /** Whether runners may use other namespaces too. */
   readonly allNamespaces?: true;
 }
 
-/** The place of a new life. @param namespace - the one that its input names */
+/**
+ * Returns the location of a new runner.
+ * @param namespace - namespace in its input
+ */
 export function runnerLocation(
   { compute, cluster, installation, namespace: home }: ServedLocation,
   namespace: string | undefined,
@@ -34,7 +44,7 @@ export function runnerLocation(
   };
 }
 
-/** May this worker look after the pods of that place? */
+/** Returns whether a worker may manage the pods of a location. */
 export function servesLocation(served: ServedLocation, place: Location): boolean {
   const isThere =
     served.compute === place.compute &&
@@ -43,7 +53,10 @@ export function servesLocation(served: ServedLocation, place: Location): boolean
   return isThere && (served.allNamespaces === true || served.namespace === place.namespace);
 }
 
-/** The place in one word, the value of the search attribute `RunnerLocation`: `compute/cluster/installation/namespace`. */
+/**
+ * Formats a location for the search attribute `RunnerLocation`:
+ * `compute/cluster/installation/namespace`.
+ */
 export function formatLocation({
   compute,
   cluster,

@@ -1,7 +1,13 @@
-/** Levels of lists and objects. Kubernetes' own are some twenty deep; what is written as JSON again and again is not to use up the stack. */
+/**
+ * Maximum nesting of lists and objects. Those of Kubernetes have about twenty levels. A value that
+ * is often converted to JSON must not exhaust the stack.
+ */
 export const MAX_DEPTH = 100;
 
-/** Is it nested more than {@link MAX_DEPTH} levels deep? Level by level: its own stack has no bound either. */
+/**
+ * Returns whether a value is nested more than {@link MAX_DEPTH} levels deep. It works level by
+ * level, because recursion could exhaust the stack too.
+ */
 export function exceedsMaxDepth(value: unknown): boolean {
   let level = [value];
   for (let remaining = MAX_DEPTH; level.length > 0; remaining--) {

@@ -1,16 +1,22 @@
-/** The variables by which what runs in a runner's container finds its proxy and its certificate authorities. Pure. */
+/**
+ * Environment variables for the proxy and the certificate authorities of the processes in a runner
+ * container. Pure.
+ */
 import type { ProxyServer, RunnerProxy } from '../contract/index.ts';
 
-/** A variable: of the whole address, or the part of it that a Secret has. */
+/** Value of a variable: the whole URL, or a part of it from a Secret. */
 export type ProxyVariable =
   { readonly value: string } | { readonly secret: string; readonly key: 'username' | 'password' };
 
 const SCHEMES = ['http', 'https'] as const;
 
 /**
- * In lower case and in upper case: GitHub's runner reads both, and sets both for its jobs (`https://github.com/actions/runner/blob/main/src/Runner.Sdk/RunnerWebProxy.cs`),
- * but curl takes `http_proxy` in lower case alone (https://everything.curl.dev/usingcurl/proxies/env.html), and others only what is in upper case. User and password
- * are variables of their own, which the kubelet puts into the address: a variable may refer to those before it
+ * Returns the proxy variables in lower and upper case. GitHub's runner reads both and sets both for
+ * its jobs (`https://github.com/actions/runner/blob/main/src/Runner.Sdk/RunnerWebProxy.cs`). But
+ * curl reads `http_proxy` in lower case only
+ * (https://everything.curl.dev/usingcurl/proxies/env.html), and other programs read only upper
+ * case. User name and password are separate variables, which the kubelet inserts into the URL: a
+ * variable may refer to those before it
  * (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/).
  */
 export function proxyVariables(proxy: RunnerProxy): Record<string, ProxyVariable> {
@@ -41,10 +47,12 @@ function withLogin({ url, credentialSecretRef }: ProxyServer, login: string): st
 }
 
 /**
- * Each names the file with the authorities. Node, in which JavaScript actions run, adds them to its own (NODE_EXTRA_CA_CERTS,
- * https://nodejs.org/api/cli.html#node_extra_ca_certsfile). The runner itself is .NET, which on Linux reads what OpenSSL reads, that file in place of
- * `cert.pem` and beside the folder of the image's own (SSL_CERT_FILE,
+ * Variables with the file of the certificate authorities. Node, which runs JavaScript actions, adds
+ * them to its own (NODE_EXTRA_CA_CERTS, https://nodejs.org/api/cli.html#node_extra_ca_certsfile).
+ * The runner itself is a .NET program, which on Linux reads the same as OpenSSL: that file instead
+ * of `cert.pem`, in addition to the directory of the image (SSL_CERT_FILE,
  * https://github.com/dotnet/runtime/blob/main/src/libraries/System.Security.Cryptography/src/System/Security/Cryptography/X509Certificates/OpenSslCachedSystemStoreProvider.cs).
- * So does curl, and git by a name of its own (GIT_SSL_CAINFO, https://git-scm.com/docs/git-config#Documentation/git-config.txt-httpsslCAInfo).
+ * So does curl, and git has a variable of its own (GIT_SSL_CAINFO,
+ * https://git-scm.com/docs/git-config#Documentation/git-config.txt-httpsslCAInfo).
  */
 export const CA_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'GIT_SSL_CAINFO'] as const;

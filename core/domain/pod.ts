@@ -11,18 +11,19 @@ import type {
 } from '../contract/index.ts';
 
 /**
- * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
- * so that a retried activity finds what an earlier try made.
+ * Identity of one runner of a runner workflow. Everything that is created for it has a name derived
+ * from a hash of the first three fields, so that a retried activity finds what an earlier attempt
+ * created.
  */
 export interface RunnerIdentity {
   readonly workflowId: string;
-  /** First execution run id: stable across continue-as-new and resets. */
+  /** First run ID of the workflow. It stays the same after continue-as-new and resets. */
   readonly firstRunId: string;
-  /** 1 for the first runner of the life, +1 for each replacement. */
+  /** 1 for the first runner of the workflow, +1 for each replacement. */
   readonly attempt: number;
   /**
-   * ID of the workflow's Temporal namespace. Names are the same without it; it is noted on what is
-   * created, for the sweep of an installation that uses another Temporal.
+   * ID of the workflow's Temporal namespace. Names do not depend on it. It is recorded on created
+   * objects for the sweep of an installation that uses another Temporal server or namespace.
    */
   readonly temporalNamespaceId?: string;
 }
@@ -35,63 +36,88 @@ export interface PodRequest {
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
+  /**
+   * Fragment of a PodTemplateSpec, merged under the fields that Holdfast sets. Its container
+   * `runner` is the runner container.
+   */
   readonly template?: PodTemplate;
   readonly proxy?: RunnerProxy;
   readonly ca?: CertificateAuthority;
   readonly labels: Readonly<Record<string, string>>;
   readonly terminationGracePeriodSeconds: number;
-  /** Absent: the command runs bare. */
+  /** Settings of the supervisor. Absent if the command runs without it. */
   readonly supervision?: SupervisorConfig;
   /** @default none */
   readonly volumeClaims?: readonly VolumeClaim[];
-  /** Of a job's step. @default nothing of it is kept */
+  /** Storage for the artifacts of a job's step. @default nothing is stored */
   readonly storage?: StorageRequest;
-  /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
+  /**
+   * Whether the pod runs code of an untrusted change. Then it gets no access to objects of others,
+   * even if the policy permits it.
+   */
   readonly untrusted?: true;
-  /** Its set waits for the word that it is busy: it is told at once. */
+  /**
+   * Whether the set waits for the notification that the runner is busy, which is then sent without
+   * a delay.
+   */
   readonly notifyBusy?: true;
-  /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
+  /**
+   * Maximum duration of a job of this runner (ms). It is recorded on the pod, for when its workflow
+   * does not exist any more.
+   */
   readonly jobTimeoutCapMs?: number;
 }
 
-/** Where what a step leaves is kept; see core/domain/artifactLayout.ts. */
+/** Storage for the artifacts of a step; see core/domain/artifactLayout.ts. */
 export interface StorageRequest {
-  /** Of the step, all its attempts. */
+  /** Path of the step, the same for all its attempts. */
   readonly path: string;
-  /** Keys of the snapshots that SHARED_DIR may begin with besides those of earlier attempts, the best first. */
+  /**
+   * Keys of the snapshots from which SHARED_DIR may be restored in addition to those of earlier
+   * attempts, best first.
+   */
   readonly sharedDirSources: readonly string[];
-  /** How long storing is tried, from the step's end. */
+  /** Maximum time after the end of the step for which the upload is tried (ms). */
   readonly timeoutMs: number;
 }
 
-/** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */
+/**
+ * Settings with which the supervisor runs the command; see docs/supervisor.md. Durations are in ms.
+ */
 export interface SupervisorConfig {
-  /** How it gets to be the container's first process. Absent: as this compute does it. */
+  /**
+   * How the supervisor becomes the first process of the container. @default as the compute does it
+   */
   readonly mode?: 'inject' | 'image' | 'none';
   /** Kind of the runner that the supervisor watches. */
   readonly runnerKind: RunnerKindName;
-  /** A runner that takes one job only: once busy, it does not come back. */
+  /** Whether the runner takes one job only: after it is busy, it does not become idle again. */
   readonly ephemeral: boolean;
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';
   readonly drainTimeoutMs: number;
   readonly signalTimeoutMs: number;
   readonly cleanupTimeoutMs: number;
-  /** A sequence in place of the one signal. */
+  /** Sequence of signals instead of a single one. */
   readonly signals?: string;
-  /** Who gets a stop's signals. */
+  /** Target of the signals of a stop. */
   readonly signalTarget: SignalTarget;
   readonly cleanupCommand?: readonly string[];
-  /** How long a plain command may run. Absent: the supervisor keeps no timeout. */
+  /** Maximum duration of a plain command. @default the supervisor has no timeout */
   readonly timeoutMs?: number;
-  /** How long the command may take to be up (a runner: online); the startup probe gives up a minute later. */
+  /**
+   * Maximum time until the command has started (a runner: until it is online). The startup probe
+   * fails a minute later.
+   */
   readonly startupTimeoutMs: number;
 }
 
-/** Name of the volume claim that holds the state of a workload from one attempt to the next: `HOLDFAST_STATE_DIR`. */
+/**
+ * Name of the volume claim that keeps the state of a workload between attempts:
+ * `HOLDFAST_STATE_DIR`.
+ */
 export const STATE_CLAIM = 'state';
 
-/** A pod that nobody saw end, and the node from which it may still write to its claims. */
+/** A pod whose end was not observed, and the node from which it may still write to its claims. */
 export interface ClaimWriter {
   readonly podUid: string;
   readonly node: string;
@@ -113,67 +139,94 @@ export interface PodRef {
   readonly namespace?: string;
 }
 
-/** A pod, and the workflow whose runner has to be in it. */
+/** Reference to a pod and to the workflow that must own it. */
 export interface OwnedPodRef extends PodRef {
-  /** ID of the workflow that the pod has to be marked with. A pod of any other is left alone. */
+  /** ID of the workflow in the pod's annotations. A pod of another workflow is left alone. */
   readonly workflowId: string;
 }
 
-/** The fields of a pod that decisions need, at one moment. */
+/** State of a pod at one moment, with the fields on which decisions depend. */
 export interface PodView extends PodSnapshot {
   readonly workflowId: string;
 }
 
-/** As its own life sees it. */
+/** State of a pod for its own workflow. */
 export interface PodSnapshot extends PodRef {
-  /** A node was chosen. */
+  /** Whether the scheduler has chosen a node. */
   readonly scheduled: boolean;
   readonly node?: string;
-  /** ISO 8601. */
+  /** Time of creation (ISO 8601). */
   readonly createdAt: string;
-  /** When the runner container started (ISO 8601); absent if it never did. */
+  /** Time at which the runner container started (ISO 8601). Absent if it never did. */
   readonly startedAt?: string;
-  /** The runner container has an exit code and nothing of it is being stored any more, the pod's phase is final, or the pod (this UID) is gone. */
+  /**
+   * Whether the pod has ended: the runner container has an exit code and nothing is being uploaded
+   * any more, the phase of the pod is final, or the pod (this UID) is deleted.
+   */
   readonly ended: boolean;
-  /** The runner container has ended, and what it left is being stored: for so long that is waited for (ISO 8601). */
+  /**
+   * Time until which the pod waits for the upload after its runner container has ended (ISO 8601).
+   */
   readonly uploadingUntil?: string;
-  /** The pod (this UID) does not exist any more. */
+  /** Whether the pod (this UID) does not exist any more. */
   readonly deleted: boolean;
-  /** Nobody saw it go: it may have started since it was seen last. */
+  /**
+   * Set if the deletion was not observed: the runner may have started since the pod was last seen.
+   */
   readonly endUnobserved?: true;
-  /** How the runner container ended, if that is known. */
+  /** Exit of the runner container, if it is known. */
   readonly exit?: PodExit;
-  /** deletionTimestamp is set: the pod has got its SIGTERM. */
+  /** Whether deletionTimestamp is set: the pod has received SIGTERM. */
   readonly terminating: boolean;
-  /** When the grace of a terminating pod is over (ISO 8601). */
+  /** End of the grace period of a terminating pod (ISO 8601). */
   readonly terminationDeadline?: string;
-  /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
+  /**
+   * Time of the termination request, by a deletion or by the DisruptionTarget condition (ISO 8601).
+   */
   readonly terminationRequestedAt?: string;
-  /** Why the container cannot start, while that is so; `store`: the store did not give what the steps before have left. */
+  /**
+   * Reason why a container cannot start now. `store`: the store did not provide the files of
+   * earlier steps.
+   */
   readonly problem?: {
     readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store';
     readonly message: string;
     readonly since: string;
   };
-  /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
+  /**
+   * Reason of the DisruptionTarget condition (EvictionByEvictionAPI, PreemptionByScheduler,
+   * DeletionByTaintManager, …).
+   */
   readonly disruptionReason?: string;
-  /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
+  /** status.reason of the pod (Evicted, NodeLost, Shutdown, …). */
   readonly reason?: string;
-  /** Why the scheduler found no node, from the PodScheduled condition. */
+  /** Reason why the scheduler found no node, from the PodScheduled condition. */
   readonly unschedulable?: string;
-  /** Only for a pod whose probes tell: registered and listening. `undefined`: this pod does not tell. */
+  /**
+   * Whether the runner is registered and listening, for a pod whose probes report it; otherwise
+   * `undefined`.
+   */
   readonly online?: boolean;
-  /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
+  /** Whether a job is running, for a pod whose probes report it; otherwise `undefined`. */
   readonly busy?: boolean;
-  /** When its containers last became ready, or ceased to be (ISO 8601): what tells one change between idle and busy from the next. */
+  /**
+   * Time at which the containers last became ready or not ready (ISO 8601). It distinguishes one
+   * change between idle and busy from the next.
+   */
   readonly readinessChangedAt?: string;
-  /** Only for a pod whose probes tell: it takes another job after one. */
+  /** Set if the runner takes further jobs after a job, for a pod whose probes report it. */
   readonly reusable?: true;
-  /** As of the request. */
+  /** As in the request. */
   readonly notifyBusy?: true;
-  /** Of one that has ended: it was busy when it was last seen to live, which nobody was told. */
+  /**
+   * Set for a pod that has ended if it was busy when it was last seen running and its workflow was
+   * not notified of that.
+   */
   readonly endedBusy?: true;
-  /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
+  /**
+   * Time from which the runner counts as busy if nothing else is reported until then (ISO 8601).
+   * Its state is not known yet.
+   */
   readonly assumedBusyFrom?: string;
 }
 
@@ -185,7 +238,7 @@ export interface PodExit {
    */
   readonly code: number;
   readonly oomKilled: boolean;
-  /** ISO 8601. */
+  /** Time of the end (ISO 8601). */
   readonly finishedAt?: string;
   readonly message?: string;
   /** Reason why files of a step were not stored completely. `by: step`: the step caused it. */
@@ -200,16 +253,19 @@ export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'd
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /**
- * Returns whether a stop for this reason lets a job finish. Every other reason stops the command at
- * once, however it reaches the supervisor.
+ * Returns whether a stop for this reason lets a job finish. Every other reason stops the command
+ * immediately, however the supervisor receives it.
  */
 export const allowsJobToFinish = (reason: StopReason): boolean =>
   reason === 'drained' || reason === 'evicted';
 
-/** The part of the supervisor's termination message that decisions need. A job may have forged it: it decides about that job alone. */
+/**
+ * Part of the supervisor's termination message on which decisions depend. A job may have forged it,
+ * so it only affects decisions about that job.
+ */
 export interface SupervisorRecord {
-  /** Why the command was being stopped when it ended; absent: it ended by itself. */
+  /** Reason for which the command was being stopped when it ended. Absent if it ended by itself. */
   readonly reason?: StopReason;
-  /** The last job of a CI runner. */
+  /** State of the last job of a CI runner. */
   readonly job?: 'none' | 'running' | 'interrupted' | 'completed';
 }

@@ -9,17 +9,26 @@ export const POD_CONDITIONS = ['online', 'ended', 'deleted'] as const;
 /** Condition of a pod that a workflow can wait for. */
 export type PodCondition = (typeof POD_CONDITIONS)[number];
 
-/** Image problems are given this long to heal (a registry's hiccup), counted from first seen; a wrong name is not. */
+/**
+ * Time for which image problems may be transient, such as a failure of the registry (ms), from when
+ * they were first seen. It does not apply to an invalid name.
+ */
 export const IMAGE_PROBLEM_GRACE_MS = 30_000;
-/** A terminating pod that is still there this long after its grace has lost its kubelet. */
+/**
+ * Time after the end of its grace period (ms) after which a terminating pod that still exists has
+ * lost its kubelet.
+ */
 export const TERMINATION_OVERDUE_MS = 60_000;
 
-/** Activity id of a wait: the pod's name is unique per attempt, so a late completion can never answer another wait. */
+/**
+ * Returns the activity ID of a wait. The name of the pod is unique per attempt, so a late
+ * completion can never complete another wait.
+ */
 export function waitActivityId(condition: PodCondition, podName: string): string {
   return `${condition}/${podName}`;
 }
 
-/** The reverse of {@link waitActivityId}; `undefined` for the id of another activity. */
+/** Parses an activity ID of {@link waitActivityId}. Returns `undefined` for another activity. */
 export function parseWaitActivityId(
   activityId: string,
 ): { condition: PodCondition; podName: string } | undefined {
@@ -32,8 +41,8 @@ export function parseWaitActivityId(
 
 /**
  * Returns whether the condition holds. `online`: the pod reports it, or its container runs and the
- * CI server must be asked; also if it will never be online. `ended`: see {@link PodSnapshot.ended};
- * also if the node does not respond anymore.
+ * CI server must be queried; also if the pod will never be online. `ended`: see
+ * {@link PodSnapshot.ended}; also if the node does not respond anymore.
  */
 export function conditionMet(condition: PodCondition, pod: PodSnapshot, nowMs: number): boolean {
   const due = conditionDueAtMs(condition, pod);
@@ -51,17 +60,21 @@ export function isBusy({ busy, assumedBusyFrom }: PodSnapshot, nowMs: number): b
   );
 }
 
-/** Its announcements come no later, by their pace. */
+/** Maximum delay of a state notification by its rate limit (ms). */
 const MAX_UNTOLD_MS = 60_000;
 
-/** For how long a pod has been what it says it is, in ms. Whoever may send a signal can say anything. */
+/**
+ * Returns the time for which a pod has had the reported state (ms). It is limited, because anyone
+ * who may send a signal can send any value.
+ */
 export function stateAgeMs(forMs: unknown): number {
   return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, MAX_UNTOLD_MS) : 0;
 }
 
 /**
- * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
- * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.
+ * Returns whether a single-use runner has run its job and exited by itself. After its workflow
+ * knows that, no decision needs its pod or its log any more (docs/lifecycle.md, rule 2). A pod that
+ * was stopped or is being deleted is left to its workflow.
  */
 export function isCompletedEphemeral({
   exit,
@@ -82,7 +95,10 @@ export function isCompletedEphemeral({
   );
 }
 
-/** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
+/**
+ * Returns the time at which the condition will hold if nothing changes (ms since the epoch, 0 if it
+ * holds now). Returns `undefined` if only a change can make it true.
+ */
 export function conditionDueAtMs(condition: PodCondition, pod: PodSnapshot): number | undefined {
   if (pod.deleted) return 0;
   if (condition === 'deleted') return undefined;

@@ -1,7 +1,13 @@
-/** A poll ends after a minute at the latest, and the next one follows; Temporal tells of pollers for some minutes after their last. */
+/**
+ * Maximum age of a poll of an active poller (ms). A poll ends after at most a minute, and the next
+ * one follows. Temporal lists pollers for some minutes after their last poll.
+ */
 const POLL_MS = 75_000;
 
-/** @param accessesMs - when each poller of a task queue began its last poll (ms since the epoch) */
+/**
+ * Returns whether a task queue has an active poller.
+ * @param accessesMs - start times of the last poll of each poller (ms since the epoch)
+ */
 export function hasRecentPoller(accessesMs: readonly number[], nowMs: number): boolean {
   return accessesMs.some((ms) => nowMs - ms < POLL_MS);
 }

@@ -8,7 +8,10 @@ const REASONS: Readonly<Record<QueueCheckStatus['reason'], string>> = {
   unsupported: 'the CI server has no list of jobs for this scope, so sets depend on the webhook',
 };
 
-/** Returns one line about a set's checks of queued jobs, or undefined if the last one was complete. */
+/**
+ * Returns one line about a set's checks of queued jobs, or `undefined` if the last one was
+ * complete.
+ */
 export function queueCheckText(status: QueueCheckStatus | undefined): string | undefined {
   if (status === undefined) return undefined;
   const { reason, incompleteSince, budgetUntil, message } = omitUndefined(status);

@@ -1,10 +1,13 @@
-/** What a set's workflow says of the jobs that it is for. */
+/** Describes which jobs a set serves, for its workflow's memo. */
 import type { SetRoutingInfo } from '../contract/index.ts';
 import { omitUndefined } from './omitUndefined.ts';
 import type { RunnerGroupRef, Scope } from './ciServer.ts';
 import type { CiServerKind } from './ciServerKind.ts';
 
-/** @param spec - plain commands have no CI server and no scope, and no job is for them */
+/**
+ * Returns the routing of a set.
+ * @param spec - plain commands have no CI server and no scope, and get no jobs
+ */
 export function routingInfo(
   {
     ciServer,

@@ -1,15 +1,16 @@
-/** Maximum length of a runner's name (characters): CI servers refuse longer ones. */
+/** Maximum length of a runner's name (characters). CI servers reject longer ones. */
 const MAX_RUNNER_NAME = 64;
 
-/** The hash in a name that {@link runnerName} has made; `undefined`: it did not make this one. Pure. */
+/** Returns the hash in a name of {@link runnerName}, or `undefined` for any other name. Pure. */
 export function parseRunnerNameHash(name: string): string | undefined {
   return /-([0-9a-f]{10})(?:-r\d+)?$/.exec(name)?.[1];
 }
 
 /**
- * Workflow id of the runner that may have this name at the CI server, if its workflow was started as `runner-<name>`, as sets and `holdfast` do. The name
- * is anybody's: whether there is such a runner, and whether the name is its own, is for that workflow to say. Pure.
- * @returns `undefined`: none of ours has such a name
+ * Returns the workflow ID of the runner that may have this name at the CI server, if its workflow
+ * was started as `runner-<name>`, as sets and `holdfast` do. Anyone can choose such a name, so only
+ * that workflow knows whether the runner exists and the name is its own. Pure.
+ * @returns `undefined` if no runner of Holdfast has such a name
  */
 export function workflowIdFromRunnerName(name: string): string | undefined {
   const [, base] =
@@ -18,9 +19,10 @@ export function workflowIdFromRunnerName(name: string): string | undefined {
 }
 
 /**
- * Name of the runner at the CI server: `<base>-<hash>`, and from the second attempt on `-r<attempt>` after it, because a replacement must
- * never carry the name of the runner that it replaces. A long base is cut, so that the whole has at most 64 characters. Pure.
- * @param hash - of the life, so that nobody else's runner has the name
+ * Returns the name of a runner at the CI server: `<base>-<hash>`, followed by `-r<attempt>` from
+ * the second attempt on, because a replacement must never have the name of the runner that it
+ * replaces. A long base is truncated, so that the name has at most 64 characters. Pure.
+ * @param hash - identifies the runner workflow, so that no other runner has the name
  */
 export function runnerName(base: string, hash: string, attempt: number): string {
   const suffix = attempt > 1 ? `-${hash}-r${attempt}` : `-${hash}`;

@@ -1,7 +1,10 @@
-/** Number of runners that a set wants. Pure. */
+/** Computes the number of runners of a set. Pure. */
 import type { SetScale } from '../contract/index.ts';
 
-/** A validated {@link SetScale}; `warm`: successors of busy runners that are started ahead, at the most. */
+/**
+ * A validated {@link SetScale}. `replaceAhead` is the maximum number of replacements for busy
+ * runners that are started ahead.
+ */
 export type ScaleBounds = { readonly replaceAhead: number } & (
   | { readonly kind: 'fixed'; readonly replicas: number }
   | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number }
@@ -10,22 +13,22 @@ export type ScaleBounds = { readonly replaceAhead: number } & (
 /** Maximum number of held runners of a set. Continue-as-new carries their names over. */
 export const MAX_HOLDS = 1_000;
 
-/** What asks for runners. */
+/** Current demand for runners. */
 export interface Demand {
   readonly queued: number;
   readonly running: number;
-  /** Ephemeral runners that have had their job and have not ended yet: they take no other. */
+  /** Ephemeral runners that have run their job and have not ended yet. They take no further job. */
   readonly finished: number;
   readonly busyRunners: number;
-  /** Of the queued ones, those that the last look at the CI server found queued. */
+  /** Queued jobs that the last check of the CI server found queued. */
   readonly confirmedQueued: number;
-  /** Runners that were busy before that look: none of them has one of those. */
+  /** Runners that were busy before that check. None of them runs one of those jobs. */
   readonly busyBeforeCheck: number;
 }
 
 /**
  * Returns the validated form of a scale. `minIdle` and `max` default to 0.
- * @param replaceAhead - maximum number of successors started ahead
+ * @param replaceAhead - maximum number of replacements started ahead
  */
 export function toBounds(
   { replicas, minIdle = 0, max = 0 }: SetScale,
@@ -36,27 +39,35 @@ export function toBounds(
     : { kind: 'fixed', replicas, replaceAhead };
 }
 
-/** Least and most runners of these bounds. */
+/** Returns the minimum and maximum number of runners. */
 export function minAndMax(bounds: ScaleBounds): { min: number; max: number } {
   return bounds.kind === 'fixed'
     ? { min: bounds.replicas, max: bounds.replicas + bounds.replaceAhead }
     : { min: bounds.minIdle, max: bounds.max };
 }
 
-/** Runners that there may be at a time, those that leave included. A fixed number is one of runners that serve: who leaves has a successor at once. */
+/**
+ * Returns the maximum number of runners at a time, including draining ones. A fixed size counts
+ * only runners that serve, so a draining runner is replaced immediately and there is no maximum.
+ */
 export function maxPods(bounds: ScaleBounds): number {
   return bounds.kind === 'fixed' ? Number.POSITIVE_INFINITY : bounds.max;
 }
 
-/** Are runners kept ready beyond those that are busy? Then the set has to hear at once that one has become busy. */
+/**
+ * Returns whether idle runners are kept in addition to busy ones. Then the set must be notified
+ * immediately when a runner becomes busy.
+ */
 export function keepsIdleRunners(bounds: ScaleBounds): boolean {
   return bounds.replaceAhead > 0 || (bounds.kind === 'elastic' && bounds.minIdle > 0);
 }
 
 /**
- * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
- * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
- * A fixed number, and elastic sets with fewer idle ones, have a successor ahead for each busy runner, `warm` at the most.
+ * Returns the desired number of runners: the idle runners to keep, and one for each queued or
+ * assigned job, up to the maximum. Runners that are about to end do not count toward these. Runners
+ * that are busy with jobs of which no event has reported are counted too, so that those that are
+ * kept are really idle. With a fixed size, and in elastic sets with fewer idle runners, each busy
+ * runner has a replacement started ahead, at most `replaceAhead` in total.
  */
 export function desiredSize(bounds: ScaleBounds, asking: Demand): number {
   const ahead = Math.min(bounds.replaceAhead, asking.busyRunners);
@@ -64,7 +75,7 @@ export function desiredSize(bounds: ScaleBounds, asking: Demand): number {
   return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + runnersForJobs(asking));
 }
 
-/** Runners that jobs need, told or not. */
+/** Returns the number of runners that jobs need, whether events have reported the jobs or not. */
 export function runnersForJobs({
   queued,
   running,

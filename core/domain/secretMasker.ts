@@ -1,13 +1,20 @@
-/** Hides secrets in bytes that come in pieces: what a step has printed and made, before it is stored or shown. Pure, but for what {@link SecretMasker} holds back. */
+/**
+ * Masks secrets in a stream of bytes: the output and the files of a step, before they are stored or
+ * shown. Pure, except for the bytes that {@link SecretMasker} holds back.
+ */
 
-/** A shorter one (`1`, `yes`) would hide half of a log, and is none. In bytes. */
+/**
+ * Minimum length of a secret (bytes). A shorter one (`1`, `yes`) would mask half of a log and is
+ * not a secret.
+ */
 const MIN_SECRET_LENGTH = 4;
 
 const STAR = '*'.charCodeAt(0);
 
 /**
- * The texts by which a secret's value is known where it is printed: without the white space around it (a file's last line break is none of it), each of its
- * lines (a key is seldom printed as one), and in base64, as Kubernetes shows it.
+ * Returns the forms in which a secret's value may be printed: without surrounding white space (such
+ * as the last line break of a file), each of its lines (a key is rarely printed in one line), and
+ * in base64, as Kubernetes shows it.
  */
 export function secretVariants(secret: string): string[] {
   if (!isLong(secret.trim())) return [];
@@ -15,11 +22,14 @@ export function secretVariants(secret: string): string[] {
   return [...new Set([...forms, base64(secret), base64(secret.trim())])].filter(isLong);
 }
 
-/** Each byte of a secret becomes `*`: sizes and offsets stay what they were. Give it the pieces in their order. */
+/**
+ * Replaces each byte of a secret by `*`, so that sizes and offsets do not change. Pass the chunks
+ * in order.
+ */
 export class SecretMasker {
   readonly #secrets: ReadonlyMap<number, readonly Uint8Array[]>;
   #held = new Uint8Array();
-  /** How many of the bytes held belong to a secret that began before them. */
+  /** Number of held bytes that belong to a secret that began before them. */
   #covered = 0;
 
   /** @param forms - see {@link secretVariants} */
@@ -30,12 +40,15 @@ export class SecretMasker {
     );
   }
 
-  /** What can be said by now: bytes that a secret may begin with are held back until it is known. */
+  /**
+   * Returns the masked bytes that are final. Bytes with which a secret may begin are held back
+   * until that is known.
+   */
   push(piece: Uint8Array): Uint8Array {
     return this.#pass(joined(this.#held, piece), false);
   }
 
-  /** The rest, when nothing more comes. */
+  /** Returns the remaining bytes at the end of the stream. */
   end(): Uint8Array {
     return this.#pass(this.#held, true);
   }
@@ -62,7 +75,7 @@ export class SecretMasker {
   }
 }
 
-/** As far as both go. */
+/** Returns whether both agree as far as they go. */
 function agree(bytes: Uint8Array, at: number, secret: Uint8Array): boolean {
   const length = Math.min(secret.length, bytes.length - at);
   for (let index = 1; index < length; index++)

@@ -1,21 +1,21 @@
-/** What would change in a set, field by field. Pure. */
+/** Compares two declarations of a set field by field. Pure. */
 import type { RunnerSetInput } from '../contract/index.ts';
 import { omitUndefined } from './omitUndefined.ts';
 
-/** One field that differs. Without `from` it is new, without `to` it goes. */
+/** One field that differs. Without `from` it is added, without `to` it is removed. */
 export interface SetChange {
-  /** `template.labels`, `schedules.0.max` */
+  /** Path of the field: `template.labels`, `schedules.0.max` */
   readonly field: string;
   readonly from?: unknown;
   readonly to?: unknown;
-  /** The values are of an environment: they may be what nobody is to read. They are left out. */
+  /** Set if the values belong to environment variables, which may be secret. They are left out. */
   readonly redacted?: true;
 }
 
 /**
- * The fields in which two declarations differ, in the order of their names.
+ * Returns the fields in which two declarations differ, sorted by name.
  *
- * `holds` and `paused` say nothing where they are absent in what is applied: they stay as they are.
+ * If `holds` or `paused` are absent in the new declaration, they stay unchanged.
  */
 export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChange[] {
   const { holds, paused } = before;
@@ -26,7 +26,7 @@ export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChan
   );
 }
 
-/** @param isHidden - tells fields whose values may be what nobody is to read */
+/** @param isHidden - returns whether the values of a field may be secret */
 function diffDeclarations(
   before: object,
   after: object,
@@ -50,11 +50,11 @@ function diffDeclarations(
   });
 }
 
-/** A template that differs starts a rollout. */
+/** Whether the changes start a rollout, because the template differs. */
 export const startsRollout = (changes: readonly SetChange[]): boolean =>
   changes.some(({ field }) => field === 'template' || field.startsWith('template.'));
 
-/** `+ max: 10`, `- replicas: 3`, `~ scaleDownDelay: 10m → 5m` */
+/** Formats a change: `+ max: 10`, `- replicas: 3`, `~ scaleDownDelay: 10m → 5m` */
 export function changeText({ field, from, to, redacted }: SetChange): string {
   if (redacted)
     return `${from === undefined ? '+' : to === undefined ? '-' : '~'} ${field}: (not shown)`;
@@ -63,12 +63,12 @@ export function changeText({ field, from, to, redacted }: SetChange): string {
   return `~ ${field}: ${text(from)} → ${text(to)}`;
 }
 
-/** A key with dots in it must not read as a path. */
+/** Quotes a key with dots, which would look like a path. */
 const quoted = (key: string): string => (key.includes('.') ? JSON.stringify(key) : key);
 
 const HIDDEN = '(not shown)';
 
-/** Paths to everything that has no parts worth telling apart: lists of plain values are one. */
+/** Returns the values of a declaration by path. A list of plain values is one value. */
 function leafFields(
   value: unknown,
   path: readonly string[] = [],
@@ -89,7 +89,10 @@ function children(value: unknown): [string, unknown][] | undefined {
     : undefined;
 }
 
-/** Values in `env` of the template, and of the containers of its pod; of those the names may be seen, and where a value comes from. */
+/**
+ * Whether the field is a value in `env` of the template, or in `env` of the containers of its pod.
+ * Of the latter, the names and the sources of values may be shown.
+ */
 const isEnvironment = (field: string): boolean =>
   /^template\.env(\.|$)|^template\.pod\.spec\.\w+\.\d+\.env\.(?!\d+\.(name$|valueFrom\.))/.test(
     field,

@@ -1,7 +1,11 @@
 /**
- * SHARED_DIR: the small files that the steps of a job leave for one another. When a step's container is over, its uploader puts a snapshot of them
- * into the store; the next step begins with the newest there is. Not a claim: after a lost node a claim may be mounted nowhere else until that node
- * is back, gone or fenced, and `post` would not run within the job's grace. So a lost node costs what its step wrote, and no more. Pure.
+ * SHARED_DIR: small files that the steps of a job pass on to later steps. When the container of a
+ * step has ended, its uploader stores a snapshot of them. The next step starts with the latest
+ * snapshot.
+ *
+ * It is not a volume claim. After the loss of a node, a claim can be mounted nowhere else until
+ * that node is back, deleted or fenced, and `post` would not run within the job's grace period.
+ * With snapshots, a lost node costs only what its step wrote. Pure.
  */
 
 /**
@@ -14,17 +18,20 @@ export const SHARED_SNAPSHOTS = {
   after: 'shared-after.json',
 } as const;
 
-/** Of all files together, in bytes. What is larger is an artifact. */
+/** Maximum size of all files together (bytes). Larger files are artifacts. */
 export const SHARED_DIR_MAX_BYTES = 1_048_576;
 
-/** One thing in the folder, as it is there: a link is not followed. */
+/** One entry of the directory. Links are not followed. */
 export interface SharedDirEntry {
   readonly name: string;
   readonly kind: 'file' | 'folder' | 'other';
   readonly bytes: number;
 }
 
-/** What keeps these from the next step, with the fix; `undefined`: nothing does. */
+/**
+ * Returns why the files cannot be passed on to the next step, with the fix. Returns `undefined` if
+ * they can.
+ */
 export function sharedDirError(entries: readonly SharedDirEntry[]): string | undefined {
   const strange = entries.find(({ kind }) => kind !== 'file');
   if (strange !== undefined)

@@ -1,8 +1,14 @@
-/** `stop.signals`: what a stop sends in place of one signal. Read by admission and by the supervisor alike: what the one lets pass the other takes. */
+/**
+ * Parses `stop.signals`: the sequence of signals of a stop. Admission and the supervisor use the
+ * same parser, so the supervisor accepts everything that admission accepts.
+ */
 import { parseDuration } from './duration.ts';
 import { truncate } from './displayText.ts';
 
-/** Signals that a Linux container's process can be sent by name: of the machine that runs the pod, not of the one that reads this. */
+/**
+ * Signals that can be sent to a process of a Linux container by name. They are those of the machine
+ * that runs the pod, not of the one that runs this code.
+ */
 const SIGNALS = [
   'SIGHUP',
   'SIGINT',
@@ -38,21 +44,22 @@ const SIGNALS = [
 ] as const;
 const UNHANDLED = ['SIGKILL', 'SIGSTOP'];
 
-/** Of what is quoted in an error, in characters: enough to find it again. */
+/** Maximum length of a quotation in an error (characters). */
 const QUOTED = 60;
 
-/** One step of a stop. */
+/** One signal of a stop. */
 export interface StopSignal {
   readonly signal: (typeof SIGNALS)[number];
-  /** From the stop's start, in ms. */
+  /** Time since the start of the stop (ms). */
   readonly afterMs: number;
 }
 
 /**
- * Reads signals separated by commas, each with an optional time from the stop's start, e.g. `SIGINT,SIGTERM@5s`. Without times the grace is
- * shared out evenly; the first one is sent at once in any case; SIGKILL at the grace's end needs no naming.
- * @param signalTimeoutMs - the grace
- * @throws RangeError naming what is wrong, and what to write instead
+ * Parses signals separated by commas, each with an optional time since the start of the stop, such
+ * as `SIGINT,SIGTERM@5s`. Without times, the signals are spread evenly over the grace period. The
+ * first one is always sent immediately. SIGKILL follows at the end of the grace period by itself.
+ * @param signalTimeoutMs - grace period (ms)
+ * @throws RangeError with the error and its fix
  */
 export function parseStopSignals(text: string, signalTimeoutMs: number): StopSignal[] {
   const words = text.split(',').map((word) => word.trim());

@@ -1,4 +1,4 @@
-/** A sweep's report in few words. Pure. */
+/** Summarizes the report of a sweep. Pure. */
 import {
   FINDING_KINDS,
   type SweepCounts,
@@ -8,7 +8,7 @@ import {
 
 type Counts = Pick<SweepReport, 'counts'>;
 
-/** What came of it; see `SWEEP_OUTCOMES`. */
+/** Returns the outcome of a sweep; see `SWEEP_OUTCOMES`. */
 export function sweepOutcome({
   counts,
   dryRun,
@@ -23,7 +23,10 @@ export function sweepOutcome({
   return sum('found') > 0 ? 'marked' : 'clean';
 }
 
-/** One line: `2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
+/**
+ * Returns a summary in one line: `2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner (1 failed);
+ * 14 left alone; looked at 120 lives, 119 pods`.
+ */
 export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: SweepReport): string {
   const findings = FINDING_KINDS.flatMap((kind) =>
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
@@ -45,7 +48,7 @@ function finding(kind: string, { found, marked, repaired, failed }: SweepCounts)
   return `${found} ${kind}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
 }
 
-/** Why nothing was touched: the lists that could not be had. */
+/** Returns why a sweep changed nothing: the lists that are incomplete. */
 export function incompleteMessage(incomplete: SweepReport['incompleteLists']): string {
   return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, reason }) => `${list} (${reason})`).join('; ')}`;
 }

@@ -1,4 +1,8 @@
-/** Address of a workflow in Temporal's UI. @param ui - its base, without a slash at the end @param runId - default: the last run */
+/**
+ * Returns the URL of a workflow in Temporal's UI.
+ * @param ui - base URL without a trailing slash
+ * @param runId - default: the latest run
+ */
 export function workflowUrl(
   ui: string,
   namespace: string,
@@ -14,7 +18,10 @@ export function workflowUrl(
   return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** Address of the page of Temporal's UI that lists what a filter selects. @param query - https://docs.temporal.io/list-filter */
+/**
+ * Returns the URL of the workflow list in Temporal's UI with a filter.
+ * @param query - https://docs.temporal.io/list-filter
+ */
 export function workflowListUrl(ui: string, namespace: string, query: string): string {
   return `${ui}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(query)}`;
 }

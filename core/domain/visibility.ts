@@ -1,4 +1,4 @@
-/** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
+/** Queries for Temporal's visibility (https://docs.temporal.io/list-filter). */
 import {
   DEREGISTRATION_WORKFLOW,
   RUNNER_WORKFLOW,
@@ -9,27 +9,32 @@ import {
 } from '../contract/index.ts';
 import { formatLocation, type ServedLocation } from './location.ts';
 
-/** A string literal of a list filter. */
+/** Returns a string literal of a list filter. */
 export function quoteLiteral(value: string): string {
   return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** The running runners of one task queue: another installation's are not ours to miss, nor to signal. */
+/**
+ * Returns the query for the running runners of one task queue. Those of other installations must be
+ * neither missed nor signaled.
+ */
 export function runningRunnersQuery(taskQueue: string): string {
   return `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoteLiteral(taskQueue)}`;
 }
 
-/** Those of them that one worker may look after. */
+/** Returns the query for those of them that one worker may manage. */
 export function runningRunnersInQuery(taskQueue: string, served: ServedLocation): string {
   return `${runningRunnersQuery(taskQueue)} AND ${isThere(served)}`;
 }
 
-/** All runners of a place, on whichever task queue, running or not. */
+/** Returns the query for all runners of a location, on any task queue, running or not. */
 export function runnersInQuery(served: ServedLocation): string {
   return `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ${isThere(served)}`;
 }
 
-/** The running removals of registrations that outlived their runners. */
+/**
+ * Returns the query for the running workflows that remove registrations of runners that have ended.
+ */
 export function runningDeregistrationsQuery(): string {
   return `WorkflowType = ${quoteLiteral(DEREGISTRATION_WORKFLOW)} AND ExecutionStatus = 'Running'`;
 }
@@ -39,17 +44,20 @@ function isThere(served: ServedLocation): string {
   return `${SEARCH_ATTRIBUTES.place.name} ${served.allNamespaces === true ? `STARTS_WITH ${quoteLiteral(name.slice(0, -1))}` : `= ${quoteLiteral(name)}`}`;
 }
 
-/** The running sets of one task queue. */
+/** Returns the query for the running sets of one task queue. */
 export function runningSetsQuery(taskQueue: string): string {
   return `WorkflowType = ${quoteLiteral(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoteLiteral(taskQueue)}`;
 }
 
-/** The sweeps of one task queue that gave a report. */
+/** Returns the query for the completed sweeps of one task queue. */
 export function completedSweepsQuery(taskQueue: string): string {
   return `WorkflowType = ${quoteLiteral(SWEEP_WORKFLOW)} AND ExecutionStatus = 'Completed' AND TaskQueue = ${quoteLiteral(taskQueue)}`;
 }
 
-/** The sweeps, of whichever task queue, that repaired something and were over at that time or later (ISO 8601). */
+/**
+ * Returns the query for the sweeps of all task queues that repaired something and were completed at
+ * this time or later (ISO 8601).
+ */
 export function repairingSweepsQuery(since: string): string {
   const repaired: SweepOutcome[] = ['repaired', 'failed'];
   return `WorkflowType = ${quoteLiteral(SWEEP_WORKFLOW)} AND ExecutionStatus = 'Completed' AND ${SEARCH_ATTRIBUTES.outcome.name} IN (${repaired.map(quoteLiteral).join(', ')}) AND CloseTime >= ${quoteLiteral(since)}`;

@@ -1,7 +1,10 @@
-/** Volumes that outlive a set's runners: each of its slots has its own. */
+/** Volumes that outlive the runners of a set. Each slot of the set has volumes of its own. */
 import type { RunnerInput, VolumeClaim, RunnerSetInput } from '../contract/index.ts';
 
-/** What a runner of the set is started with: `<claim>-<slot>` for every claim that is one runner's at a time. */
+/**
+ * Returns the input of a runner of the set, with `<claim>-<slot>` for every claim that only one
+ * runner may use at a time.
+ */
 export function withSlotClaims(
   template: RunnerSetInput['template'],
   set: string,
@@ -13,12 +16,15 @@ export function withSlotClaims(
   return { ...template, set, ...(volumeClaims && { volumeClaims }) };
 }
 
-/** Do the runners of this template need slots? */
+/** Whether the runners of this template need slots. */
 export function needsVolumeSlots(template: RunnerSetInput['template']): boolean {
   return template.volumeClaims?.some(isPerSlot) ?? false;
 }
 
-/** A named claim that Holdfast makes and that one runner at a time may use. One that exists already, or is made for many, is shared. */
+/**
+ * Whether a claim is named, created by Holdfast, and usable by one runner at a time. A claim that
+ * already exists, or is created for many, is shared.
+ */
 function isPerSlot({ claim, storage, accessModes = [] }: VolumeClaim): boolean {
   return claim !== undefined && storage !== undefined && !accessModes.includes('ReadWriteMany');
 }

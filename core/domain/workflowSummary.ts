@@ -1,9 +1,15 @@
 import { escapeMarkdown } from './displayText.ts';
 
-/** Bytes of UTF-8: what the SDK's documentation allows a workflow's summary; the server refuses one of twice as many, encrypted or not. */
+/**
+ * Maximum length of a workflow's summary (bytes of UTF-8), according to the SDK's documentation.
+ * The server rejects one of twice the length, encrypted or not.
+ */
 const LONGEST = 200;
 
-/** The summary that Temporal shows of a workflow: a line of Markdown, cut where it is too long. */
+/**
+ * Returns the summary of a workflow for Temporal's UI: a line of Markdown, truncated if it is too
+ * long.
+ */
 export function workflowSummary(text: string): string {
   const summary = escapeMarkdown(text);
   if (Buffer.byteLength(summary) <= LONGEST) return summary;

@@ -1,6 +1,6 @@
 import type { RunnerKind } from './runnerKind.ts';
 
-/** A plain command that no CI server knows: every other part of a runner's life, and one job, itself. */
+/** A plain command without a CI server. The command itself is the only job. */
 export const COMMAND_RUNNER: RunnerKind = {
   defaultLabels: [],
   exitStatuses: {},

@@ -1,13 +1,18 @@
 /** The runner of GitHub Actions: https://github.com/actions/runner */
 import type { RunnerKind } from './runnerKind.ts';
 
-/** Files that `config.sh` makes: https://github.com/actions/runner/blob/main/src/Runner.Common/HostContext.cs */
+/**
+ * Files that `config.sh` creates:
+ * https://github.com/actions/runner/blob/main/src/Runner.Common/HostContext.cs
+ */
 const FILES = ['.runner*', '.credentials*'] as const;
 const TOKEN_VARIABLE = 'RUNNER_TOKEN';
 
 /**
- * Options of `config.sh`: https://github.com/actions/runner/blob/main/src/Runner.Listener/CommandSettings.cs. As the container's first process the
- * shell has to see to SIGTERM itself: a pod that is deleted while it registers would last its whole grace.
+ * Script that registers the runner. Options of `config.sh`:
+ * https://github.com/actions/runner/blob/main/src/Runner.Listener/CommandSettings.cs. As the first
+ * process of the container, the shell must handle SIGTERM itself. Otherwise a pod that is deleted
+ * during the registration would last for its whole grace period.
  */
 const REGISTER_SCRIPT = [
   'set -eu',
@@ -23,7 +28,10 @@ const REGISTER_SCRIPT = [
   `cp ${FILES.join(' ')} "$HOLDFAST_REGISTRATION_DIR"/`,
 ];
 
-/** deploy/images/runner-entrypoint.sh, line by line: uses its registration where it has one (static runners), then runs. */
+/**
+ * The same as deploy/images/runner-entrypoint.sh, line by line: uses the registration if there is
+ * one (static runners), then starts the runner.
+ */
 const START_SCRIPT = [
   'set -eu',
   'cd "${RUNNER_HOME:-/home/runner}"',
@@ -35,7 +43,7 @@ const START_SCRIPT = [
   'exec ./run.sh',
 ];
 
-/** First part of a line: `2024-01-01 00:00:00Z: `. */
+/** Start of a line: `2024-01-01 00:00:00Z: `. */
 const TIME = String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: `;
 
 /** Runner of GitHub Actions: registration, image, log lines, job hooks and exit statuses. */
@@ -52,20 +60,21 @@ export const GITHUB_RUNNER: Required<RunnerKind> = {
       'RUNNER_EPHEMERAL',
       'RUNNER_DISABLE_UPDATE',
     ],
-    // The runner reads each of its options from a variable of this prefix.
+    // The runner reads each of its options from a variable with this prefix.
     variablePrefixes: ['ACTIONS_RUNNER_INPUT_'],
     tokenVariable: TOKEN_VARIABLE,
     files: FILES,
     command: ['/bin/sh', '-c', REGISTER_SCRIPT.join('\n')],
   },
   image: {
-    // Pinned: GitHub retires old versions, we choose when. deploy/images/runner.Dockerfile builds on the same.
+    // Pinned, because GitHub retires old versions but the time of an update is chosen here.
+    // deploy/images/runner.Dockerfile builds on the same image.
     name: 'ghcr.io/actions/actions-runner:2.338.0',
     user: 1001,
-    // The image has no entry point of its own: https://github.com/actions/runner/blob/main/images/Dockerfile
+    // The image has no entry point: https://github.com/actions/runner/blob/main/images/Dockerfile
     command: ['/bin/sh', '-c', START_SCRIPT.join('\n')],
   },
-  // The label of every runner of GitHub's that is self-hosted.
+  // Label of every self-hosted runner of GitHub.
   defaultLabels: ['self-hosted'],
   // https://github.com/actions/runner/blob/main/src/Runner.Listener/JobDispatcher.cs
   log: {
@@ -77,7 +86,8 @@ export const GITHUB_RUNNER: Required<RunnerKind> = {
     started: 'ACTIONS_RUNNER_HOOK_JOB_STARTED',
     completed: 'ACTIONS_RUNNER_HOOK_JOB_COMPLETED',
   },
-  // With ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1: GitHub no longer accepts this version.
+  // With ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1: GitHub no longer accepts this
+  // version.
   exitStatuses: { 7: 'runner_deprecated' },
   stop: { onTerm: 'stop', signalTarget: 'group' },
 };

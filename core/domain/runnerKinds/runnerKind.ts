@@ -1,48 +1,69 @@
-/** All that is known of one kind of runner. Computes and the supervisor read it; nothing else knows a runner's program. */
+/**
+ * Properties of one kind of runner. Computes and the supervisor read them. No other code knows the
+ * program of a runner.
+ */
 export interface RunnerKind {
-  /** Registration at the CI server. Absent: no CI server knows the runner, and its command is its only job. */
+  /**
+   * Registration at the CI server. Absent if the runner has no CI server and its command is its
+   * only job.
+   */
   readonly registration?: RunnerRegistration;
-  /** Image of runners that name none. Absent: each names its own. */
+  /** Image of runners without an image of their own. Absent if each must have one. */
   readonly image?: RunnerImage;
-  /** Labels of runners that name none. */
+  /** Labels of runners without labels of their own. */
   readonly defaultLabels: readonly string[];
-  /** Lines of the runner's log that tell what it does. Absent: its log tells nothing. */
+  /** Lines of the runner's log that report its state. Absent if its log does not. */
   readonly log?: RunnerLogSigns;
-  /** Variables that name the scripts which the runner executes before and after each job. Absent: it has none. */
+  /**
+   * Variables for the scripts that the runner executes before and after each job. Absent if it has
+   * none.
+   */
   readonly jobHooks?: RunnerJobHooks;
-  /** Exit statuses that tell more than that the runner failed. */
+  /** Meanings of exit statuses, beyond that the runner failed. */
   readonly exitStatuses: Readonly<Record<number, ExitMeaning>>;
-  /** How the runner is stopped where its input does not say. */
+  /** Default way to stop the runner. */
   readonly stop: RunnerStop;
 }
 
-/** `runner_deprecated`: the CI server no longer accepts the version of the runner. */
+/**
+ * Meaning of an exit status. `runner_deprecated`: the CI server no longer accepts the version of
+ * the runner.
+ */
 export type ExitMeaning = 'runner_deprecated';
 
 /** Registration of a kind of runner at its CI server. */
 export interface RunnerRegistration {
-  /** Variables that carry the registration. Only Holdfast may set them. */
+  /** Variables with the registration. Only Holdfast may set them. */
   readonly variables: readonly string[];
   /** Prefixes of further variables that only Holdfast may set. */
   readonly variablePrefixes: readonly string[];
-  /** Variable with a token that is valid for the whole scope. No container that a job runs in ever has it. */
+  /**
+   * Variable with a token that is valid for the whole scope. A container that runs a job never gets
+   * it.
+   */
   readonly tokenVariable: string;
-  /** Files in the runner's folder that a registration consists of, as patterns of the shell. */
+  /** Files of a registration in the runner's directory, as shell patterns. */
   readonly files: readonly string[];
-  /** Registers with the token, and copies {@link files} into the folder that HOLDFAST_REGISTRATION_DIR names. */
+  /**
+   * Command that registers with the token and copies {@link files} to the directory
+   * HOLDFAST_REGISTRATION_DIR.
+   */
   readonly command: readonly string[];
 }
 
 /** Default image of a kind of runner. */
 export interface RunnerImage {
   readonly name: string;
-  /** Numeric user of the image. From a name Kubernetes cannot tell that it is not root. */
+  /** Numeric user of the image. Kubernetes cannot tell from a name that the user is not root. */
   readonly user: number;
-  /** Uses the registration in HOLDFAST_REGISTRATION_DIR, if there is one, and executes the runner. */
+  /**
+   * Command that uses the registration in HOLDFAST_REGISTRATION_DIR, if there is one, and executes
+   * the runner.
+   */
   readonly command: readonly string[];
 }
 
-/** Texts of single lines, without the end of the line. */
+/** Patterns of single lines, without the line break. */
 export interface RunnerLogSigns {
   /** The runner waits for a job. */
   readonly listening: RegExp;
@@ -50,7 +71,7 @@ export interface RunnerLogSigns {
   readonly jobEnded: RegExp;
 }
 
-/** Names of variables. */
+/** Names of the variables. */
 export interface RunnerJobHooks {
   readonly started: string;
   readonly completed: string;

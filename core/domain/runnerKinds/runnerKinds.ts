@@ -4,7 +4,7 @@ import { GITHUB_RUNNER } from './gitHub.ts';
 import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
 
 const KINDS = { github: GITHUB_RUNNER, command: COMMAND_RUNNER } as const;
-/** Name of a kind of runner. `command`: a plain command without a CI server. */
+/** Name of a kind of runner. `command` is a plain command without a CI server. */
 export type RunnerKindName = keyof typeof KINDS;
 
 /** The kinds of runners, by name. */
@@ -18,7 +18,10 @@ export const RUNNER_KIND_OF_SERVER: Readonly<Record<CiServerKind, RunnerKindName
   github: 'github',
 };
 
-/** Whether a CI server gives jobs to runners of this kind. Else their command is their only job. */
+/**
+ * Whether a CI server assigns jobs to runners of this kind. Otherwise their command is their only
+ * job.
+ */
 export function takesJobs(kind: RunnerKindName): boolean {
   return RUNNER_KINDS[kind].registration !== undefined;
 }
@@ -27,17 +30,20 @@ const registrations = Object.values(RUNNER_KINDS).flatMap(({ registration }) => 
 const variables = new Set(registrations.flatMap((registration) => registration.variables));
 const prefixes = registrations.flatMap(({ variablePrefixes }) => variablePrefixes);
 
-/** Variables with registration tokens, of all kinds. */
+/** Variables with registration tokens of all kinds. */
 export const TOKEN_VARIABLES: readonly string[] = registrations.map(
   ({ tokenVariable }) => tokenVariable,
 );
 
-/** Returns the registration whose token is one of these variables. `undefined`: none of them is a token. */
+/**
+ * Returns the registration whose token is in one of these variables, or `undefined` if none is a
+ * token.
+ */
 export function registrationWithToken(names: readonly string[]): RunnerRegistration | undefined {
   return registrations.find(({ tokenVariable }) => names.includes(tokenVariable));
 }
 
-/** Whether the variable carries the registration of some kind of runner. */
+/** Whether the variable contains a registration of any kind of runner. */
 export function isRegistrationVariable(name: string): boolean {
   return variables.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
