@@ -4,7 +4,10 @@
  */
 import type { Sinks } from '@temporalio/workflow';
 
-/** Header of starts, signals, updates and activities that carries the trace context, as JSON `{"traceparent": "…"}`. */
+/**
+ * Header of starts, signals, updates and activities with the trace context, as JSON
+ * `{"traceparent": "…"}`.
+ */
 export const TRACE_HEADER = '_tracer-data';
 
 /** Completed span of a workflow. Times are in ms since the epoch, by the workflow's clock. */

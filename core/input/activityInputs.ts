@@ -1,6 +1,7 @@
 /**
- * The inputs of the activities. They are written by workflows, and so by whoever may start one: each is parsed before anything is done with
- * it. What a pod may be is for the compute to judge, and what a workflow's own input means for its admission.
+ * Schemas of the inputs of activities. Workflows write these inputs, and so can anyone who may
+ * start a workflow, so each is parsed before it is used. The compute decides which pods are valid,
+ * and the admission of a workflow validates the workflow's own input.
  */
 import { z } from 'zod';
 import { isCiId } from '../domain/ciId.ts';
@@ -27,7 +28,7 @@ const workflowId = z
   .string('must be the ID of a workflow')
   .min(1, 'must not be empty')
   .max(MAX_ID, `must be at most ${MAX_ID} characters`);
-/** In a name, a label or a path. */
+/** An ID in a name, a label or a path. */
 const id = z
   .string('must be an ID')
   .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be an ID: letters, digits, "_" and "-", at most 100');
@@ -103,7 +104,7 @@ const admission = z.object({
   continued: z.object({ location }).exactOptional(),
 });
 
-/** The schemas, by the name of the activity. Fields that no activity reads are let through. */
+/** Schemas of the inputs by activity. Fields that no activity reads are ignored. */
 export const ACTIVITY_INPUTS = {
   admitRunner: admission,
   admitJob: z.object({ workflowId, runId: id }),
@@ -230,7 +231,7 @@ export const ACTIVITY_INPUTS = {
   }),
 } as const satisfies Record<string, z.ZodType>;
 
-/** Activities that have an input. */
+/** Name of an activity that has an input. */
 export type CheckedActivity = keyof typeof ACTIVITY_INPUTS;
 
 /** Whether the activity has an input. */
@@ -238,14 +239,14 @@ export function isCheckedActivity(name: string): name is CheckedActivity {
   return Object.hasOwn(ACTIVITY_INPUTS, name);
 }
 
-/** Parts of a checked input that name the workflow of a runner. */
+/** Fields of a checked input that contain the workflow ID of a runner. */
 interface RunnerNames {
   readonly identity?: { readonly workflowId: string };
   readonly pod?: { readonly identity?: { readonly workflowId: string } };
   readonly notify?: { readonly event: { readonly workflowId: string } };
 }
 
-/** Returns where a checked input names the workflow whose runner it is about, and that workflow's ID. */
+/** Returns the fields of a checked input that contain a runner's workflow ID, with these IDs. */
 export function workflowIdsIn(
   activity: CheckedActivity,
   input: unknown,
@@ -263,13 +264,13 @@ export function workflowIdsIn(
   return named.filter((entry): entry is [string, string] => entry[1] !== undefined);
 }
 
-/** Returns everything that is wrong with an activity's input; empty where nothing is. */
+/** Returns all errors of an activity's input. The list is empty if it is valid. */
 export function activityInputErrors(activity: CheckedActivity, input: unknown): InputError[] {
   const parsed = parseInput(ACTIVITY_INPUTS[activity] as z.ZodType, input);
   return parsed.ok ? namespaceErrors(input) : parsed.errors;
 }
 
-/** A runner's objects are all in the namespace of its location. */
+/** Checks that all objects of a runner are in the namespace of its location. */
 function namespaceErrors(input: unknown): InputError[] {
   const {
     location: place,

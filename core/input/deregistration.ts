@@ -1,4 +1,7 @@
-/** The `deregistration` workflow's input: from what people write, or a runner's life hands on, to a {@link DeregistrationSpec}. */
+/**
+ * Parses the input of the `deregistration` workflow, which people or a `runner` workflow write,
+ * into a {@link DeregistrationSpec}.
+ */
 import { z } from 'zod';
 import { DEREGISTRATION_TIMEOUTS, type DeregistrationInput } from '../contract/index.ts';
 import { CI_ID_PATTERN } from '../domain/ciId.ts';
@@ -16,7 +19,7 @@ import {
   type Parsed,
 } from './fields.ts';
 
-/** A validated removal. */
+/** A validated deregistration. */
 export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_TIMEOUTS> {
   readonly scope: Scope;
   readonly credential: string;
@@ -41,7 +44,7 @@ const schema = z.strictObject({
   reason: z.string().max(500).exactOptional(),
 } satisfies FieldsOf<DeregistrationInput>);
 
-/** Every error is reported at once. */
+/** Parses the input of a deregistration. Reports all errors at once. */
 export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpec> {
   const parsed = parseInput(schema, raw);
   if (!parsed.ok) return parsed;

@@ -1,38 +1,41 @@
-/** What the inputs of the workflows have in common: fields, and how their errors are told. */
+/** Common fields of the inputs of workflows, and their errors. */
 import { isObject } from '../domain/isObject.ts';
 import { z } from 'zod';
 import { parseDuration } from '../domain/duration.ts';
 import { isRejectedPayload, REJECTED_PAYLOAD } from '../domain/rejectedPayload.ts';
 import type { Scope } from '../domain/ciServer.ts';
 
-// Some places forbid code generation; zod's interpreter is as fast for one object.
+// Some environments forbid code generation. zod's interpreter is as fast for a single object.
 z.config({ jitless: true });
 
-/** One thing wrong with the input: the field, what is wrong, and how to mend it. */
+/** An error of an input: the field, what is wrong, and the fix. */
 export interface InputError {
   readonly field: string;
   readonly message: string;
 }
 
-/** Input that was validated: what the workflow works with, or everything that is wrong. */
+/** Result of a validation: the validated input, or all its errors. */
 export type Parsed<T> = { ok: true; spec: T } | { ok: false; errors: InputError[] };
 
-/** The fields of a schema for what the contract documents as `T`: one too many, too few or of a wider type does not compile. */
+/**
+ * Fields of a schema for the type `T` of the contract. A missing or additional field, or one of a
+ * wider type, is a compile error.
+ */
 export type FieldsOf<T> = {
   readonly [Field in keyof T]-?: z.ZodType<unknown, T[Field] | undefined>;
 };
 
 const NO_DURATION = 'is not a duration; write for example "30s", "10m" or "1h30m"';
-/** A duration string, longer than nothing. */
+/** A duration string greater than zero. */
 export const durationString = z
   .string()
   .refine((text) => (parseDuration(text) ?? 0) > 0, NO_DURATION);
-/** A duration string; `0s` for not at all. */
+/** A duration string. `0s` means not at all. */
 export const durationOrZero = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, NO_DURATION);
 
-/** The fields of a table of durations; each may be left out. */
+/** Returns optional fields for a table of durations. */
 export function durationFields<Defaults extends object>(
   defaults: Defaults,
   field = durationString,
@@ -42,7 +45,10 @@ export function durationFields<Defaults extends object>(
   };
 }
 
-/** A short name. One of dots alone would leave its place in a URL's path. */
+/**
+ * Returns the schema of a short name. A name that consists of dots only is invalid, because it
+ * would change the path of a URL.
+ */
 export const identifier = (what: string) =>
   z
     .string()
@@ -51,7 +57,7 @@ export const identifier = (what: string) =>
       `must be ${what}: letters, digits, ".", "_" and "-", at most 100`,
     );
 
-/** A name as Kubernetes has them. */
+/** Returns the schema of a Kubernetes name (DNS label). */
 export const dnsLabel = (what: string) =>
   z
     .string()
@@ -72,7 +78,10 @@ export const envFields = z.record(
   z.string(),
 );
 
-/** `owner/repo`. @param missing - what is said where there is none */
+/**
+ * Returns the schema of a repository, `owner/repo`.
+ * @param missing - error if it is missing
+ */
 export const repositoryName = (missing?: string) =>
   z
     .string(missing)
@@ -81,16 +90,16 @@ export const repositoryName = (missing?: string) =>
       'must be "owner/repo"',
     );
 
-/** Exactly one of these three; see {@link scopeErrors}. */
+/** Fields of which exactly one must be set; see {@link scopeErrors}. */
 export const scopeFields = {
   organization: identifier('an organization').exactOptional(),
   repository: repositoryName().exactOptional(),
   enterprise: identifier('an enterprise').exactOptional(),
 };
 
-/** A credential of the worker's config. */
+/** Name of a credential in the worker's configuration. */
 export const credentialName = identifier('a credential name');
-/** The credential of an input that names none. */
+/** Credential of an input without a credential. */
 export const DEFAULT_CREDENTIAL = 'default';
 
 interface ScopeInput {
@@ -99,12 +108,18 @@ interface ScopeInput {
   enterprise?: string;
 }
 
-/** No name of a field, a label or a resource is longer; in characters. */
+/**
+ * Maximum length of the name of a field, a label or a resource (characters). No valid name is
+ * longer.
+ */
 const MAX_NAME = 253;
 const nameOf = (key: PropertyKey): string =>
   String(key).length > MAX_NAME ? `${String(key).slice(0, MAX_NAME)}…` : String(key);
 
-/** The input as the schema has it, or every error at once. @param raw - what somebody has written */
+/**
+ * Parses an input with a schema. Reports all errors at once.
+ * @param raw - input as it was written
+ */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   raw: unknown,
@@ -117,7 +132,8 @@ export function parseInput<Schema extends z.ZodType>(
       ? { ok: true, spec: parsed.data }
       : { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   } catch (error) {
-    // zod measures whatever has a length, also where it must be a text or a list, and an object's length may be no number.
+    // zod reads the length of every value, even if it must be a string or a list, and the `length`
+    // of an object may not be a number.
     if (!(error instanceof TypeError)) throw error;
     return {
       ok: false,
@@ -169,7 +185,7 @@ function rejectedPayloadError(reason: string): InputError {
   return { field: 'input', message };
 }
 
-/** What zod found, as field and message. */
+/** Converts an issue of zod to fields and messages. */
 function toErrors(issue: z.core.$ZodIssue): InputError[] {
   const path = issue.path.map(nameOf).join('.');
   if (issue.code === 'unrecognized_keys') {
@@ -183,7 +199,7 @@ function toErrors(issue: z.core.$ZodIssue): InputError[] {
   return [{ field: path || 'input', message: issue.message }];
 }
 
-/** Exactly one scope has to be named. */
+/** Checks that exactly one scope is given. */
 export function scopeErrors(input: ScopeInput): InputError[] {
   const given = (['organization', 'repository', 'enterprise'] as const).filter(
     (field) => input[field] !== undefined,
@@ -204,7 +220,7 @@ export function scopeErrors(input: ScopeInput): InputError[] {
   ];
 }
 
-/** The scope of an input that was checked to name exactly one. */
+/** Returns the scope of an input that was checked by {@link scopeErrors}. */
 export function resolveScope(input: ScopeInput): Scope {
   if (input.repository !== undefined) return { kind: 'repository', name: input.repository };
   if (input.enterprise !== undefined) return { kind: 'enterprise', name: input.enterprise };

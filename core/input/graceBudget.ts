@@ -1,25 +1,29 @@
-/** How long each part of a runner's stop may take, and the pod's grace that follows from it. Pure. */
+/** Computes the duration of each part of a runner's stop, and the grace period of the pod. Pure. */
 import { STOP_TIMEOUTS, type StopInput } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { toMilliseconds } from '../domain/duration.ts';
 import type { ScopeTimeouts } from './timeoutPolicy.ts';
 
-/** All of it is additive. */
+/** Durations of the parts of a stop, which add up. */
 export interface GraceBudget {
   readonly drainTimeoutMs: number;
   readonly signalTimeoutMs: number;
   readonly cleanupTimeoutMs: number;
-  /** The pod's terminationGracePeriodSeconds. */
+  /** terminationGracePeriodSeconds of the pod. */
   readonly podSeconds: number;
 }
 
-/** Between the end of the supervisor's budget and the kubelet's SIGKILL. */
+/** Time between the end of the supervisor's budget and the kubelet's SIGKILL (s). */
 const MARGIN_SECONDS = 5;
 const MIN_SECONDS = 30;
-/** The same of a step, whose grace is short as a rule. */
+/** The same for a step (ms), whose grace period is usually short. */
 const STEP_MARGIN_MS = 1_000;
 
-/** @param stop - valid, and either with `gracePeriod` or without @param byScope - what the worker's config sets */
+/**
+ * Returns the durations of a stop.
+ * @param stop - valid, with or without `gracePeriod`
+ * @param byScope - settings in the worker's configuration
+ */
 export function graceBudget(
   stop: StopInput,
   { signalTimeout, cleanupTimeout }: Pick<ScopeTimeouts, 'signalTimeout' | 'cleanupTimeout'>,
@@ -43,7 +47,10 @@ export function graceBudget(
   };
 }
 
-/** Of a step: 80 % of the pod's grace to make artifacts, 20 % to upload them (15 s: 18 s, 100 s: 125 s). */
+/**
+ * Returns the durations of a step's stop: 80 % of the pod's grace period to make artifacts, 20 % to
+ * upload them (15 s: 18 s, 100 s: 125 s).
+ */
 function stepLedger(gracePeriodMs: number, drainTimeoutMs: number): GraceBudget {
   const seconds = gracePeriodMs / 1_000;
   const stopSeconds = Math.max(Math.floor(1.25 * seconds), Math.ceil(seconds + 2));

@@ -1,4 +1,7 @@
-/** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
+/**
+ * Parses the input of the `job` workflow (JobInput) into a {@link JobSpec}. Each step becomes the
+ * input of a runner.
+ */
 import { z } from 'zod';
 import {
   JOB_STAGES,
@@ -49,15 +52,18 @@ import {
   type TimeoutPolicy,
 } from './timeoutPolicy.ts';
 
-/** A validated job, with every default filled in. Its `timeout` counts from its first step's pod. */
+/**
+ * A validated job with its defaults filled in. Its `timeout` counts from the start of its first
+ * step's pod.
+ */
 export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
   readonly name: string;
   readonly scope?: Scope;
-  /** In the order in which they run. */
+  /** Steps in the order in which they run. */
   readonly steps: readonly StepSpec[];
-  /** What will not do what its author may expect: shown, never a reason to refuse. */
+  /** Problems that do not make the job invalid but may surprise its author. They are shown. */
   readonly warnings: readonly string[];
-  /** Warnings that begin the job's own log, too. @default none */
+  /** Warnings that are also written at the start of the job's own log. @default none */
   readonly loggedWarnings?: readonly string[];
 }
 
@@ -74,20 +80,22 @@ export interface StepSpec {
   readonly runner: RunnerInput;
 }
 
-/** Who asks, and what holds there. */
+/** Context of the validation of a job. */
 export interface JobValidationContext {
   readonly workflowId: string;
-  /** Steps find it as BUILD_ID. @default "" */
+  /** Run ID, which steps get as BUILD_ID. @default "" */
   readonly runId?: string;
-  /** As of a runner's admission. @default none */
+  /** Timeout policy, as in the validation of a runner. @default none */
   readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
 }
 
-/** With more of them the job's history would not stay short. */
+/** Maximum number of steps. With more, the job's history would become long. */
 export const MAX_STEPS = 100;
-/** Temporal takes 2 MiB at once, and what is encrypted is larger. */
+/**
+ * Maximum size of the input (bytes). Temporal accepts 2 MiB at once, and encrypted data is larger.
+ */
 const MAX_BYTES = 1_048_576;
-/** Variables that a job gives its steps, now or later; a step may not set them. */
+/** Variables that a job sets for its steps, now or in a later version. A step must not set them. */
 export const JOB_ENV: ReadonlySet<string> = new Set([
   'JOB_NAME',
   'BUILD_ID',
@@ -102,7 +110,7 @@ export const JOB_ENV: ReadonlySet<string> = new Set([
   'ARTIFACT_DIR',
 ]);
 
-// YAML has `cpu: 2` as a number.
+// YAML parses `cpu: 2` as a number.
 const quantities = z
   .record(
     z.string().min(1),
@@ -176,7 +184,7 @@ const gitRef = z
     'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\',
   );
 
-/** Field by field. Unknown fields are errors. */
+/** Schema of a job. Unknown fields are errors. */
 export const jobSchema = z.strictObject({
   ...durationFields(JOB_TIMEOUTS),
   name: z
@@ -212,7 +220,10 @@ export const jobSchema = z.strictObject({
     .exactOptional(),
 });
 
-/** Every error is reported at once. @param raw - the workflow's only argument */
+/**
+ * Parses the input of a job. Reports all errors at once.
+ * @param raw - the only argument of the workflow
+ */
 export function parseJobInput(raw: unknown, admission: JobValidationContext): Parsed<JobSpec> {
   const tooLarge = inputSizeError(raw);
   if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
@@ -284,7 +295,7 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
           field: `${field}.${stepField(error.field)}`,
         })),
       );
-    // Of the default nobody has to be warned in each job.
+    // The default grace period needs no warning in each job.
     else if (each.gracePeriod !== undefined)
       warnings.push(...runner.spec.warnings.map((warning) => `${stage} ${each.name}: ${warning}`));
     const { gracePeriod: stepGrace = STEP_TIMEOUTS.gracePeriod } = each;
@@ -307,7 +318,7 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
   };
 }
 
-/** What is written as JSON again and again is to have room, and an end. */
+/** Checks the size and the nesting of an input that is often converted to JSON. */
 function inputSizeError(raw: unknown): string | undefined {
   let text: string;
   try {
@@ -350,7 +361,7 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
   return errors;
 }
 
-/** Fields of a step's security context that give no rights. */
+/** Fields of a step's security context that grant no privileges. */
 const UNTRUSTED_SECURITY_FIELDS: ReadonlySet<string> = new Set([
   'runAsUser',
   'runAsGroup',
@@ -358,7 +369,10 @@ const UNTRUSTED_SECURITY_FIELDS: ReadonlySet<string> = new Set([
   'readOnlyRootFilesystem',
 ]);
 
-/** Whoever hands in the run of an outsider's change leaves these out; that it was so is not taken on trust. */
+/**
+ * Checks the fields of a step for an untrusted change. The author of such a job should leave out
+ * these fields, but that is verified here.
+ */
 function outsidersErrors(
   { source }: JobInput,
   { volumes = [], securityContext: rights = {} }: StepInput,
@@ -384,7 +398,7 @@ function outsidersErrors(
   return [...refused, ...ofVolumes];
 }
 
-/** Fields of a runner's input under which a step's is checked, and how a step calls them. */
+/** Names in a step of the fields of a runner's input with which the step is checked. */
 const STEP_FIELD: Readonly<Record<string, string>> = {
   'timeouts.jobTimeout': 'timeout',
   'stop.gracePeriod': 'gracePeriod',
@@ -392,7 +406,10 @@ const STEP_FIELD: Readonly<Record<string, string>> = {
 };
 const stepField = (field: string): string => STEP_FIELD[field] ?? field;
 
-/** @param comeUp - what the job's repository has for its steps' pods: a step's life has none itself */
+/**
+ * @param comeUp - timeouts of the repository for the pods of steps, which a step does not have
+ * itself
+ */
 function stepSpec(
   job: JobInput,
   input: PostStepInput,
@@ -487,7 +504,7 @@ function podOf({
   };
 }
 
-/** As Kubernetes writes them. */
+/** Returns the quantities as strings, as in Kubernetes. */
 function quantitiesOf(resources: StepResources): StepResources {
   return Object.fromEntries(
     Object.entries(resources).map(([kind, amounts = {}]) => [

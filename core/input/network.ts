@@ -1,4 +1,4 @@
-/** How a runner reaches the world: the fields `proxy` and `ca` of its input. Pure. */
+/** Fields `proxy` and `ca` of a runner's input. Pure. */
 import { z } from 'zod';
 import type { CertificateAuthority, RunnerInput, RunnerProxy } from '../contract/index.ts';
 import { CA_VARIABLES, proxyVariables } from '../domain/network.ts';
@@ -8,7 +8,8 @@ import type { FieldsOf, InputError } from './fields.ts';
 const objectName = (kind: string) =>
   z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, `must be the name of a ${kind}`);
 
-// Nothing but a host and a port: the address becomes part of variables in which the kubelet would expand `$(NAME)`.
+// Only host and port, because the URL becomes part of variables in which the kubelet would expand
+// `$(NAME)`.
 const proxyServer = z.strictObject({
   url: z
     .string()
@@ -42,7 +43,9 @@ export const caSchema = z.strictObject({
   secretKeyRef: keyRef('Secret').exactOptional(),
 } satisfies FieldsOf<CertificateAuthority>);
 
-/** What of them cannot work together, or beside the runner's own variables. */
+/**
+ * Returns the errors of fields that conflict with each other or with the runner's own variables.
+ */
 export function networkErrors({ proxy, ca, env = {}, pod }: RunnerInput): InputError[] {
   const errors: InputError[] = [];
   if (ca !== undefined && Object.keys(ca).length !== 1)
@@ -64,7 +67,9 @@ export function networkErrors({ proxy, ca, env = {}, pod }: RunnerInput): InputE
   return errors;
 }
 
-/** Whatever somebody has written there: its shape is judged elsewhere. */
+/**
+ * Returns the variables of the runner container in the template. Its shape is not validated here.
+ */
 function variablesOf(pod: RunnerInput['pod']): string[] {
   const containers = pod?.spec?.['containers'];
   const runner = (

@@ -1,19 +1,26 @@
-/** What of a runner's input its author may not want to be read by whoever reads Temporal. Pure. */
+/**
+ * Finds values in a runner's input that should not be readable by everyone who can read Temporal.
+ * Pure.
+ */
 import type { RunnerInput } from '../contract/index.ts';
 
-/** Names in one warning. */
+/** Maximum number of names in one warning. */
 const MAX_NAMES = 20;
 
 interface Container {
   readonly env?: readonly { readonly name?: unknown; readonly value?: unknown }[];
 }
 
-/** Names of variables whose values are secret, as a rule. */
+/** Names of variables whose values are usually secret. */
 const SECRET_NAME = /TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
-/** Variables that say where a secret is. */
+/** Names of variables with the location of a secret. */
 const LOCATION_NAME = /_(FILE|PATH|DIR)$/i;
 
-/** For an input that goes to Temporal as it is written; the values themselves are never told. @param input - valid, or the template of a valid set */
+/**
+ * Returns warnings for an input that is stored in Temporal as plaintext. They never contain the
+ * values.
+ * @param input - valid input, or the template of a valid set
+ */
 export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
   const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as {
     containers?: readonly Container[];

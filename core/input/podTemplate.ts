@@ -1,4 +1,7 @@
-/** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
+/**
+ * Validates the fields of a user's pod template on which Holdfast depends. The API server checks
+ * the rest. Pure.
+ */
 import type { RunnerInput } from '../contract/index.ts';
 import {
   isArcLabel,
@@ -16,7 +19,9 @@ import {
 import { exceedsMaxDepth, MAX_DEPTH } from '../domain/maxDepth.ts';
 import { isObject } from '../domain/isObject.ts';
 
-/** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
+/**
+ * Fields of the pod's spec that are derived from the runner's own settings, with the alternatives.
+ */
 const RESERVED_SPEC: Readonly<Record<string, string>> = {
   activeDeadlineSeconds:
     'it starts before the image is pulled and kills without a goodbye; set timeouts.jobTimeout instead',
@@ -24,7 +29,10 @@ const RESERVED_SPEC: Readonly<Record<string, string>> = {
     'it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
 };
 
-/** One sentence per fault, each beginning with the path inside the template; empty when there is none. */
+/**
+ * Returns one sentence for each error, which starts with the path inside the template. The list is
+ * empty if there is none.
+ */
 export function podTemplateErrors({
   metadata = {},
   spec = {},
@@ -101,7 +109,10 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
   return errors;
 }
 
-/** Fields of the runner container's lifecycle that would spend its grace, or change its signal, behind the supervisor's back. */
+/**
+ * Fields of the runner container's lifecycle that would use its grace period, or change its signal,
+ * without the supervisor.
+ */
 const RESERVED_LIFECYCLE: Readonly<Record<string, string>> = {
   preStop:
     "its time is taken out of the pod's grace before anybody is told to stop; set stop.cleanupCommand instead, or let the command handle its signal",
@@ -134,7 +145,10 @@ function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): 
   return errors;
 }
 
-/** Only the runner's own claims may be mounted by its other containers. */
+/**
+ * Checks mounts of Holdfast's volumes. Other containers of the pod may mount only the runner's own
+ * claims.
+ */
 function reservedMounts(containers: readonly Named[]): string[] {
   return containers
     .filter(({ name }) => name !== RUNNER_CONTAINER && name !== REGISTER_CONTAINER)
@@ -162,7 +176,9 @@ interface Named {
   readonly item: Readonly<Record<string, unknown>>;
 }
 
-/** The items of a list whose elements carry a name; faults of its shape go to `errors`. */
+/**
+ * Returns the items of a list whose elements have names. Errors of its shape are added to `errors`.
+ */
 function named(
   owner: Readonly<Record<string, unknown>>,
   field: string,

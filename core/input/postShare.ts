@@ -1,15 +1,18 @@
-/** The part of an interrupted job's grace that is kept for `post`. Pure. */
+/** Share of an interrupted job's grace period that is reserved for `post`. Pure. */
 import { formatDuration } from '../domain/duration.ts';
 import { graceBudget } from './graceBudget.ts';
 
-/** Share of a job's grace that the stop of a step of `pre` or `test` may use up. The rest is kept for `post`. */
+/**
+ * Share of a job's grace period that the stop of a step of `pre` or `test` may use. The rest is
+ * reserved for `post`.
+ */
 const STOP_SHARE = 3 / 4;
 
 /**
- * Checks that stopping a step leaves post's share of the job's grace.
- * @param gracePeriod - the step's, valid
- * @param jobGraceMs - the job's `gracePeriod` (ms)
- * @returns what is wrong, for the step's field `gracePeriod`; undefined if it fits
+ * Checks that the stop of a step leaves the share of `post` in the job's grace period.
+ * @param gracePeriod - valid grace period of the step
+ * @param jobGraceMs - `gracePeriod` of the job (ms)
+ * @returns the error of the step's field `gracePeriod`, or `undefined` if it fits
  */
 export function postShareError(gracePeriod: string, jobGraceMs: number): string | undefined {
   const limitSeconds = Math.floor((jobGraceMs * STOP_SHARE) / 1_000);
@@ -25,9 +28,12 @@ export function postShareError(gracePeriod: string, jobGraceMs: number): string 
 const podSeconds = (gracePeriod: string): number => graceBudget({ gracePeriod }, {}).podSeconds;
 const seconds = (count: number): string => formatDuration(count * 1_000);
 
-/** Longest grace of a step in whole seconds whose pod stops within a limit; 0 if there is none. */
+/**
+ * Returns the longest grace period of a step whose pod stops within a limit (whole seconds), or 0
+ * if there is none.
+ */
 function longestGraceSeconds(limitSeconds: number): number {
-  // A pod gets a quarter more, so that the search is at most some steps long.
+  // A pod gets a quarter more, so the search takes only a few iterations.
   let longest = Math.max(0, Math.ceil(limitSeconds * 0.8) + 1);
   while (longest > 0 && podSeconds(`${longest}s`) > limitSeconds) longest--;
   return longest;

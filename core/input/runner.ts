@@ -1,6 +1,6 @@
 /**
- * The `runner` workflow's input: from what people write (RunnerInput) to what the workflow works with ({@link RunnerSpec}). What the fields
- * mean together is checked in runnerChecks.ts.
+ * Parses the input of the `runner` workflow (RunnerInput) into a {@link RunnerSpec}. Combinations
+ * of fields are checked in runnerChecks.ts.
  */
 import { z } from 'zod';
 import {
@@ -47,13 +47,16 @@ import {
   type TimeoutPolicy,
 } from './timeoutPolicy.ts';
 
-/** A validated runner, with every default filled in. */
+/** A validated runner with its defaults filled in. */
 export interface RunnerSpec {
-  /** Prefix of its runners' names; with {@link nameHash} each name is known before anything is registered. */
+  /**
+   * Prefix of its runner names. With {@link nameHash}, each name is known before anything is
+   * registered.
+   */
   readonly name: string;
-  /** What tells its runners' names from others'. Empty while there is no execution yet. */
+  /** Hash that distinguishes its runner names from others. Empty if there is no execution yet. */
   readonly nameHash: string;
-  /** Absent, with the scope: a plain command that no CI server knows. */
+  /** Kind of CI server. Absent, like the scope, for a plain command without a CI server. */
   readonly ciServer?: CiServerKind;
   readonly scope?: Scope;
   readonly credential: string;
@@ -61,33 +64,36 @@ export interface RunnerSpec {
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
-  /** Of a static runner: it never updates itself. */
+  /** Whether a static runner never updates itself. */
   readonly disableUpdate: boolean;
   readonly set?: string;
-  /** Id of the workflow whose step it is. */
+  /** ID of the `job` workflow, if it is a step. */
   readonly job?: string;
   readonly onEviction: OnEviction;
   readonly maxAttempts: number;
-  /** The pod of each of its runners. */
+  /** Pod of each of its runners. */
   readonly pod: Omit<PodRequest, 'identity'> &
     Required<Pick<PodRequest, 'supervision' | 'volumeClaims' | 'jobTimeoutCapMs'>>;
   readonly timeouts: Milliseconds<typeof RUNNER_TIMEOUTS>;
   readonly intervals: Milliseconds<typeof RUNNER_INTERVALS>;
-  /** What will not do what its author may expect: shown, never a reason to refuse. */
+  /** Problems that do not make the runner invalid but may surprise its author. They are shown. */
   readonly warnings: readonly string[];
 }
 
-/** Who asks, and what holds there. */
+/** Context of the validation of a runner. */
 export interface RunnerValidationContext {
-  /** Names the runner where the input does not. @default "" */
+  /** Workflow ID, from which the runner gets its name if the input has none. @default "" */
   readonly workflowId?: string;
   /** See {@link RunnerSpec.nameHash}. @default "" */
   readonly nameHash?: string;
-  /** Timeouts that the worker's config sets for scopes; `elsewhere`: they are not known here, and what depends on them is left to the worker. @default none */
+  /**
+   * Timeouts for scopes in the worker's configuration. With `elsewhere` they are unknown here, and
+   * checks that depend on them are left to the worker. @default none
+   */
   readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
 }
 
-// CI servers have no longer ones; control characters never make sense.
+// CI servers permit no longer labels, and control characters are never valid.
 const label = z
   .string()
   .regex(
@@ -96,7 +102,7 @@ const label = z
   );
 const metadata = z.record(z.string(), z.string());
 
-/** A claim that a runner mounts. */
+/** Schema of a claim that a runner mounts. */
 export const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
   mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'),
@@ -144,7 +150,7 @@ const stop = z.strictObject({
   cleanupCommand: commandLine.exactOptional(),
 });
 
-/** Of what is stored: segments with slashes between them, none of which leads elsewhere. */
+/** Schema of a path in the artifact store: segments separated by slashes, without `.` and `..`. */
 export const storageKey = z
   .string()
   .max(1_000)
@@ -160,7 +166,7 @@ const storage = z.strictObject({
 
 const CI_SERVERS = [...CI_SERVER_KINDS, 'none'] as const;
 
-/** Field by field. Unknown fields are errors. */
+/** Schema of a runner. Unknown fields are errors. */
 export const runnerSchema = z.strictObject({
   ...scopeFields,
   name: z
@@ -225,7 +231,10 @@ export const runnerSchema = z.strictObject({
   intervals: z.strictObject(durationFields(RUNNER_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerInput>);
 
-/** Every error is reported at once. @param raw - the workflow's only argument */
+/**
+ * Parses the input of a runner. Reports all errors at once.
+ * @param raw - the only argument of the workflow
+ */
 export function parseRunnerInput(
   raw: unknown,
   admission: RunnerValidationContext = {},
@@ -249,7 +258,7 @@ export function parseRunnerInput(
   return { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
 }
 
-/** What the worker's configuration says about a runner of this scope. */
+/** Returns the settings in the worker's configuration for the runner's scope. */
 function policyOf(
   input: RunnerInput,
   policy: NonNullable<RunnerValidationContext['policy']>,
@@ -317,7 +326,8 @@ function toSpec(
     runnerKind: kind,
     ephemeral,
     onTerm: input.onTerm ?? stopOfKind.onTerm,
-    // A runner's job is timed by the workflow: the container also runs while there is none.
+    // The workflow measures the timeout of a CI runner's job, because the container also runs
+    // without a job.
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupTimeoutMs: timeouts.registrationMs,
   };
@@ -341,7 +351,7 @@ function toSpec(
     runnerGroup: toRunnerGroup(input),
     labels: input.labels ?? defaultLabels,
     ephemeral,
-    // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
+    // A JIT config is single-use, so a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',
     disableUpdate: input.disableUpdate ?? true,
     onEviction,

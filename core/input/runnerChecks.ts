@@ -1,4 +1,7 @@
-/** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
+/**
+ * Checks combinations of fields of a runner's input: invalid ones, and valid ones that may
+ * surprise. Pure.
+ */
 import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { storagePathError } from '../domain/artifactLayout.ts';
@@ -27,15 +30,15 @@ const CI_SERVER_FIELDS: Fields = [
   'disableUpdate',
 ];
 
-/** What of the runner's scope its fields are checked against. */
+/** Limits of the runner's scope for its fields. */
 export interface RunnerLimits {
-  /** The longest job timeout, a duration string. */
+  /** Maximum job timeout, a duration string. */
   readonly jobTimeoutCap: string;
-  /** The grace of its stop, from its first signal on. */
+  /** Grace period of its stop, from the first signal on (ms). */
   readonly signalTimeoutMs: number;
 }
 
-/** Everything that cannot work, at once. */
+/** Returns all errors of combinations of fields. */
 export function runnerErrors(
   input: RunnerInput,
   { jobTimeoutCap, signalTimeoutMs }: RunnerLimits,
@@ -277,7 +280,7 @@ function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
   return errors;
 }
 
-/** How much of a pod's grace platforms honour, from the longest to the shortest, in ms. */
+/** Maximum grace periods that platforms observe, longest first (ms). */
 const PLATFORM_LIMITS = [
   {
     ms: 600_000,
@@ -287,7 +290,10 @@ const PLATFORM_LIMITS = [
   { ms: 15_000, what: "a GKE node's shutdown (15 s)" },
 ] as const;
 
-/** What is allowed and will not do what its author may expect. @param graceMs - the whole grace ledger of the runner */
+/**
+ * Returns warnings for settings that are valid but may surprise.
+ * @param graceMs - whole grace period of the runner (ms)
+ */
 export function runnerWarnings(input: RunnerInput, graceMs: number): string[] {
   const beyond = PLATFORM_LIMITS.filter((limit) => graceMs > limit.ms).map(({ what }) => what);
   const warnings =

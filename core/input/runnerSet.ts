@@ -1,4 +1,4 @@
-/** The `runnerSet` workflow's input: from what people write (RunnerSetInput) to what the workflow works with ({@link SetSpec}). */
+/** Parses the input of the `runnerSet` workflow (RunnerSetInput) into a {@link SetSpec}. */
 import { z } from 'zod';
 import {
   SET_DELAYS,
@@ -30,25 +30,27 @@ import {
 } from './fields.ts';
 import { parseRunnerInput, type RunnerValidationContext, type RunnerSpec } from './runner.ts';
 
-/** A validated set, with every default filled in. A delay of 0: not at all. */
+/** A validated set with its defaults filled in. A delay of 0 means none. */
 export interface SetSpec
   extends Milliseconds<typeof SET_DELAYS>, Milliseconds<typeof SET_INTERVALS> {
   readonly name: string;
   readonly template: RunnerSetInput['template'];
   /** Hash of the template. */
   readonly templateHash: string;
-  /** Absent, with the scope: plain commands that no CI server knows. */
+  /** Kind of CI server. Absent, like the scope, for plain commands without a CI server. */
   readonly ciServer?: CiServerKind;
   readonly scope?: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
   readonly group: RunnerGroupRef;
-  /** Jobs without labels are for it, too. Absent: they are not. */
+  /** Set if the set takes jobs without labels too. */
   readonly groupJobs?: true;
-  /** Limits of the CI server for jobs, added at admission. @default 24 hours in the queue, 5 days at work */
+  /**
+   * Limits of the CI server for jobs, added at admission. @default 24 hours queued, 5 days running
+   */
   readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;
-  /** Its runners have volumes that outlive them: each runner has a slot. */
+  /** Whether its runners have volumes that outlive them. Each runner then has a slot. */
   readonly slots: boolean;
   readonly bounds: ScaleBounds;
   readonly schedules: readonly SetScheduleSpec[];
@@ -65,10 +67,16 @@ export interface SetScheduleSpec {
   readonly bounds: ScaleBounds;
 }
 
-/** What continue-as-new carries over has room for so many. A larger fleet is several sets. */
+/**
+ * Maximum number of runners, limited by the state that continue-as-new carries over. A larger fleet
+ * consists of several sets.
+ */
 export const MAX_RUNNERS = 5_000;
 
-/** Characters of a declaration without its holds, as JSON. Continue-as-new carries it over. */
+/**
+ * Maximum size of a declaration without its holds, as JSON (characters). Continue-as-new carries it
+ * over.
+ */
 const MAX_DECLARATION = 256 * 1024;
 
 const UTC = 'UTC';
@@ -83,7 +91,7 @@ const scaleFields = {
   max: size.exactOptional(),
 };
 
-/** Field by field, but for the template. Unknown fields are errors. */
+/** Schema of a set, except for its template. Unknown fields are errors. */
 export const setSchema = z.strictObject({
   name: z
     .string('is missing')
@@ -99,7 +107,7 @@ export const setSchema = z.strictObject({
   replaceAhead: size.exactOptional(),
   groupJobs: z.boolean().exactOptional(),
   ...durationFields(SET_DELAYS, durationOrZero),
-  // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
+  // Parsed separately, so that its errors are reported together with those of the set.
   template: z.custom<RunnerSetInput['template']>(
     isObject,
     'is missing: what each runner is started with',
@@ -153,21 +161,26 @@ export const setSchema = z.strictObject({
   intervals: z.strictObject(durationFields(SET_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerSetInput>);
 
-/** Fails with what is wrong with a schedule, if something is; knowing cron and time zones is the activity's part. */
+/**
+ * Returns why a schedule is invalid, or `undefined` if it is valid. Only activities know cron
+ * expressions and time zones.
+ */
 export type ScheduleValidator = (schedule: {
   readonly cron: string;
   readonly timeZone: string;
 }) => string | undefined;
 
-/** What a set's admission takes from who asks. */
+/** Dependencies of the validation of a set. */
 export interface SetValidationContext {
   readonly hash: (template: unknown) => string;
   readonly checkSchedule: ScheduleValidator;
-  /** As of a runner's admission. @default none */
+  /** Timeout policy, as in the validation of a runner. @default none */
   readonly policy?: RunnerValidationContext['policy'];
 }
 
-/** Every error is reported at once; those of the template under `template`. */
+/**
+ * Parses the input of a set. Reports all errors at once, those of the template under `template`.
+ */
 export function parseRunnerSetInput(
   raw: unknown,
   { hash, checkSchedule, policy }: SetValidationContext,

@@ -1,4 +1,7 @@
-/** The `setCommand` workflow's input. What a declaration says is for the set's own admission (runnerSet.ts): part of it stands in the set alone. */
+/**
+ * Parses the input of the `setCommand` workflow. The set's own admission (runnerSet.ts) validates a
+ * declaration, because part of it is only in the set.
+ */
 import { z } from 'zod';
 import type { RunnerSetInput, SetCommandInput } from '../contract/index.ts';
 import { isObject } from '../domain/isObject.ts';
@@ -40,7 +43,7 @@ const schema = z.discriminatedUnion(
   'must be one of scale, apply, setTemplate, pause, resume, hold and drain',
 );
 
-/** Every error is reported at once. */
+/** Parses the input of a command. Reports all errors at once. */
 export function parseSetCommandInput(raw: unknown): Parsed<SetCommandInput> {
   return parseInput(
     isObject(raw)

@@ -1,4 +1,4 @@
-/** The sweep's input: from what people write to a {@link SweepSpec}. */
+/** Parses the input of the sweep into a {@link SweepSpec}. */
 import { z } from 'zod';
 import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
@@ -17,16 +17,16 @@ import {
   type Parsed,
 } from './fields.ts';
 
-/** By what a sweep judges. */
+/** Limits by which a sweep decides (ms). */
 export type SweepLimits = Milliseconds<typeof SWEEP_LIMITS>;
 
-/** A scope, seen with a credential. */
+/** A scope and the credential with which it is accessed. */
 export interface CredentialScope {
   readonly scope: Scope;
   readonly credential: string;
 }
 
-/** A validated sweep, with every default filled in. */
+/** A validated sweep with its defaults filled in. */
 export interface SweepSpec extends SweepLimits {
   readonly dryRun: boolean;
   readonly force: boolean;
@@ -50,7 +50,10 @@ const schema = z.strictObject({
   scopes: z.array(scope).max(1_000, 'must have at most 1000 scopes').exactOptional(),
 } satisfies FieldsOf<SweepInput>);
 
-/** Every error is reported at once. @param raw - the workflow's only argument; absent: the defaults */
+/**
+ * Parses the input of a sweep. Reports all errors at once.
+ * @param raw - the only argument of the workflow. Absent: the defaults
+ */
 export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
   const parsed = parseInput(schema, raw ?? {});
   if (!parsed.ok) return parsed;

@@ -1,4 +1,7 @@
-/** Timeouts that the worker's config sets for scopes: under a runner's own, and over the built-in defaults. Pure. */
+/**
+ * Timeouts for scopes in the worker's configuration. They override the built-in defaults, and a
+ * runner's own timeouts override them. Pure.
+ */
 import { z } from 'zod';
 import {
   JOB_TIMEOUTS,
@@ -11,23 +14,32 @@ import {
 import { scopeKeys, type Scope } from '../domain/ciServer.ts';
 import { durationString, durationFields, type FieldsOf } from './fields.ts';
 
-/** Duration strings; what is absent is left to the next less specific entry. */
+/**
+ * Timeouts of a scope, as duration strings. A field that is absent is taken from the next less
+ * specific entry.
+ */
 export interface ScopeTimeouts
   extends
     Pick<RunnerTimeouts, 'podUnscheduled' | 'podPending' | 'registration' | 'jobTimeout'>,
     Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
-  /** The longest job timeout that a runner may ask for. A plain command has it once, for all its attempts together. @default "24h" */
+  /**
+   * Maximum job timeout that a runner may request. For a plain command it applies once, to all its
+   * attempts together. @default "24h"
+   */
   jobTimeoutCap?: string;
 }
 
-/** Of jobs of several steps. Duration strings; what is absent is left to the next less specific entry. */
+/**
+ * Timeouts of jobs with steps, as duration strings. A field that is absent is taken from the next
+ * less specific entry.
+ */
 export interface JobTimeouts extends Pick<JobInput, 'timeout' | 'gracePeriod' | 'maxAge'> {
-  /** The longest timeout that a job may ask for. @default "24h" */
+  /** Maximum timeout that a job may request. @default "24h" */
   timeoutCap?: string;
 }
 
 type ScopeEntry = ScopeTimeouts & {
-  /** Of the jobs of several steps there. */
+  /** Timeouts of the scope's jobs with steps. */
   jobs?: JobTimeouts;
 };
 
@@ -35,16 +47,16 @@ type ScopeEntry = ScopeTimeouts & {
 export interface TimeoutPolicy {
   /** Timeouts of all scopes and of plain commands. */
   default?: ScopeEntry;
-  /** Keys: `acme`, `acme/web`, or `enterprises/big`. */
+  /** Timeouts of scopes. Keys: `acme`, `acme/web`, or `enterprises/big`. */
   scopes?: Record<string, ScopeEntry>;
   /** Timeouts of individual jobs with steps, by name. */
   jobs?: Record<string, JobTimeouts>;
 }
 
-/** Of a job's own timeout, where nothing else is set. */
+/** Maximum timeout of a job if nothing else is set. */
 const JOB_TIMEOUT_CAP = '24h';
 
-/** As long as a duration may be. */
+/** Maximum duration. */
 export const MAX_JOB_TIMEOUT = '3650d';
 
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
@@ -63,7 +75,7 @@ const scopeEntry = z.strictObject({
   cleanupTimeout,
   jobs: jobTimeouts.exactOptional(),
 } satisfies FieldsOf<ScopeEntry>);
-/** How settings name a scope. */
+/** Schema of the name of a scope in settings. */
 export const scopeKey = z
   .string()
   .regex(
@@ -71,20 +83,23 @@ export const scopeKey = z
     'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
   );
 
-/** Of HOLDFAST_TIMEOUTS. */
+/** Schema of HOLDFAST_TIMEOUTS. */
 export const timeoutPolicySchema = z.strictObject({
   default: scopeEntry.exactOptional(),
   scopes: z.record(scopeKey, scopeEntry).exactOptional(),
   jobs: z.record(z.string(), jobTimeouts).exactOptional(),
 } satisfies FieldsOf<TimeoutPolicy>);
 
-/** Field by field, the most specific entry wins: repository, then its owner, then `default`. Names are compared without case. */
+/**
+ * Returns the timeouts of a scope. Field by field, the most specific entry wins: repository, then
+ * its owner, then `default`. Names are compared without case.
+ */
 export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): ScopeTimeouts {
   const { jobs: _jobs, ...merged } = Object.assign({}, ...entriesFor(policy, scope)) as ScopeEntry;
   return merged;
 }
 
-/** The same of a job of several steps; its own entry, by name, is the most specific. */
+/** Returns the timeouts of a job with steps. Its own entry, by name, is the most specific. */
 export function jobTimeoutsFor(
   policy: TimeoutPolicy,
   scope: Scope | undefined,
@@ -98,7 +113,7 @@ export function jobTimeoutsFor(
   ) as JobTimeouts;
 }
 
-/** From the least specific to the most. */
+/** Returns the entries for a scope, from the least to the most specific. */
 function entriesFor(
   { default: all = {}, scopes = {} }: TimeoutPolicy,
   scope: Scope | undefined,

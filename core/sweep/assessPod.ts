@@ -23,7 +23,7 @@ export function judgePod(
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
     return skip('too_young');
   if (pod.terminating && !isOverdue(object, nowMs)) return skip('in_transition');
-  // What is left of an eviction has ended.
+  // A pod that remains after an eviction has ended.
   if (pod.disruptionReason !== undefined && !pod.ended) return skip('in_transition');
   const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
   if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${whose})`);

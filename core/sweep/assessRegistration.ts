@@ -12,7 +12,7 @@ export function judgeRegistration({
 }: ObservedRegistration): Assessment {
   if (hasRunner) return OK;
   if (proof === undefined) return skip('foreign');
-  // The sweep that stops the pod sees to its registration, too.
+  // The sweep that stops the pod also removes its registration.
   if (hasPod) return skip('in_use');
   if (deregistrationId !== undefined) return skip('handed_off');
   if (online || busy) return skip('online_or_busy');

@@ -10,7 +10,7 @@ import { finding, OK, skip, type Assessment, type RunnerWorkflow } from './facts
 import { isUnresponsive, TEARDOWN_PHASES } from './unresponsiveRunner.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
-/** A pod is still to come. */
+/** Phases in which the pod does not exist yet. */
 const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning']);
 
 /**
@@ -26,7 +26,8 @@ export function judgeRunner(
   const { phase, hasPoller, pods, job } = life;
   if (nowMs - life.startedAtMs < minAgeMs) return skip('too_young');
   if (pods.some(({ onHold }) => onHold)) return skip('on_hold');
-  // Nobody else would stop it before its own timeout. It stops itself, so that its worker has to be there.
+  // Nothing else would stop the step before its own timeout. The step stops itself, so its worker
+  // must be running.
   if (hasPoller && job !== undefined && job.state !== 'running' && !TEARDOWN_PHASES.has(phase)) {
     return nowMs - (job.closedAtMs ?? 0) < minAgeMs
       ? skip('too_young')
@@ -51,14 +52,17 @@ export function judgeRunner(
       : skip('no_worker');
   }
   if (pods.length === 0 && COMING_UP.has(phase)) return skip('in_transition');
-  // What its pod has left, or the registration, is for a worker that comes back to see to.
+  // A worker that comes back deletes the rest of the pod or the registration.
   if (pods.length > 0 || TEARDOWN_PHASES.has(phase))
     return skip(hasPoller ? 'in_transition' : 'no_worker');
   if (life.willResume) return skip('will_resume');
   return finding('stuck_runner', `it is ${phase}, its pod is gone${whose}`);
 }
 
-/** Its job has run for longer than any may. A plain command is its own job; a CI runner that does not tell may have begun one just now. */
+/**
+ * Returns whether the job has run for longer than the maximum. A plain command is its own job. A CI
+ * runner that does not report its state may have started a job just now.
+ */
 function jobIsOverdue(
   { pod, jobTimeoutCapMs = Number.POSITIVE_INFINITY, registration }: OwnedObject,
   nowMs: number,

@@ -1,4 +1,7 @@
-/** What a sweep does about what it has found: the judgements of all, the marks of the sweep before, and the rules about the whole. Pure. */
+/**
+ * Decides what a sweep does: combines the assessments, the marks of the previous sweep, and the
+ * rules about the whole inventory. Pure.
+ */
 import type { SweepMark, SweepSkip, FindingKind } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
@@ -46,7 +49,7 @@ export interface SweepInventory {
   readonly locationKnown: boolean;
 }
 
-/** One thing that is wrong, and what is next for it. */
+/** One problem and its next step. */
 export type Finding = { readonly as: FindingKind; readonly reason: string } & (
   | {
       readonly subject: 'object';
@@ -78,10 +81,15 @@ export interface SweepPlan {
   readonly skipped: Partial<Record<SweepSkip, number>>;
 }
 
-/** From so many pods on, more than half of them are not condemned at once without force. */
+/**
+ * Number of pods from which a sweep without force does not condemn more than half of them at once.
+ */
 const PODS_THRESHOLD = 10;
 
-/** @param marks - of the last sweep, for what carries none itself */
+/**
+ * Decides the steps of a sweep.
+ * @param marks - marks of the previous sweep, for findings that cannot carry a mark themselves
+ */
 export function decideSweep(
   found: SweepInventory,
   marks: readonly SweepMark[],
@@ -134,7 +142,7 @@ export function decideSweep(
         key: registrationKey(registration),
         since: new Date(nowMs).toISOString(),
       };
-      // A list may be older than what it is about.
+      // A list may be older than the objects in it.
       const waitMs = Math.max(spec.listMaxAgeMs, spec.minAgeMs);
       const step = stepAfter(earlier && Date.parse(earlier.since), waitMs, nowMs);
       return { as, reason, subject: 'registration', registration, step, mark };
@@ -187,7 +195,10 @@ export function decideSweep(
   };
 }
 
-/** A mark counts once it is `minAge` old: two sweeps that follow at once are one look. */
+/**
+ * Returns the next step for an object. A mark counts when it is `minAge` old, so two sweeps in
+ * quick succession count as one.
+ */
 function objectStep(
   object: OwnedObject,
   kind: FindingKind,
@@ -198,7 +209,10 @@ function objectStep(
   return stepAfter(mark?.kind === kind ? mark.atMs : undefined, minAgeMs, nowMs);
 }
 
-/** @param markedAtMs - ms since the epoch. Absent: it is not marked */
+/**
+ * Returns the next step for a finding.
+ * @param markedAtMs - time of its mark (ms since the epoch). Absent if it is not marked
+ */
 function stepAfter(
   markedAtMs: number | undefined,
   waitMs: number,
@@ -208,7 +222,10 @@ function stepAfter(
   return markedAtMs + waitMs <= nowMs ? 'repair' : 'wait';
 }
 
-/** Found at two looks, so far apart that neither an old list nor a moment's silence explains both. */
+/**
+ * Returns the finding of an unresponsive runner. It is repaired after it was found twice, so far
+ * apart that neither an old list nor a short interruption explains both.
+ */
 function hungFinding(
   life: RunnerWorkflow,
   reason: string,
@@ -238,7 +255,7 @@ function abortReason(
   return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
 }
 
-/** {@link SweepMark.key} of a registration. */
+/** Returns the {@link SweepMark.key} of a registration. */
 function registrationKey({ scope, id }: ObservedRegistration): string {
   return `${scope.kind} ${scope.name}#${id}`;
 }

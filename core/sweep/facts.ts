@@ -1,4 +1,4 @@
-/** Facts that a sweep decides on, from its three lists. Plain data. */
+/** Facts on which a sweep decides, from its three lists. Plain data. */
 import type { RunnerPhase, SweepSkip, FindingKind } from '../contract/index.ts';
 import type { CredentialScope } from '../input/sweep.ts';
 import type { OwnedObject } from './ownedObject.ts';
@@ -10,34 +10,37 @@ import type { OwnedObject } from './ownedObject.ts';
  */
 export interface OwnerWorkflow {
   readonly state: 'running' | 'finished' | 'broken off' | 'unknown';
-  /** ms since the epoch. */
+  /** Time of the end (ms since the epoch). */
   readonly closedAtMs?: number;
-  /** For people: `was terminated (by hand)`. */
+  /** Description of the end for people: `was terminated (by hand)`. */
   readonly how?: string;
 }
 
 /** Running runner workflow of this location. Times are in ms since the epoch. */
 export interface RunnerWorkflow {
   readonly workflowId: string;
-  /** Of the run that runs. */
+  /** ID of the current run. */
   readonly runId: string;
   readonly taskQueue: string;
   readonly startedAtMs: number;
-  /** As lists show it. */
+  /** Phase as visibility lists it. */
   readonly phase: RunnerPhase;
-  /** Its present runner's, at the CI server. */
+  /** Name of its current runner at the CI server. */
   readonly runnerName: string;
-  /** Its pods. */
+  /** Pods of the workflow. */
   readonly pods: readonly OwnedObject[];
   /** Whether a worker polls its task queues. */
   readonly hasPoller: boolean;
-  /** Of a step: its job. A later run with that job's id counts as that job. */
+  /** The job of a step. A later run with the ID of that job counts as the job. */
   readonly job?: OwnerWorkflow & { readonly workflowId: string };
-  /** That of its pod's runner, in the CI server's list. */
+  /** Registration of its pod's runner in the list of the CI server. */
   readonly registration?: ObservedRegistration;
-  /** What it was running is taken up again by another pod of this life. */
+  /** Whether another pod of this workflow will resume what it was running. */
   readonly willResume: boolean;
-  /** Since when its workflow task waits for a worker; absent: none does. */
+  /**
+   * Time since when its workflow task waits for a worker (ms since the epoch). Absent if none is
+   * waiting.
+   */
   readonly taskPendingSinceMs?: number;
 }
 
@@ -47,19 +50,22 @@ export interface ObservedRegistration extends CredentialScope {
   readonly name: string;
   readonly online: boolean;
   readonly busy: boolean;
-  /** What proves it to be this place's: its label, or Temporal's record of a life with that name. Absent: nothing does. */
+  /**
+   * Proof that the registration belongs to this location: its label, or Temporal's record of a
+   * runner workflow with that name. Absent if there is none.
+   */
   readonly proof?: 'label' | 'record';
-  /** Its life runs. */
+  /** Whether its runner workflow is running. */
   readonly hasRunner: boolean;
-  /** A pod of its life is there. */
+  /** Whether a pod of its runner workflow exists. */
   readonly hasPod: boolean;
-  /** Id of a workflow `deregistration` that is at it, and has a worker. */
+  /** ID of a `deregistration` workflow that is removing the registration and has a worker. */
   readonly deregistrationId?: string;
 }
 
 /** Result of the check of one object. */
 export type Assessment =
-  /** Nothing is wrong with it. */
+  /** The object has no problem. */
   | { readonly kind: 'fine' }
   | { readonly kind: 'skip'; readonly why: SweepSkip }
   | { readonly kind: 'condemned'; readonly as: FindingKind; readonly reason: string };

@@ -1,4 +1,7 @@
-/** The text that a sweep leaves on a pod, Job, Secret or claim: for people, and for the next sweep. Pure. */
+/**
+ * Text with which a sweep marks a pod, Job, Secret or claim, for people and for the next sweep.
+ * Pure.
+ */
 import { FINDING_KINDS, type FindingKind } from '../contract/index.ts';
 
 /** Parsed annotation `holdfast.dev/sweep-mark`. */
@@ -8,12 +11,15 @@ export interface ObjectMark {
   readonly kind: FindingKind;
 }
 
-/** `2026-01-01T00:00:00.000Z orphaned pod: REASON`. @param nowMs - ms since the epoch */
+/**
+ * Formats a mark: `2026-01-01T00:00:00.000Z orphaned pod: REASON`.
+ * @param nowMs - ms since the epoch
+ */
 export function objectMark(kind: FindingKind, reason: string, nowMs: number): string {
   return `${new Date(nowMs).toISOString()} ${kind}: ${reason}`;
 }
 
-/** What {@link objectMark} wrote; `undefined`: nothing that a sweep would write. */
+/** Parses a mark of {@link objectMark}. Returns `undefined` for any other text. */
 export function parseObjectMark(text: string | undefined): ObjectMark | undefined {
   const [, at = '', rest = ''] = /^(\S+) (.*)$/s.exec(text ?? '') ?? [];
   const atMs = Date.parse(at);

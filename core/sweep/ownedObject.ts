@@ -1,4 +1,4 @@
-/** What one installation owns in a cluster, as the sweep sees it. Plain data. */
+/** Objects of one installation in a cluster, for the sweep. Plain data. */
 import type { PodView, RunnerIdentity } from '../domain/pod.ts';
 import type { CredentialScope } from '../input/sweep.ts';
 
@@ -14,30 +14,33 @@ export const JOB_OBJECT_KINDS = ['job pod', 'container step', 'job secret'] as c
 /** Kind of an object that container hooks create for a job. */
 export type JobObjectKind = (typeof JOB_OBJECT_KINDS)[number];
 
-/** One object that carries this installation's label, at one moment. */
+/** An object of this installation at one moment. */
 export interface OwnedObject {
   readonly kind: OwnedKind;
   readonly name: string;
   readonly namespace: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** ms since the epoch. */
+  /** Time of creation (ms since the epoch). */
   readonly createdAtMs: number;
-  /** The runner that it was made for; of a claim: the life, with attempt 0. Absent: none in particular, or it is a job's. */
+  /**
+   * Runner for which the object was created. For a claim: the runner workflow, with attempt 0.
+   * Absent if the object belongs to no particular runner or to a job.
+   */
   readonly identity?: RunnerIdentity;
-  /** Of what is a job's: the name of its runner's pod, as the hooks have noted it. */
+  /** For an object of a job: the name of its runner's pod, as the container hooks recorded it. */
   readonly runnerPod?: string;
-  /** What is noted of the runner's registration. */
+  /** Registration of the runner, as recorded on the object. */
   readonly registration?: OwnedRegistration;
-  /** A person's "do not touch". */
+  /** Whether a person has excluded the object from the sweep. */
   readonly onHold: boolean;
-  /** It is being deleted. */
+  /** Whether the object is being deleted. */
   readonly terminating: boolean;
-  /** The text that the last sweep has left. */
+  /** Mark of the last sweep. */
   readonly mark?: string;
-  /** Of a pod. */
+  /** State of a pod. */
   readonly pod?: PodView;
-  /** Of a pod: how long a job of its runner may take at most, in ms. */
+  /** For a pod: maximum duration of a job of its runner (ms). */
   readonly jobTimeoutCapMs?: number;
 }
 

@@ -3,18 +3,22 @@ import type { SweepLimits } from '../input/sweep.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { RunnerWorkflow } from './facts.ts';
 
-/** What is next for a workflow that has lost its pod. */
+/** Next step for a workflow that has lost its pod. */
 export interface StuckRunnerStep {
-  /** `signal`: wake it, so that it looks for its pod. `wait`: it was woken, and no worker has taken that up yet. */
+  /**
+   * Kind of the step. `signal`: wake the workflow, so that it checks its pod. `wait`: it was
+   * signaled, and no worker has processed the signal yet.
+   */
   readonly kind: 'mark' | 'signal' | 'wait' | 'terminate';
-  /** {@link SweepMark.unpolledSince}, this sweep included. Absent: a worker polls. */
+  /** {@link SweepMark.unpolledSince}, including this sweep. Absent if a worker polls. */
   readonly unpolledSince?: string;
 }
 
 /**
- * Found, woken, and given up when nobody has taken notice and no sweep has seen a worker for
- * `terminateAfter`: a worker that comes back sooner goes on with it.
- * @param mark - the last sweep's
+ * Returns the next step for a stuck runner. It is marked, then signaled, and terminated if no
+ * worker has processed the signal and no sweep has seen a worker for `terminateAfter`. A worker
+ * that comes back before that continues with it.
+ * @param mark - mark of the previous sweep
  */
 export function stuckRunnerStep(
   { hasPoller, taskPendingSinceMs }: Pick<RunnerWorkflow, 'hasPoller' | 'taskPendingSinceMs'>,

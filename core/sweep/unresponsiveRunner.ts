@@ -6,7 +6,7 @@ import type { RunnerPhase } from '../contract/index.ts';
 import type { RunnerWorkflow } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
-/** Its pod goes, or has gone, by its own doing. */
+/** Phases in which the workflow itself deletes its pod, or has deleted it. */
 export const TEARDOWN_PHASES: ReadonlySet<RunnerPhase> = new Set([
   'Draining',
   'Unregistering',
@@ -14,10 +14,16 @@ export const TEARDOWN_PHASES: ReadonlySet<RunnerPhase> = new Set([
   'Gone',
 ]);
 
-/** From so many idle runners of a scope on, more than half of them do not hang at once: it is the CI server that does not see them, or the way to it. */
+/**
+ * Number of idle runners of a scope from which more than half of them are not considered
+ * unresponsive at once: then the CI server, or the connection to it, is the cause.
+ */
 const IDLE_THRESHOLD = 4;
 
-/** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
+/**
+ * Returns the pod of a runner workflow if the pod reports that its runner is idle. A runner without
+ * the supervisor does not report its state.
+ */
 function idlePodOf({ phase, hasPoller, pods }: RunnerWorkflow): OwnedObject | undefined {
   const [only] = pods;
   if (
@@ -39,14 +45,20 @@ function idlePodOf({ phase, hasPoller, pods }: RunnerWorkflow): OwnedObject | un
     : undefined;
 }
 
-/** By one list, which may be old: nothing follows from it alone. */
+/**
+ * Returns whether the runner is offline in one list of the CI server. The list may be outdated, so
+ * it has no consequence by itself.
+ */
 export function isUnresponsive(life: RunnerWorkflow): boolean {
   return (
     idlePodOf(life) !== undefined && life.registration?.online === false && !life.registration.busy
   );
 }
 
-/** The scopes of which so many idle runners are offline at once that none of them is to be replaced for it. */
+/**
+ * Returns the scopes in which so many idle runners are offline at once that none of them must be
+ * replaced.
+ */
 export function massOfflineScopes(lives: readonly RunnerWorkflow[]): ReadonlySet<string> {
   const idle = Map.groupBy(
     lives.filter((life) => life.registration !== undefined && idlePodOf(life) !== undefined),
