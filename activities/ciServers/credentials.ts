@@ -57,13 +57,14 @@ const serverError = (server: unknown): string =>
 
 const serverSettings = {
   /**
-   * Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency,
-   * GitHub Enterprise Server), unless another credential names another kind
+   * Kind of CI server.
+   * @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise
+   * Server), unless another credential names another kind
    */
   server: z.enum(CI_SERVER_KINDS, { error: ({ input }) => serverError(input) }),
   /**
-   * Base URL of the REST API. For GitHub Enterprise Server: `https://HOST/api/v3`. @default
-   * "https://api.github.com"
+   * Base URL of the REST API. For GitHub Enterprise Server: `https://HOST/api/v3`.
+   * @default "https://api.github.com"
    */
   apiUrl: httpUrl.default('https://api.github.com'),
   /** URL at which runners register (`config.sh --url`). Default: derived from `apiUrl`. */
@@ -81,7 +82,8 @@ const serverSettings = {
   requestTimeoutSeconds: z.number().positive().max(300).default(30),
   /**
    * Maximum concurrent requests with this credential in one process. GitHub permits 100 over all
-   * processes. @default 90
+   * processes.
+   * @default 90
    */
   maxInFlight: z.number().int().min(1).max(100).default(90),
   /**

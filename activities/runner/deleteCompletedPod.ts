@@ -4,7 +4,7 @@
  *
  * When a single-use runner has run its job and exited by itself, and its workflow has recorded
  * that, the watcher deletes the pod immediately. The workflow would request the same deletion next,
- * and finds the pod deleted or terminating. Besides the requests of the workflow itself
+ * and finds the pod deleted or terminating. In addition to the requests of the workflow itself
  * (activities/runner/tearDown.ts), this is the only place that deletes a pod.
  *
  * Reason: the resources of the pod on its node are freed, and the next runner is scheduled there,

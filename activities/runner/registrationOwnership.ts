@@ -32,7 +32,7 @@ export function markOwned(runner: RegistrationKey, id: string): void {
 
 /**
  * Returns whether this process knows that the registration belongs to this installation. `false`
- * means that the CI server must be asked.
+ * means that the CI server must be queried.
  */
 export function isKnownOwned(runner: RegistrationKey, id: string): boolean {
   return known.get(keyOf(runner)) === id;

@@ -30,7 +30,7 @@ export interface RunningSetsOptions {
 export interface SetsSnapshot {
   /** Start of the list request (ms since the epoch). */
   readonly at: number;
-  /** With normalized labels. */
+  /** Sets whose routing is known, with normalized labels. */
   readonly sets: readonly RoutableSet[];
   readonly routing: JobRouter<RoutableSet>;
   /**

@@ -18,8 +18,8 @@ export interface RetryDelays {
   readonly credentialsRetryMs: number;
   readonly busyRetryMs?: number;
   /**
-   * Maximum to which the delay for a busy runner doubles. @default busyRetryMs, so that it does not
-   * grow
+   * Maximum to which the delay for a busy runner doubles.
+   * @default busyRetryMs, so that it does not grow
    */
   readonly maxBusyRetryMs?: number;
 }

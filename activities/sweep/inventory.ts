@@ -276,7 +276,7 @@ const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
   typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
 
 /**
- * Returns a lookup of the workflow that owns an object. Temporal is asked for each workflow that
+ * Returns a lookup of the workflow that owns an object. Temporal is queried for each workflow that
  * the list of running ones lacks or shows with another runner's name.
  */
 async function ownerWorkflows(

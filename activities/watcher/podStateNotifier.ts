@@ -14,7 +14,8 @@ type State = PodStateEvent['state'];
 export interface NotificationLimits {
   /**
    * Number of notifications sent immediately after a long silence. It covers thirty jobs of a
-   * static runner. @default 60
+   * static runner.
+   * @default 60
    */
   readonly burst: number;
   /** Interval between further notifications (ms). @default one minute */
@@ -56,7 +57,7 @@ export class PodStateNotifier {
   readonly #completer: WaitCompleter;
   readonly #pace: NotificationLimits;
   readonly #delayMs: number;
-  /** By UID. */
+  /** Notifications of each pod, by UID. */
   readonly #pods = new LRUCache<string, Announced>({
     max: MAX_PODS,
     dispose: ({ next }) => clearTimeout(next?.timer),

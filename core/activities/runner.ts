@@ -46,7 +46,7 @@ export type WithLocation<T> = T & { readonly location: Location };
 export interface RunnerActivities {
   /**
    * Validates the input of a runner and fills in the defaults. A local activity. Its only request,
-   * sent once, asks for the identity of the cluster.
+   * sent once, reads the identity of the cluster.
    * @throws ApplicationFailure `InvalidInput`, with every invalid field
    */
   admitRunner(input: AdmitRunnerInput): Promise<AdmittedRunner>;

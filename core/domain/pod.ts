@@ -86,7 +86,8 @@ export interface StorageRequest {
  */
 export interface SupervisorConfig {
   /**
-   * How the supervisor becomes the first process of the container. @default as the compute does it
+   * How the supervisor becomes the first process of the container.
+   * @default as the compute does it
    */
   readonly mode?: 'inject' | 'image' | 'none';
   /** Kind of the runner that the supervisor watches. */
@@ -216,7 +217,7 @@ export interface PodSnapshot extends PodRef {
   readonly readinessChangedAt?: string;
   /** Set if the runner takes further jobs after a job, for a pod whose probes report it. */
   readonly reusable?: true;
-  /** As in the request. */
+  /** Same as {@link PodRequest.notifyBusy}. */
   readonly notifyBusy?: true;
   /**
    * Set for a pod that has ended if it was busy when it was last seen running and its workflow was

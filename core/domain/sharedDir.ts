@@ -9,7 +9,7 @@
  */
 
 /**
- * Files in the folder of a step's records with the content of SHARED_DIR. The supervisor writes and
+ * Files in the directory of a step's records with the content of SHARED_DIR. The supervisor writes and
  * reads them as the step's user, whose files it may read and own. The uploader moves them from and
  * to the store.
  */

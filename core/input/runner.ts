@@ -88,7 +88,8 @@ export interface RunnerValidationContext {
   readonly nameHash?: string;
   /**
    * Timeouts for scopes in the worker's configuration. With `elsewhere` they are unknown here, and
-   * checks that depend on them are left to the worker. @default none
+   * checks that depend on them are left to the worker.
+   * @default none
    */
   readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
 }

@@ -46,7 +46,8 @@ export interface SetSpec
   /** Set if the set takes jobs without labels too. */
   readonly groupJobs?: true;
   /**
-   * Limits of the CI server for jobs, added at admission. @default 24 hours queued, 5 days running
+   * Limits of the CI server for jobs, added at admission.
+   * @default 24 hours queued, 5 days running
    */
   readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;

@@ -24,7 +24,8 @@ export interface ScopeTimeouts
     Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
   /**
    * Maximum job timeout that a runner may request. For a plain command it applies once, to all its
-   * attempts together. @default "24h"
+   * attempts together.
+   * @default "24h"
    */
   jobTimeoutCap?: string;
 }

@@ -47,12 +47,13 @@ const MINUTE_MS = 61_000;
 /**
  * Rate limit gate for all requests of one credential in this process.
  *
- * - When a response requests a wait, all other requests are rejected with the rest of that wait and
- *   are not sent. After the wait, a single request is sent first. The others follow only if it does
- *   not request another wait, so each process sends at most one extra request per wait.
+ * - When a response requests a wait, all other requests are rejected with the rest of that wait
+ *   and are not sent. After the wait, a single request is sent first. The others follow only if it
+ *   does not request another wait, so each process sends at most one extra request per wait.
  * - At most `maxInFlight` requests are sent concurrently, and at most `pointsPerMinute` per
- *   endpoint. Short waits happen here. For longer waits the request is rejected (`rate_limited` with
- *   `retryAfterMs`), so that the caller waits without holding a slot, where the wait is visible.
+ *   endpoint. Short waits happen here. For longer waits the request is rejected (`rate_limited`
+ *   with `retryAfterMs`), so that the caller waits without holding a slot, where the wait is
+ *   visible.
  */
 export class RateLimitGate {
   readonly #credential: string;

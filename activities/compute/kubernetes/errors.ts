@@ -15,7 +15,7 @@ export interface ApiFailure {
   /** Name of the object in the Status object. Empty if it has none. */
   readonly objectName: string;
   readonly message: string;
-  /** From the Retry-After header or the details of the Status object (ms). */
+  /** Time to wait, from the Retry-After header or the details of the Status object (ms). */
   readonly retryAfterMs: number | undefined;
 }
 

@@ -7,7 +7,7 @@ const MOST = 20_000;
 
 /**
  * Deletions that this process has requested, each with the pod's own grace period. A second request
- * would not tell the API server anything new.
+ * would have no effect.
  */
 export class PendingDeletions {
   readonly #answers = new LRUCache<string, Promise<Answer>>({ max: MOST });

@@ -55,7 +55,8 @@ async function containerLogTail(
     return (await lastBytes(log, maxBytes)) || undefined;
   } catch (error) {
     const failure = apiFailure(error);
-    // 400: the container has not started, its log is gone with it, or the pod has none of that name.
+    // 400: the container has not started, its log was deleted with it, or the pod has no container
+    // with this name.
     if (isNotFound(error, name) || (failure?.fromApiServer === true && failure.status === 400))
       return undefined;
     throw toComputeError(error, `read the log of pod ${name}`);

@@ -62,8 +62,8 @@ export interface SecretEnv {
   readonly secretName: string;
   readonly keys: readonly string[];
   /**
-   * Annotations of the pod about the registration, which may exist longer than its Secret. @default
-   * none
+   * Annotations of the pod about the registration, which may exist longer than its Secret.
+   * @default none
    */
   readonly annotations?: Readonly<Record<string, string>>;
 }

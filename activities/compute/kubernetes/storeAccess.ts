@@ -34,7 +34,7 @@ const KEY_PATH = '/store-key';
 
 /**
  * Returns the volumes of a pod and the access of its uploader and restorer.
- * @param path - folder of the step, see core/domain/artifactLayout.ts
+ * @param path - directory of the step; see core/domain/artifactLayout.ts
  */
 export function storeAccess(
   place: ArtifactStoreLocation,
@@ -78,7 +78,7 @@ export function storeAccess(
   return { volumes: [volume], uploader: access, restorer: access };
 }
 
-/** Mounts one folder of the store at the same path, and nothing else. */
+/** Mounts one directory of the store at the same path, and nothing else. */
 function part(folder: string, more: Pick<V1VolumeMount, 'readOnly'> = {}): V1VolumeMount {
   const subPath = folder.replace(/\/$/, '');
   return { name: STORE_VOLUME, mountPath: `${STORE_PATH}/${subPath}`, subPath, ...more };

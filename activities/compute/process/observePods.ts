@@ -19,12 +19,12 @@ export type ObservePods = (names: readonly string[]) => Promise<Map<string, PodR
 /**
  * Reads the current state of pods and completes what no running process will complete:
  *
- * - A pod whose wrapper died without an exit file (killed, or the machine went down) is lost, like
- *   a pod whose node is gone. The rest of its runner is killed, because its end would not be noticed
- *   and a replacement must not run at the same time. Then the directory is removed. The pod never
- *   gets an exit code, because none is known.
- * - A pod that has ended and whose deletion was requested is removed if its wrapper died before it
- *   could do so.
+ * - A pod whose wrapper died without an exit file (killed, or the machine went down) is lost,
+ *   like a pod whose node is gone. The rest of its runner is killed, because its end would not be
+ *   noticed and a replacement must not run at the same time. Then the directory is removed. The pod
+ *   never gets an exit code, because none is known.
+ * - A pod that has ended and whose deletion was requested is removed if its wrapper died before
+ *   it could do so.
  *
  * Every observer does this without a leader. A second observer finds nothing to do.
  *

@@ -30,7 +30,10 @@ export class PodFolderWatch {
   /** Names of pods with file events since their last scan. */
   readonly #dirty = new Set<string>();
   #events: FSWatcher | undefined;
-  /** The folder that is watched. Held open, because a removed folder's inode number may else be given to the one made after it. */
+  /**
+   * The watched directory. It is kept open, because otherwise the inode number of a removed
+   * directory may be reused for its successor.
+   */
   #folder: FileHandle | undefined;
   #timer: NodeJS.Timeout | undefined;
   #synced = false;

@@ -1,6 +1,6 @@
 /**
- * The pod policy in the worker's configuration. It limits the pods of all runners, whoever starts
- * them.
+ * The pod policy in the worker's configuration. It limits the pods of all runners,
+ * regardless of who starts them.
  */
 import { z } from 'zod';
 

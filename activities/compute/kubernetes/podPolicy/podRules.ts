@@ -27,7 +27,8 @@ export interface PolicyInput {
   /** Names of claims that are created for this pod alone. */
   readonly claims: readonly string[];
   /**
-   * Claims that are created if they do not exist, including those for this pod alone. @default none
+   * Claims that are created if they do not exist, including those for this pod alone.
+   * @default none
    */
   readonly made?: readonly CreatedClaim[];
   /** Whether the pod runs code of an untrusted change. */
