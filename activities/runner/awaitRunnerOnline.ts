@@ -9,6 +9,7 @@ import {
   type OnlineRunner,
 } from '../../core/activities/index.ts';
 
+/** Maximum interval between two requests (ms). */
 const MAX_INTERVAL_MS = 30_000;
 
 /**

@@ -9,6 +9,7 @@ import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import type { ActivityPorts } from '../ports.ts';
 
+/** Interval between two checks of the node of a writer (ms). */
 const NODE_RECHECK_MS = 10_000;
 
 /**

@@ -15,7 +15,8 @@ const GENERATION_DIGITS = 10;
 
 /**
  * Checks and completes the declaration of a set. With `continued`, the set is already running. If
- * its declaration is no longer valid, the set is paused until its runners have ended.
+ * its declaration is no longer valid, the set may only let its existing runners finish
+ * (`rejection`).
  * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
  */
 export function admitSet(

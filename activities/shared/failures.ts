@@ -30,6 +30,7 @@ export interface RetryDelays {
  */
 const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
 const MAX_UNAVAILABLE_RETRY_MS = 60_000;
+/** Delay after a pod was rejected by a ResourceQuota (ms). */
 const QUOTA_RETRY_MS = 30_000;
 /** Delay for requests that a rule of the cluster rejects. */
 const DENIED_RETRY_MS = 60_000;

@@ -41,6 +41,7 @@ export class WaitCompletions {
     this.#options = options;
   }
 
+  /** Completes the wait for a condition that holds, if it is pending. */
   offer(condition: PodCondition, pod: PodView): void {
     if (this.#late >= OVERTAKEN)
       return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
@@ -50,6 +51,7 @@ export class WaitCompletions {
     });
   }
 
+  /** Cancels the attempts that have not started yet. */
   stop(): void {
     for (const timer of this.#later) clearTimeout(timer);
   }

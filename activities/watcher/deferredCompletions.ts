@@ -74,6 +74,7 @@ export class DeferredCompletions {
     this.#answer = undefined;
   }
 
+  /** Adds a waiter, which receives every change of the pod from now on. */
   addWaiter(pod: PodRef, until: PodCondition): PodWaiter {
     const lookOut: PodWaiter = { pod, until };
     this.#lookOuts.set(keyOf(until, pod), lookOut);

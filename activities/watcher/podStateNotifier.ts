@@ -28,8 +28,9 @@ const MAX_PODS = 20_000;
 /** Notifications about one pod. */
 interface Announced {
   /**
-   * Time of the next notification if there were no burst (ms since the epoch). While it is in the
-   * past, notifications are sent immediately.
+   * Due time of the latest notification at the constant rate (ms since the epoch). A silent pod
+   * starts a full burst in the past. While the due time is in the past, notifications are sent
+   * immediately.
    */
   dueMs: number;
   told?: State;
@@ -76,6 +77,7 @@ export class PodStateNotifier {
     this.#pace = pace;
   }
 
+  /** Notifies the workflow of the pod of a new state, now or when the limits permit it. */
   tell(pod: PodView, state: State): void {
     const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, telling: Promise.resolve() };
     this.#pods.set(pod.uid, announced, { noDisposeOnSet: true });

@@ -31,6 +31,7 @@ export class PodTimers {
     this.#timers.set(pod.name, timer);
   }
 
+  /** Cancels all timers. */
   stop(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }

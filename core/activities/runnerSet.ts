@@ -61,8 +61,8 @@ export interface SetActivities {
    */
   notifySet(input: SetNotification): Promise<void>;
   /**
-   * Checks the CI server's job list and sends the jobs that the set must serve as a signal ({@link
-   * QueueCheckResult}).
+   * Checks the CI server's job list and sends the jobs that the set must serve as a signal
+   * (`QueueCheckResult`).
    * @returns in `supported` whether the CI server has such a list
    */
   checkQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;

@@ -65,6 +65,7 @@ export class JobRouter<T extends RoutableSet> {
     for (const set of sets) this.#add(set);
   }
 
+  /** Returns the set that serves a job, or `undefined` if there is none. */
   homeOf(job: RoutedJob, { ciServer, enterprise }: JobOrigin): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
     const scopes = {
@@ -144,6 +145,7 @@ export class RerouteTargets<T extends RoutableSet> {
     this.#wider = staying(wider);
   }
 
+  /** Number of sets that are not draining, with or without free capacity. */
   get size(): number {
     return this.#near.length + this.#wider.length;
   }

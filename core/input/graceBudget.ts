@@ -21,7 +21,8 @@ const STEP_MARGIN_MS = 1_000;
 
 /**
  * Returns the durations of a stop.
- * @param stop - valid, with or without `gracePeriod`
+ * @param stop - valid: with `gracePeriod`, or with `signalTimeout` and `cleanupTimeout`, or with
+ * neither
  * @param byScope - settings in the worker's configuration
  */
 export function graceBudget(

@@ -29,6 +29,7 @@ export class WebhookRedelivery {
     this.#clock = clock;
   }
 
+  /** Requests the redelivery of failed deliveries that are due, once for each. */
   async redeliverFailed(
     { maxRedeliveries }: { maxRedeliveries: number },
     signal?: AbortSignal,

@@ -27,6 +27,7 @@ export class ExpiringCache<T> {
     this.#clock = clock;
   }
 
+  /** Returns the cached value, or fetches a new one. */
   async get(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (

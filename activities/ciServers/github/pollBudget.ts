@@ -29,6 +29,7 @@ export class PollBudget {
     return Math.max(0, this.#endsAt - this.#clock.elapsed());
   }
 
+  /** Counts one request. */
   spend(): void {
     this.#spent++;
   }

@@ -60,6 +60,7 @@ export class QueuedJobs {
     this.#isApp = isApp;
   }
 
+  /** Returns the queued and running jobs of a scope. Use each instance for one call. */
   async of(scope: Scope): Promise<CiJobList> {
     // The REST API cannot list the organizations of an enterprise.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false, unsupported: true };

@@ -95,6 +95,7 @@ export class ApiError extends Error {
   }
 }
 
+/** Timeout of a new connection (ms). */
 const CONNECT_TIMEOUT_MS = 10_000;
 const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = {
   get: 'GET',

@@ -104,6 +104,7 @@ export class JobPodOwnership {
     this.#following ??= Promise.all(KINDS.map(async (kind) => await this.#follow(kind)));
   }
 
+  /** Ends the watches and the requests in progress. */
   async stop(): Promise<void> {
     this.#end.abort();
     await this.#following;

@@ -76,10 +76,12 @@ export class PodCache {
     return this.#connected && this.#resourceVersion !== undefined;
   }
 
+  /** Returns the cached state of the pod with this name. */
   get(name: string): PodView | undefined {
     return this.#pods.get(name);
   }
 
+  /** Ends the watch. Resolves when no listener runs any more. */
   async stop(): Promise<void> {
     this.#end.abort();
     await this.#done;

@@ -65,10 +65,12 @@ export class PodFolderWatch {
     this.#wake();
   }
 
+  /** Returns whether the first scan is complete. */
   synced(): boolean {
     return this.#synced;
   }
 
+  /** Ends the watch. Resolves when no scan runs any more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);

@@ -33,6 +33,7 @@ import {
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
 import { remainingGraceMs, type StopRequest } from './stopRequest.ts';
 
+/** Interval between two reads of stop.json (ms). */
 const REREAD_EVERY_MS = 1_000;
 /**
  * Time between writing the exit file and removing a deleted pod (ms), in which watchers can read
