@@ -346,7 +346,7 @@ export interface Compute {
   getCachedPod?(pod: OwnedPodRef): PodView | 'deleted' | undefined;
   /**
    * Requests the deletion of the pod with exactly this UID.
-   * @returns `gone` if there is no pod or one with another UID. If `unlessStarted` or `unlessBusy`
+   * @returns `deleted` if there is no pod or one with another UID. If `unlessStarted` or `unlessBusy`
    * prevented the deletion, the current state of the pod.
    * @throws ComputeError `foreign` if the pod belongs to another installation or runner; `invalid`
    * if there is no UID

@@ -212,7 +212,7 @@ const memberOf = <T extends RoutableSet>(set: T): RoutingMember<T> => ({
   hashes: [hashOf(set.workflowId, 0x811c9dc5), hashOf(set.workflowId, 0x9747b28c)],
 });
 
-/** The member with the highest score for this job (rendezvous hashing). */
+/** Returns the set of the member with the highest score for this job (rendezvous hashing). */
 function firstOf<T extends RoutableSet>(
   members: readonly RoutingMember<T>[],
   job: Pick<RoutedJob, 'jobId' | 'runAttempt'>,
