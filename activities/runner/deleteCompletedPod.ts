@@ -14,8 +14,8 @@
  *
  * A failure is harmless: the tear-down deletes the pod in any case. The failure is logged and not
  * retried. It cannot delete a wrong pod: it deletes only the pod with this UID, and only when its
- * workflow has the exit code and the supervisor's record, so that no decision needs the pod any
- * more (`isCompletedEphemeral`).
+ * workflow has the exit code and the supervisor's record. Then no decision needs the pod any more
+ * (`isCompletedEphemeral`).
  */
 import { isCompletedEphemeral } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';

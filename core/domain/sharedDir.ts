@@ -4,7 +4,7 @@
  * snapshot.
  *
  * It is not a volume claim. After the loss of a node, a claim can be mounted nowhere else until
- * that node is back, deleted or fenced, and `post` would not run within the job's grace period.
+ * that node is back, deleted or fenced. `post` would then not run within the job's grace period.
  * With snapshots, a lost node costs only what its step wrote. Pure.
  */
 

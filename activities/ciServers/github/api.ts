@@ -77,10 +77,9 @@ export interface GitHubResponse {
  * is classified.
  *
  * Two failures are retried here: a read whose kept-alive connection was closed, and a request
- * rejected with 401 if there is a newer token. All other retries belong to the caller.
- * @octokit/plugin-throttling is not used, because it sends one write per second for the whole
- * process regardless of the credential, and sleeps inside the call for as long as the server
- * requests.
+ * rejected with 401 if there is a newer token. All other retries belong to the caller. The plugin
+ * @octokit/plugin-throttling is not used. It sends one write per second for the whole process,
+ * regardless of the credential, and it sleeps inside the call for as long as the server requests.
  */
 export class GitHubApi {
   readonly #options: GitHubApiOptions;

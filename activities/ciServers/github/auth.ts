@@ -54,8 +54,8 @@ const installationToken = z.object({ token: z.string().min(1), expires_at: z.str
  * Installation tokens of a GitHub App, exchanged for a JWT that is signed with the app's key.
  *
  * The exchange is implemented here instead of using auth-app's installation strategy. That strategy
- * shares requests in progress between all apps of a process by installation ID alone, so a token
- * for github.com could be used for a GitHub Enterprise Server with the same ID. It also sleeps and
+ * shares requests in progress between all apps of a process by installation ID alone. A token for
+ * github.com could then be used for a GitHub Enterprise Server with the same ID. It also sleeps and
  * retries inside the call and has no AbortSignal. auth-app still signs the JWT and corrects a wrong
  * clock.
  */

@@ -249,7 +249,7 @@ export class JobPodOwnership {
 
   /**
    * Returns the UID of the runner pod of this installation with this name. It is a live read: the
-   * pod may have been deleted and created again under its name since it was seen, and the garbage
+   * pod may have been deleted and created again under its name since it was seen. The garbage
    * collector would delete an object whose owner does not exist any more during its job.
    */
   async #runnerUid(namespace: string, name: string): Promise<string | undefined> {

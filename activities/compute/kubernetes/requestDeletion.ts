@@ -11,8 +11,8 @@ import { type PodRef, type StopReason, allowsJobToFinish } from '../../../core/d
 /**
  * Time given to the kubelet to show a new annotation in the pod's downward API volume (ms). It
  * updates the volumes of a pod when it learns of the change and has synced its containers since the
- * last time (every second), but never after the pod has started terminating. Measured on a node
- * with ten processes waiting per core: 2.2 s.
+ * last time (every second). It never does so after the pod has started terminating. Measured on a
+ * node with ten processes waiting per core: 2.2 s.
  */
 const SHOWN_MS = 3_000;
 

@@ -11,9 +11,9 @@ const DIGITS = 16;
 
 /**
  * Returns an ID that distinguishes a state directory from all others. It is derived from an ID that
- * the directory gets once and from the ID of the machine, because on a home directory that machines
- * share, each would take the processes of the other for dead. The host name is not used, because it
- * changes on a laptop; nor is the path, which is the same in all containers.
+ * the directory gets once and from the ID of the machine. Without the latter, machines that share a
+ * home directory would each take the processes of the other for dead. The host name is not used,
+ * because it changes on a laptop; nor is the path, which is the same in all containers.
  * @throws errors of the operating system
  */
 export async function stateFolderId(stateDir: string): Promise<string> {
