@@ -78,7 +78,7 @@ export interface GitHubResponse {
  *
  * Two failures are retried here: a read whose kept-alive connection was closed, and a request
  * rejected with 401 if there is a newer token. All other retries belong to the caller. The plugin
- * @octokit/plugin-throttling is not used. It sends one write per second for the whole process,
+ * `@octokit/plugin-throttling` is not used. It sends one write per second for the whole process,
  * regardless of the credential, and it sleeps inside the call for as long as the server requests.
  */
 export class GitHubApi {
