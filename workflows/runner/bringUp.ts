@@ -1,4 +1,4 @@
-/** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
+/** Brings a runner online: provisioning, start of the pod, registration. */
 import { sleep } from '@temporalio/workflow';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
@@ -23,7 +23,10 @@ import { awaitPodEnd, awaitPod, recordPod } from './podWaits.ts';
 import { setMemo } from './notifySet.ts';
 import { notifyJobPodCreated } from './notifyJob.ts';
 
-/** Failure types of activities (activities/shared/failures.ts) that have a cause of their own. */
+/**
+ * Causes of the activity failure types (activities/shared/failures.ts) that have a cause of their
+ * own.
+ */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
   QuotaExceeded: 'quota_exceeded',
   PodInvalid: 'pod_rejected',
@@ -34,7 +37,10 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
   RateLimited: 'ci_server_unreachable',
 };
 
-/** Failures with which the cluster or the CI server has answered: nothing of what it was asked for is under way. */
+/**
+ * Failures that are definite responses of the cluster or the CI server: no part of the request is
+ * still in progress.
+ */
 const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
   (
     [
@@ -52,10 +58,13 @@ const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
   ).map((kind) => FAILURE_TYPES[kind]),
 );
 
-/** A name has 10 hex digits of its own: more than one that is taken is something else than chance. */
+/** Names end in 10 random hex digits, so more than one collision is not chance. */
 const MAX_NAMES = 3;
 
-/** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
+/**
+ * Brings the runner online. Returns early, without a failure, if the runner has ended or a cancel
+ * arrived.
+ */
 export async function bringUp(state: RunnerState): Promise<AttemptFailure | undefined> {
   state.enterPhase('Provisioning');
   const failure = await provision(state);
@@ -77,7 +86,8 @@ async function provision(state: RunnerState): Promise<AttemptFailure | undefined
   do {
     state.setWaitReason('registration, Secret and pod', Date.now() + withinMs);
     called = await tryToProvision(state, withinMs);
-    // Somebody else's runner has the name: nothing of it is ours to use, or to remove.
+    // A runner that is not ours has the name. We must neither use nor remove anything that belongs
+    // to it.
     if (lastFailure(called) === FAILURE_TYPES.name_taken) state.replaceRunner();
   } while (shouldRetry(called, names++) && state.cancel === undefined);
   const { pod, runnerId } =
@@ -111,7 +121,11 @@ function lastFailure(called: CallResult<ProvisionResult>): string | undefined {
       : undefined;
 }
 
-/** One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows. */
+/**
+ * Whether provisioning is to be repeated. A call that was never started has not failed: thousands
+ * of calls may be ahead of it, at the rate that the CI server allows. A name collision is retried
+ * with another name.
+ */
 export function shouldRetry(called: CallResult<ProvisionResult>, names: number): boolean {
   return (
     called.kind === 'failed' &&
@@ -119,7 +133,10 @@ export function shouldRetry(called: CallResult<ProvisionResult>, names: number):
   );
 }
 
-/** May a try of it still create something? Not where it was never begun, or has left off with an answer. */
+/**
+ * Whether an attempt of the call may still create something. It cannot if it was never started or
+ * ended with a definite response.
+ */
 export function mayHaveCreated(
   called: Exclude<CallResult<ProvisionResult>, { kind: 'done' }>,
 ): boolean {
@@ -128,8 +145,9 @@ export function mayHaveCreated(
 }
 
 /**
- * What an interrupted provisioning has made. While somebody may still create (a worker that was cut off, a request that is carried out late)
- * finding nothing says nothing: it is looked for again when nothing can come any more.
+ * Returns the objects that an interrupted provisioning has created. While creation is still
+ * possible (by a worker that lost its connection, or by a request that is executed late), an empty
+ * result proves nothing. The search is then repeated after the window for late creation.
  */
 async function findCreated(state: RunnerState, inDoubt: boolean): Promise<FoundProvision> {
   const found = await findProvisioned(state);
@@ -188,7 +206,10 @@ async function tryToProvision(
   );
 }
 
-/** A plain command's timeout is kept in its pod: there is no more of it than the attempts before have left. */
+/**
+ * Returns the supervisor's configuration. The pod enforces a plain command's timeout, limited here
+ * to the time that previous attempts have left.
+ */
 function supervisionOf({ spec, remainingJobMs }: RunnerState): SupervisorConfig {
   const { timeoutMs, ...supervision } = spec.pod.supervision;
   return {
@@ -242,7 +263,10 @@ function markOnline(state: RunnerState): void {
   if (state.spec.scope === undefined) state.commandStarted();
 }
 
-/** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
+/**
+ * Checks the CI server until the runner is online there, the deadline has passed or another source
+ * reports the runner's state.
+ */
 async function awaitRegistration(state: RunnerState): Promise<AttemptFailure | undefined> {
   const { spec, runner } = state;
   const withinMs = spec.timeouts.registrationMs;

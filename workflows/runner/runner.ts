@@ -18,15 +18,22 @@ import { endedNotification, notifySetEnded, notifySetOnline } from './notifySet.
 import { unregister, type Unregistered } from './unregister.ts';
 import { decideVerdict, finalFacts, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
 
-/** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
+/**
+ * A runner lost within this time of its start (ms) counts as short-lived, so its replacement starts
+ * after a longer delay.
+ */
 const SHORT_LIVED_MS = 10 * 60_000;
 
 /**
- * One self-hosted CI runner's whole life: register, run in a pod, unregister, tear down. Ends with a verdict ({@link RunnerResult});
- * Cancelled only after plain cancellation that came before its verdict; Failed only for invalid input and defects.
- * @param input - checked in the first step of each run, against a worker's config
- * @param carried - state of the run before, when this one continues it: what was counted and heard, which allows nothing
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * Runs one self-hosted CI runner: registers it, runs it in a pod, unregisters it and tears it down.
+ * Completes with a verdict ({@link RunnerResult}). The workflow ends as Cancelled only if a
+ * Temporal cancellation arrived before its verdict, and as Failed only for invalid input and
+ * defects.
+ *
+ * @param input - validated in the first step of each run, against the settings of a worker
+ * @param carried - state of the previous run, if this run continues it: counters and received
+ * events. It grants no permissions and raises no limits.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every invalid field
  */
 export async function runner(
   input: RunnerInput,
@@ -40,7 +47,8 @@ export async function runner(
     state.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
   else await readmit(state, input, carried);
   registerSignalHandlers(state);
-  // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
+  // Unregistering and tearing down must always complete, so a Temporal cancellation is handled as a
+  // cancel request and does not interrupt them.
   void CancellationScope.current().cancelRequested.catch(() => {
     state.workflowCancelled = true;
     state.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
@@ -55,7 +63,10 @@ export async function runner(
 
 pinVersion(runner);
 
-/** Register → run → unregister → tear down; and again, as long as another runner is to take the place of the one that was lost. */
+/**
+ * Registers, runs, unregisters and tears down a runner. Repeats this for each replacement of a lost
+ * runner.
+ */
 async function runToCompletion(
   state: RunnerState,
   input: RunnerInput,
@@ -65,7 +76,7 @@ async function runToCompletion(
     const startedAt = Date.now();
     if (isUp) awaitPodEnd(state);
     else state.failure = await bringUp(state);
-    // Nobody waits for the news to arrive: jobs do not either.
+    // Do not block: the job starts whether or not the set has been notified.
     if (state.runner.online) void notifySetOnline(state);
     if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
     state.countJobTime();

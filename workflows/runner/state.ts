@@ -1,4 +1,4 @@
-/** The state of one runner's life, and what news does to it. */
+/** State of one runner workflow, and how events change it. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { AdmittedRunner, PodDeletion } from '../../core/activities/index.ts';
 import type {
@@ -22,64 +22,83 @@ import type { AttemptFailure, CarriedRunnerState, CurrentRunner } from './carrie
 import { NO_JOBS, trackJobEvent, concernsRunner } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
 
-/** After the supervisor should have ended a command that ran into its timeout. */
+/**
+ * Time after which a command that reached its timeout is stopped by the workflow, if the supervisor
+ * has not ended it (ms).
+ */
 const BACKSTOP_MS = 60_000;
-/** A job that began so much later than the runner turned busy is not the one that made it so: clocks, and probes, are some seconds apart. */
+/**
+ * A job that started this much later than the runner became busy (ms) is a different job. Clocks
+ * and probes differ by a few seconds only.
+ */
 const ANOTHER_JOB_MS = 60_000;
 
 /**
- * Time that a static runner's pod is given to show a job that an event told of, and this life to hear of it (ms): what it said before may be
- * late.
+ * Time to wait before a static runner's pod that still reports idle is trusted over a job event
+ * (ms). The pod needs this time to show the job and the workflow to receive it. Earlier reports of
+ * the pod may be outdated.
  */
 const IDLE_IN_DOUBT_MS = 60_000;
 
-/** A static runner may change between idle and busy thousands of times: the oldest entries go. */
+/**
+ * Maximum number of recorded phases. A static runner may change between idle and busy thousands of
+ * times, so the oldest entries are dropped.
+ */
 const MAX_PHASES = 60;
 
 /**
- * Its clock is the workflow's own, for deadlines and for show. In the workflow task in which a local activity has ended (the admission, a
- * short tear-down) that one says another time in a replay: nothing may be decided by it then.
+ * State of a runner workflow. Deadlines and displayed times use the workflow's own clock.
+ *
+ * In the workflow task in which a local activity has completed (the admission, a short teardown),
+ * this clock shows a different time during replay. No decision may depend on it in that task.
  */
 export class RunnerState {
   readonly workflowId: string;
   readonly firstRunId: string;
-  /** When its first run began (ms since the epoch). */
+  /** Start of the first run (ms since the epoch). */
   createdAtMs: number;
   runner: CurrentRunner;
   cancel: Cancellation | undefined;
-  /** What the verdict goes by of what was asked for, once that is fixed. */
+  /** Cancel request that the verdict takes into account, once it is fixed. */
   fixedCancel: { readonly cancel?: Cancellation } | undefined;
-  /** Plain cancellation was requested: the workflow ends Cancelled, unless its verdict was fixed before. */
+  /**
+   * Whether a Temporal cancellation was requested. The workflow then ends as Cancelled, unless its
+   * verdict was fixed before.
+   */
   workflowCancelled = false;
-  /** Its set knows that a runner of this life was online; that its job has started, where it asks for that; and that this life has ended. */
+  /**
+   * Whether the set has been notified that a runner of this workflow was online (`notifiedOnline`),
+   * that its job has started, if the set asked for that (`notifiedBusy`), and that the workflow has
+   * ended (`notifiedEnded`).
+   */
   notifiedOnline = false;
   notifiedBusy?: true;
   notifiedEnded?: true;
-  /** Of the present attempt. */
+  /** Failure that ended the current attempt, if any. */
   failure: AttemptFailure | undefined;
-  /** What the present runner's unregistration has heard, while it goes on. */
+  /** Progress of the current runner's unregistration, while it is under way. */
   heard: UnregistrationProgress | undefined;
-  /** The present runner's pod and Secret were asked to be deleted. */
+  /** Deletion of the current runner's pod and Secret, once it has been requested. */
   deletion: Promise<PodDeletion> | undefined;
-  /** Why the cluster refused that last, for as long as it does. */
+  /** Reason why the cluster rejected the last deletion request, until one is accepted. */
   deletionError: string | undefined;
-  /** Waits for a condition of a pod that have no answer yet, by activity id. */
+  /** Pending waits for a pod condition, by activity id. */
   readonly podWaits = new Map<string, Promise<CallResult<PodSnapshot>>>();
   unregisterAttempts = 0;
   replacements: RunnerResult['replacements'] = [];
-  /** How long the attempts before the present one ran a plain command (ms). */
+  /** Time that previous attempts have run a plain command (ms). */
   usedJobMs = 0;
   neverStartedInARow = 0;
   shortLivedInARow = 0;
   phases: RunnerStatus['phases'] = [];
   #spec: AdmittedRunner | undefined;
-  /** Its name, while this run is not admitted yet. */
+  /** Runner name from the carried state, used until this run is admitted. */
   #carriedName: string | undefined;
   #phase: RunnerPhase = 'Requested';
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'> = {};
 
-  /** @param startedAtMs - when this run began (ms since the epoch) */
+  /** @param startedAtMs - start of this run (ms since the epoch) */
   constructor(workflowId: string, firstRunId: string, startedAtMs: number) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
@@ -87,7 +106,10 @@ export class RunnerState {
     this.runner = this.#newRunner(1);
   }
 
-  /** Takes in what the run before has handed on. What the runner may be, and for how long, is for {@link admit}. */
+  /**
+   * Restores the state carried over from the previous run. The permissions and limits of the runner
+   * come from {@link admit} only.
+   */
   restore({
     runnerName: name,
     attempt,
@@ -101,7 +123,10 @@ export class RunnerState {
     this.#phase = rest.phases.at(-1)?.phase ?? 'Idle';
   }
 
-  /** Its input was checked: from now on it has a name, and limits. */
+  /**
+   * Stores the validated spec, which gives the runner its name and limits, and applies the limits
+   * to a running job's deadline.
+   */
   admit(spec: AdmittedRunner): void {
     this.#spec = spec;
     const { runner } = this;
@@ -113,14 +138,18 @@ export class RunnerState {
       );
   }
 
-  /** @throws ApplicationFailure before it is admitted */
+  /** @throws ApplicationFailure if the runner is not admitted yet */
   get spec(): AdmittedRunner {
     if (this.#spec === undefined)
       throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
     return this.#spec;
   }
 
-  /** Where it is registered. @throws ApplicationFailure for a plain command, which is registered nowhere */
+  /**
+   * Scope in which the runner is registered.
+   *
+   * @throws ApplicationFailure for a plain command, which has no registration
+   */
   get scope(): Scope {
     if (this.spec.scope === undefined)
       throw ApplicationFailure.nonRetryable('A plain command has no scope', 'Defect');
@@ -131,7 +160,7 @@ export class RunnerState {
     return this.#phase;
   }
 
-  /** The next runner of this life: a new name, a new registration, a new pod. */
+  /** Starts the next attempt, with a new runner name, a new registration and a new pod. */
   replaceRunner(): void {
     this.runner = this.#newRunner(this.runner.identity.attempt + 1);
     this.deletion = undefined;
@@ -150,20 +179,24 @@ export class RunnerState {
   }
 
   /**
-   * The present runner's name at the CI server, under which its job events are known: also before it is known to be registered, because a
-   * job that waited for it may start before that.
+   * Name of the current runner at the CI server, which its job events carry. It is known before the
+   * registration is confirmed, because a waiting job may start earlier than that.
    */
   get runnerName(): string {
     if (this.#spec === undefined) return this.#carriedName ?? '';
     return runnerName(this.spec.name, this.spec.nameHash, this.runner.identity.attempt);
   }
 
-  /** What the CI server is asked for. */
+  /** Name and id that identify the runner in requests to the CI server. */
   get registration(): { readonly name: string; readonly id?: string } {
     return { name: this.runnerName, ...omitUndefined({ id: this.runner.id }) };
   }
 
-  /** Moves to a phase, and shows it. @param sinceMs - when it began, if that was told later (ms since the epoch) */
+  /**
+   * Enters a phase and publishes it.
+   *
+   * @param sinceMs - start of the phase, if it was reported later (ms since the epoch)
+   */
   enterPhase(phase: RunnerPhase, verdict: DisplayedVerdict = {}, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
     this.recordPhase(phase, sinceMs);
@@ -171,7 +204,10 @@ export class RunnerState {
     this.setWaitReason(undefined);
   }
 
-  /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
+  /**
+   * Records a phase without publishing it. Used for phases that have ended when they become known,
+   * or soon after, and are not worth a history event.
+   */
   recordPhase(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
     const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.createdAtMs).toISOString());
@@ -182,13 +218,13 @@ export class RunnerState {
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 
-  /** Shows the present phase in lists, where it was only passed until now. */
+  /** Publishes the current phase in search attributes, if it has only been recorded until now. */
   publishPhase(): void {
     if (this.#phase !== this.#display.publishedPhase)
       this.#display.updateSearchAttributes(this.spec, this.#phase, this.runnerName);
   }
 
-  /** Says what the life waits for, and until when (ms since the epoch). */
+  /** Sets what the workflow waits for, and the deadline of that wait (ms since the epoch). */
   setWaitReason(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
       waitingFor,
@@ -197,37 +233,50 @@ export class RunnerState {
     this.#display.updateDetails(this.spec, this.status());
   }
 
-  /** Counts how many runners in a row went the same bad way, the present one included. */
+  /**
+   * Counts consecutive runners, including the current one, that never started or that were
+   * short-lived.
+   */
   countLostAttempt(shortLived: boolean): void {
     this.neverStartedInARow =
       this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
     this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
   }
 
-  /** One that comes after the runner's end changes no verdict: it only keeps another runner from taking its place. */
+  /**
+   * Handles a cancel request. A request that arrives after the end of the runner does not change
+   * the verdict; it only prevents a replacement.
+   */
   requestCancel(wanted: Cancellation): void {
     if (this.hasEnded) this.fixVerdictCancel();
     this.cancel = upgradeCancellation(this.cancel, wanted);
     if (this.#spec !== undefined) this.#display.updateDetails(this.#spec, this.status());
   }
 
-  /** Fixes what the verdict goes by of what was asked for: the runner has ended, or is unregistered. */
+  /**
+   * Fixes the cancel request that the verdict uses. Called when the runner has ended or is
+   * unregistered.
+   */
   fixVerdictCancel(): void {
     this.fixedCancel ??= omitUndefined({ cancel: this.cancel });
   }
 
-  /** What the verdict on the present runner goes by. */
+  /** Cancel request that the verdict on the current runner uses. */
   get verdictCancel(): Cancellation | undefined {
     return this.fixedCancel === undefined ? this.cancel : this.fixedCancel.cancel;
   }
 
-  /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
+  /**
+   * Applies a job event from the CI server, which is an early hint. Events about other runners and
+   * events without new information change nothing.
+   */
   onJobEvent(event: RunnerJobEvent): void {
     const { runner, spec } = this;
     if (!concernsRunner(event, this.runnerName, runner.id, spec.scope)) return;
     const tracked = trackJobEvent(runner.jobs, event);
     if (tracked === runner.jobs) return;
-    // A job that its runner's end took with it is told to be over, too, once the CI server has noticed.
+    // When a runner's end interrupts its job, the CI server reports the job as completed once it
+    // has noticed. Keep the job as running, because it did not complete by itself.
     const jobs =
       this.hasEnded && event.action === 'completed' && event.conclusion !== 'success'
         ? { ...tracked, ...omitUndefined({ running: runner.jobs.running }) }
@@ -235,7 +284,8 @@ export class RunnerState {
     if (jobs.running === undefined) delete runner.idleInDoubtUntilMs;
     else if (jobs.running.key !== runner.jobs.running?.key && !spec.ephemeral)
       runner.idleInDoubtUntilMs = Date.now() + IDLE_IN_DOUBT_MS;
-    // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
+    // A completed event that overtakes its own in_progress event, or arrives late, still proves
+    // that a job ran.
     Object.assign(runner, { jobs, online: true, hadJob: true });
     delete runner.unconfirmedBusyMs;
     if (
@@ -244,14 +294,18 @@ export class RunnerState {
       event.conclusion !== 'success'
     )
       runner.jobFailedAt = Date.now();
-    // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
+    // Events may be late. If the pod reports its state itself, an event does not make the runner
+    // busy, unless the runner is ephemeral: then the event can only be about its one job.
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
       this.#setBusy();
     else if (jobs.running === undefined && runner.podBusy !== true) this.#setIdle();
     this.#assignJob(event.at);
   }
 
-  /** The pod's own word on idle and busy. One that comes after the runner's end is late, and changes nothing. */
+  /**
+   * Applies an idle or busy report from the pod. A report that arrives after the end of the runner
+   * is outdated and changes nothing.
+   */
   onPodState({ uid, state, newJob, durationMs }: PodStateEvent): void {
     const { runner } = this;
     if (runner.pod === undefined || uid !== runner.pod.uid || this.hasEnded) return;
@@ -259,7 +313,12 @@ export class RunnerState {
     this.applyPodState(state === 'busy', stateAgeMs(durationMs));
   }
 
-  /** What the runner's pod says, however it was heard, and for how long that has been so (ms). */
+  /**
+   * Applies what the runner's pod reports, from whichever source.
+   *
+   * @param busy - whether the pod reports a job
+   * @param forMs - how long this state has lasted (ms)
+   */
   applyPodState(busy: boolean, forMs = 0): void {
     this.runner.podBusy = busy;
     if (busy) this.#setBusy(forMs);
@@ -267,7 +326,11 @@ export class RunnerState {
     this.#assignJob();
   }
 
-  /** Its pod was looked at live. @param askedAtMs - when the look began (ms since the epoch) */
+  /**
+   * Clears the doubt about an idle runner after a live read of its pod.
+   *
+   * @param askedAtMs - start of the live read (ms since the epoch)
+   */
   confirmIdle(askedAtMs: number): void {
     const { runner } = this;
     if (runner.podBusy === false && askedAtMs >= (runner.idleInDoubtUntilMs ?? 0))
@@ -275,8 +338,9 @@ export class RunnerState {
   }
 
   /**
-   * Whether a job event says that a job runs, and the pod that none does. An ephemeral runner's event is final: it has no other job. A
-   * static one's pod is believed once it was looked at later than the event; until then it is busy.
+   * Whether a job event reports a running job while the pod reports none. An ephemeral runner's
+   * event is final, because it has no other job. A static runner counts as busy until its pod has
+   * been read at a time later than the event.
    */
   get isIdleInDoubt(): boolean {
     const { podBusy, jobs, idleInDoubtUntilMs } = this.runner;
@@ -288,13 +352,16 @@ export class RunnerState {
     );
   }
 
-  /** The CI server calls a runner busy that lives: it came online and took a job, whose time begins now if nothing told of it before. */
+  /**
+   * Handles a CI server response that calls a running runner busy: it came online and took a job.
+   * The job's time starts now, unless an earlier event reported the job.
+   */
   calledBusy(): void {
     this.runner.hadJob = true;
     this.#setBusy();
   }
 
-  /** A plain command is its own job. */
+  /** Marks a plain command as busy. The command is its own job. */
   commandStarted(): void {
     this.applyPodState(true);
   }
@@ -316,7 +383,10 @@ export class RunnerState {
     delete runner.busyJobKey;
   }
 
-  /** Under the supervisor a plain command's timeout is kept in the pod, and the workflow's, so much later, is the backstop (ms). */
+  /**
+   * Time added to a plain command's deadline (ms). With the supervisor, the pod enforces the
+   * command's timeout, and the workflow's later deadline is only a backstop.
+   */
   get #backstopMs(): number {
     const { runner, spec } = this;
     return spec.scope === undefined && runner.pod?.online !== undefined
@@ -326,26 +396,32 @@ export class RunnerState {
       : 0;
   }
 
-  /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
+  /**
+   * Time at which a workflow with `onEviction: resume` reaches its maximum age, however often its
+   * pod was lost (ms since the epoch). Infinity for all other workflows.
+   */
   get maxDurationDeadlineMs(): number {
     return this.spec.onEviction === 'resume'
       ? this.createdAtMs + this.spec.timeouts.maxAgeMs
       : Number.POSITIVE_INFINITY;
   }
 
-  /** How long a job of the present runner may take at the most (ms). A plain command is the same job in each attempt: the cap is for all together. */
+  /**
+   * Maximum time that a job of the current runner may take (ms). A plain command is the same job in
+   * each attempt, so the cap applies to the sum of all attempts.
+   */
   get remainingJobMs(): number {
     return Math.max(0, this.spec.pod.jobTimeoutCapMs - this.usedJobMs);
   }
 
-  /** Counts the time of an attempt that is over. */
+  /** Adds the time of a plain command's completed attempt to the used job time. */
   countJobTime(): void {
     const { busySince } = this.runner;
     if (this.spec.scope === undefined && busySince !== undefined)
       this.usedJobMs += Date.now() - busySince;
   }
 
-  /** How late the job's deadline may be moved (ms since the epoch). */
+  /** Latest time to which the job's deadline may be extended (ms since the epoch). */
   get latestDeadlineMs(): number {
     return Math.min(
       (this.runner.busySince ?? Number.NaN) + this.remainingJobMs,
@@ -353,7 +429,10 @@ export class RunnerState {
     );
   }
 
-  /** Of a job that ran into its deadline, or of a life that is too old. */
+  /**
+   * Returns the reason for stopping a job that reached its deadline, or a workflow that reached its
+   * maximum age.
+   */
   timeoutReason(): string {
     if (Date.now() >= this.maxDurationDeadlineMs)
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
@@ -364,8 +443,11 @@ export class RunnerState {
   }
 
   /**
-   * Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle.
-   * @param toldMs - of the event that tells, by the CI server's clock (ms since the epoch)
+   * Assigns the running job to the current busy period. A job must not be stopped at the deadline
+   * of the previous job, even if no idle state was observed between the two.
+   *
+   * @param toldMs - time of the event that reports the job, by the CI server's clock (ms since the
+   * epoch)
    */
   #assignJob(toldMs = 0): void {
     const { runner, spec } = this;
@@ -382,7 +464,8 @@ export class RunnerState {
 
   #setIdle(): void {
     const { runner, spec } = this;
-    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
+    // An ephemeral runner does not become idle after its job, so the job's deadline stays until the
+    // runner ends. An ephemeral runner without any job was marked busy by mistake.
     if (spec.ephemeral && runner.hadJob) return;
     if (runner.busySince !== undefined && runner.busyJobKey === undefined)
       runner.unconfirmedBusyMs = (runner.unconfirmedBusyMs ?? 0) + Date.now() - runner.busySince;
@@ -393,34 +476,42 @@ export class RunnerState {
   }
 
   /**
-   * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. Another
-   * runner takes its place when it is idle, at no cost for a job.
+   * Whether a static runner has been busy for as long as one job may take, according to its pod
+   * alone. Processes that a job left behind can report busy intermittently and indefinitely. The
+   * runner is replaced when it is idle, so that no job is affected.
    */
   get isSuspect(): boolean {
     const { ephemeral, pod } = this.spec;
     return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= pod.jobTimeoutCapMs;
   }
 
-  /** Whether the present runner is known to have ended. */
+  /** Whether the current runner is known to have ended. */
   get hasEnded(): boolean {
     const { ended, pod } = this.runner;
     return ended !== undefined || pod?.ended === true;
   }
 
-  /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
+  /**
+   * Whether a job ran or is running. A pod that first counted as busy and then reports idle revokes
+   * this, and so does the runner's own exit record.
+   */
   get hadJob(): boolean {
     const { hadJob, podBusy, pod } = this.runner;
     return pod?.exit?.record?.job !== 'none' && (hadJob || podBusy === true);
   }
 
-  /** What the runner itself says, by its record, its pod or job events; never what the CI server's lists say. */
+  /**
+   * Returns the activity that the runner itself reports, from its exit record, its pod or job
+   * events. Lists of the CI server are never used.
+   */
   observedActivity(): 'idle' | 'busy' | 'unknown' {
     const { podBusy, jobs, pod } = this.runner;
     const recorded = pod?.exit?.record?.job;
     if (recorded !== undefined)
       return recorded === 'running' || recorded === 'interrupted' ? 'busy' : 'idle';
     if (podBusy !== undefined) return podBusy || this.isIdleInDoubt ? 'busy' : 'idle';
-    // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
+    // A plain command is its own job from its start, even if a cancel arrived before the command
+    // was reported as up.
     if (
       this.#spec?.scope === undefined &&
       pod?.startedAt !== undefined &&
@@ -428,7 +519,7 @@ export class RunnerState {
     )
       return 'busy';
     if (jobs.running !== undefined) return 'busy';
-    // A pod that tells has told of no job.
+    // A pod that reports its state has reported no job.
     return pod?.busy === false || pod?.assumedBusyFrom !== undefined ? 'idle' : 'unknown';
   }
 

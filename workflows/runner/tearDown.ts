@@ -1,4 +1,7 @@
-/** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
+/**
+ * Stops the pod and tears down pod, Secret and claims. Both are one activity, which deletes the
+ * objects that it is given.
+ */
 import type {
   WithLocation,
   PodDeletion,
@@ -26,27 +29,38 @@ type StopPodAction = Extract<UnregistrationAction, { kind: 'stopPod' }>;
 type TearDownAction = Extract<UnregistrationAction, { kind: 'tearDown' }>;
 
 /**
- * A pod that is deleted with grace 0 is gone from the API server at once, and its kubelet, which never sees a deadline, gives the containers
- * the pod's whole own grace: a forced stop asks for the shortest grace that a kubelet keeps.
+ * Grace period of a forced stop, the shortest that a kubelet enforces. A pod deleted with grace
+ * period 0 disappears from the API server at once. Its kubelet then never sees a deadline and gives
+ * the containers the full grace period of the pod.
  */
 const FORCED_GRACE_SECONDS = 1;
-/** A kubelet that has not killed the pod by then does not answer. */
+/** Time after which a kubelet that has not killed the pod counts as unresponsive (ms). */
 export const FORCE_KILL_TIMEOUT_MS = 10_000;
-/** A pod that something else holds (a finalizer) is asked for again and again, but not so often that history fills. */
+/**
+ * Maximum interval between deletion requests for a pod that is blocked by something else, such as a
+ * finalizer (ms). A shorter interval would fill the history.
+ */
 const MAX_DELETION_RETRY_MS = 60 * 60_000;
 
-/** A deletion that is refused for so long is told in the details; from then on the reason is told anew so often, in ms. */
+/**
+ * Time after which a rejected deletion is shown in the details (ms). From then on the reason is
+ * updated at the interval STILL_REFUSED_MS.
+ */
 const REFUSED_MS = 20_000;
 const STILL_REFUSED_MS = 60 * 60_000;
 
-/** A pod that is still there so long after its deletion has outlived its grace. */
+/**
+ * Returns the time after which a pod that still exists after its deletion has outlived its grace
+ * period (ms).
+ */
 function overdueMs({ pod }: RunnerSpec): number {
   return pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
 /**
- * The grace of a stop: the pod's own, without the drain where the job is not waited for. A supervisor that is not told in time, or is
- * draining already because somebody else deleted the pod, gets no more.
+ * Returns the grace period of a stop (seconds): the pod's own, without the drain time if the stop
+ * does not wait for the job. A supervisor that does not receive the stop reason in time, or already
+ * drains because another party deleted the pod, gets no additional time.
  */
 function stopGraceSeconds({ spec: { pod }, cancel }: RunnerState): number {
   const drainMs =
@@ -56,12 +70,19 @@ function stopGraceSeconds({ spec: { pod }, cancel }: RunnerState): number {
   return pod.terminationGracePeriodSeconds - Math.floor(drainMs / 1_000);
 }
 
-/** A pod that is still there so long after it was asked to stop has outlived the grace of the stop: a kubelet does not always take a shorter one than it began with. */
+/**
+ * Returns the time after which a pod that still exists after a stop request has outlived the grace
+ * period of the stop (ms). A kubelet does not always accept a shorter grace period than the one it
+ * started with.
+ */
 export function stopOverdueMs(state: RunnerState): number {
   return stopGraceSeconds(state) * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
-/** Returns how a pod is asked to stop: which reason its supervisor is given, and which grace unless it is the pod's own. */
+/**
+ * Returns the options of a stop request: the reason given to the pod's supervisor, and the grace
+ * period unless it is the pod's own.
+ */
 export function stopOptions(
   state: RunnerState,
   {
@@ -74,8 +95,8 @@ export function stopOptions(
 ): Pick<NonNullable<TearDownInput['pod']>, 'stopReason' | 'gracePeriodSeconds' | 'unlessStarted'> {
   const { runner, spec, cancel } = state;
   const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
-  // Without a reason SIGTERM means what `onTerm` says, and counts as a cancellation.
-  // Only a pod with a supervisor can be told one.
+  // Without a reason, SIGTERM means what `onTerm` says and counts as a cancellation. Only a pod
+  // with a supervisor can receive a reason.
   const announced =
     unlessStarted !== true &&
     runner.pod?.online !== undefined &&
@@ -92,11 +113,12 @@ export function stopOptions(
 }
 
 /**
- * Stops a pod that lives.
- * @param overdue - it outlived its grace: none is left
- * @param unlessStarted - left alone if its container has started since it was looked at
- * @param calledOff - something has changed that is to be decided upon first
- * @returns whether the cluster took it before it was called off
+ * Stops a running pod.
+ *
+ * @param overdue - the pod outlived its grace period, so it gets none
+ * @param unlessStarted - do not stop the pod if its container has started since it was last read
+ * @param calledOff - returns true when a change must be evaluated first
+ * @returns whether the cluster accepted the request before it was called off
  */
 export async function stopPod(
   state: RunnerState,
@@ -128,9 +150,11 @@ export async function stopPod(
 }
 
 /**
- * Asks for a deletion until the cluster takes it: somebody may have to allow it first, or the API server to come back. Why it was refused last
- * is in the details, and with each try under Pending Activities.
- * @returns `undefined` when it was called off
+ * Requests a deletion until the cluster accepts it. A missing permission may have to be granted
+ * first, or the API server may be unavailable. The last rejection reason is shown in the details,
+ * and for each attempt under Pending Activities.
+ *
+ * @returns `undefined` if it was called off
  */
 async function retryDeletion(
   state: RunnerState,
@@ -156,7 +180,10 @@ function reportDeletionError(state: RunnerState): void {
   state.setWaitReason(`the cluster to take a deletion: ${state.deletionError}`);
 }
 
-/** Was the pod left alone, because it has started? Then that is known now. */
+/**
+ * Whether the pod was not deleted because its container has started. Records the returned pod
+ * state.
+ */
 function isRemaining(
   state: RunnerState,
   deletion: PodDeletion | PodSnapshot,
@@ -167,9 +194,12 @@ function isRemaining(
 }
 
 /**
- * Has pod and Secret of a runner deleted whose container never started, or that is idle, as far as is known.
- * @param calledOff - something has changed that is to be decided upon first
- * @returns whether that is so: one that has started, or turned busy or ended by then is left alone
+ * Deletes the pod and Secret of a runner whose container never started or that is idle, as far as
+ * is known.
+ *
+ * @param calledOff - returns true when a change must be evaluated first
+ * @returns whether they are deleted; a runner that has started, become busy or ended in the
+ * meantime is not touched
  */
 export async function tearDownUnless(
   state: RunnerState,
@@ -192,17 +222,24 @@ export async function tearDownUnless(
   return true;
 }
 
-/** Has pod and Secret deleted, unless they are being deleted already. @param word - told to the set of a runner whose end nothing can change any more */
+/**
+ * Requests the deletion of pod and Secret, unless it has already been requested.
+ *
+ * @param word - notification for the set of a runner whose end is final
+ */
 export function beginTearDown(state: RunnerState, word?: SetNotification): Promise<PodDeletion> {
   if (state.deletion === undefined) {
     state.deletion = deleteRemaining(state, word);
-    // Who begins it early awaits it later, in tearDown.
+    // A caller that starts the teardown early awaits it later, in tearDown.
     void state.deletion.catch(() => undefined);
   }
   return state.deletion;
 }
 
-/** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
+/**
+ * Deletes the remaining objects of the runner and waits until they no longer exist. A pod that
+ * outlives its grace period by a minute is deleted without a grace period.
+ */
 export async function tearDown(
   state: RunnerState,
   word: SetNotification | undefined,
@@ -211,7 +248,10 @@ export async function tearDown(
   await fenceClaims(state);
 }
 
-/** How long a pod may still take to go: by its own deadline, where it is known. One that counts as ended because that is overdue has no more time. */
+/**
+ * Returns how long a pod may still take to terminate (ms), based on its own deadline if known. A
+ * pod that counts as ended because it is overdue gets no additional time.
+ */
 function untilOverdueMs({ runner, spec }: RunnerState): number {
   const deadline = runner.pod?.terminationDeadline;
   if (deadline === undefined) return overdueMs(spec);
@@ -232,11 +272,12 @@ async function awaitDeletion(state: RunnerState, word: SetNotification | undefin
     state.publishPhase();
     state.setWaitReason('pod to be gone', Date.now() + waitMs);
     if (state.cancel === cancel) await awaitPod(state, 'deleted', waitMs);
-    // Through another call, because what `awaitPod` sees changes it.
+    // A function call, because `awaitPod` changes the value and a direct check would be narrowed by
+    // the compiler.
     if (isGone(state)) return;
     const stronger = state.cancel === cancel ? undefined : state.cancel?.mode;
     ({ cancel } = state);
-    // It is on its way, with its own grace: only a force asks for less.
+    // The pod is already terminating with its own grace period. Only a forced stop shortens it.
     if (stronger !== undefined && stronger !== 'force') continue;
     if (stronger === undefined)
       waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), MAX_DELETION_RETRY_MS);
@@ -252,7 +293,7 @@ async function awaitDeletion(state: RunnerState, word: SetNotification | undefin
   }
 }
 
-/** Deletes the claims that are the life's own: at its very end, after its last runner. */
+/** Deletes the claims that belong to this workflow, after its last runner has ended. */
 export async function tearDownClaims(state: RunnerState): Promise<void> {
   const { spec, runner } = state;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
@@ -275,7 +316,8 @@ async function deleteRemaining(
   const saveLog = keepsLog(state);
   const what = remainingObjects(state, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
   if (pod !== undefined && isCompletedEphemeral(pod)) {
-    // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
+    // The pod was deleted when its end was observed (activities/runner/deleteCompletedPod.ts), so
+    // there is little left to do or to wait for.
     const early = setMemo().notifyEndEarly === true;
     const soon = await toCallResult(
       localTearDown({ ...what, ...omitUndefined({ notify: word && { ...word, early } }) }),
@@ -288,14 +330,14 @@ async function deleteRemaining(
   return await deleteUntilAccepted(state, 'delete pod and Secret', what);
 }
 
-/** Whether the log's tail is kept: of a runner that may not have succeeded. */
+/** Whether to keep the end of the log, which is done for runners that may not have succeeded. */
 function keepsLog({ runner: { pod }, cancel }: RunnerState): boolean {
   return (
     pod?.startedAt !== undefined && !pod.deleted && (pod.exit?.code !== 0 || cancel !== undefined)
   );
 }
 
-/** Nothing calls this off, and no pod is left alone. */
+/** Deletes the objects. The request cannot be called off, and no pod is exempted. */
 async function deleteUntilAccepted(
   state: RunnerState,
   summary: string,

@@ -1,4 +1,7 @@
-/** From "this runner shall go, or has ended" to "unregistered, and its pod may go": carries out what unregisterTable.ts decides. */
+/**
+ * Unregisters a runner that is to stop or has ended, until its pod may be deleted. Carries out the
+ * decisions of unregisterTable.ts.
+ */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
 import {
@@ -30,23 +33,26 @@ import {
 } from './unregisterFacts.ts';
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
-/** How the unregistration of one runner went. */
+/** Result of the unregistration of one runner. */
 export interface Unregistered extends Pick<
   UnregistrationProgress,
   'removal' | 'removedWhileRunning'
 > {
-  /** Holdfast itself asked for the pod's deletion. */
+  /** Whether Holdfast itself requested the deletion of the pod. */
   readonly stoppedByHoldfast: boolean;
-  /** Id of the workflow that goes on removing the registration. */
+  /** Id of the workflow that continues to remove the registration. */
   readonly deregistrationWorkflowId?: string;
 }
 
-/** How long the CI server is asked for the registration of a runner that may never have had one. */
+/** Maximum time for removing the registration of a runner that may never have had one (ms). */
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
 
-/** Unregisters the life's present runner. Ends only when its registration is proven absent or handed on, and its pod may go. */
+/**
+ * Unregisters the current runner. Returns only when its registration is proven absent or has been
+ * handed off, and its pod may be deleted.
+ */
 export async function unregister(state: RunnerState, input: RunnerInput): Promise<Unregistered> {
-  // Nobody had to know a plain command.
+  // A plain command has no registration.
   let heard =
     state.heard ?? initialProgress(state.spec.scope === undefined ? Date.now() : undefined);
   for (;;) {
@@ -79,7 +85,7 @@ export async function unregister(state: RunnerState, input: RunnerInput): Promis
   }
 }
 
-/** What the table goes by, of what the life knows now. */
+/** Returns the facts for the decision table, from the current state. */
 export function currentFacts(state: RunnerState): ObservedFacts {
   const { runner, cancel, spec } = state;
   const { pod } = runner;
@@ -104,12 +110,12 @@ export function currentFacts(state: RunnerState): ObservedFacts {
   };
 }
 
-/** Does anything hold now that the table must hear of? */
+/** Whether a fact has changed that the decision table must evaluate. */
 export function factsChanged(state: RunnerState, facts: UnregistrationFacts): boolean {
   return mustInterruptStop(state, facts) || state.observedActivity() !== facts.observedActivity;
 }
 
-/** Does anything hold now that a stop must not wait for? */
+/** Whether a fact has changed that must interrupt a stop. */
 export function mustInterruptStop(state: RunnerState, facts: UnregistrationFacts): boolean {
   const { ended, stop } = currentFacts(state);
   return ended !== facts.ended || stop !== facts.stop;
@@ -136,8 +142,9 @@ async function execute(
 }
 
 /**
- * Returns how long a removal may take. `withinMs`: of an ended runner, after which the removal is handed off. `patienceMs`: of a runner that
- * is to be stopped, after which it is stopped without an answer. A runner that may finish its job is asked about for as long as it runs.
+ * Returns the limits of a removal. `withinMs`, for an ended runner: after this time the removal is
+ * handed off. `patienceMs`, for a runner that is to be stopped: after this time it is stopped
+ * without a response. A runner that may finish its job has no limit here.
  */
 export function removalLimits(
   { runner, spec }: RunnerState,
@@ -151,8 +158,9 @@ export function removalLimits(
 }
 
 /**
- * Returns how long a runner that may finish its job is asked about (ms): until that job's deadline. One that says nothing of a job, and
- * is asked about again while it is busy, may have had one since the removal began.
+ * Returns how long the removal of a runner that may finish its job is retried (ms): until the
+ * deadline of that job. A runner that reports no job, and whose removal is retried while it is
+ * busy, may have started one since the removal began.
  */
 export function removalJobMs(
   { spec, runner }: RunnerState,
@@ -172,7 +180,8 @@ async function removeRegistration(
 ): Promise<UnregistrationEvent> {
   const { spec, runner, scope } = state;
   state.enterPhase(facts.ended ? 'Unregistering' : 'Draining');
-  // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
+  // The pod and Secret of an ended runner are deleted whatever the CI server responds, and even
+  // while it does not respond.
   if (facts.ended) void beginTearDown(state);
   const { patienceMs, ...within } = removalLimits(state, facts);
   const jobMs = removalJobMs(state, facts, onBusy);
@@ -200,7 +209,7 @@ async function removeRegistration(
   if (called.kind === 'interrupted') {
     if (factsChanged(state, facts)) return { kind: 'calledOff' };
     if (patienceMs !== undefined) return { kind: 'expiredWait', wait: 'patience' };
-    // The deadline may have been moved meanwhile.
+    // The deadline may have been extended meanwhile.
     const untilMs = runner.jobDeadline ?? 0;
     if (Date.now() >= untilMs) stopForTimeout(state);
     return { kind: 'calledOff' };
@@ -208,7 +217,7 @@ async function removeRegistration(
   const { result, afterRetry = false, attempts, runnerId } = called.value;
   state.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
-  // It came online and took a job after all.
+  // The runner came online and took a job after all.
   if (result === 'busy' && !facts.ended) state.calledBusy();
   return {
     kind: 'answered',
@@ -229,7 +238,7 @@ async function wait(
   const timeoutMs = Math.max(1, waitMs(state, until, facts));
   state.setWaitReason(reason, Date.now() + timeoutMs);
   const summary = until === 'busyCheck' ? `${reason}: safety re-check` : reason;
-  // What woke it may be over by now: it was no timeout all the same.
+  // The condition that ended the wait may no longer hold, but the wait did not time out.
   if (
     await condition(() => factsChanged(state, facts), timeoutMs, { summary: summary.slice(0, 150) })
   )
@@ -243,7 +252,10 @@ function stopForTimeout(state: RunnerState): void {
   state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
 }
 
-/** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */
+/**
+ * Returns the time by which the job has to end (ms since the epoch). No job starts after the
+ * registration was removed, so a runner that becomes idle and busy again gets no additional time.
+ */
 function jobEndsAtMs({ spec, runner }: RunnerState, absentSinceMs: number | undefined): number {
   const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
   return absentSinceMs === undefined || spec.scope === undefined
@@ -251,7 +263,7 @@ function jobEndsAtMs({ spec, runner }: RunnerState, absentSinceMs: number | unde
     : Math.min(deadline, absentSinceMs + spec.pod.jobTimeoutCapMs);
 }
 
-/** How long each wait may take from now on, in ms. */
+/** Returns how long each wait may still take (ms). */
 export function waitMs(
   state: RunnerState,
   until: WaitKind,
@@ -268,7 +280,8 @@ export function waitMs(
     case 'idleConfirmed':
       return intervals.idleConfirmationMs - sinceProofMs;
     case 'settled':
-      // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
+      // A runner that was never online cannot have a job for long. A runner that was online may
+      // have taken a job that nothing reports.
       return (runner.online ? timeouts.jobTimeoutMs : intervals.removalGraceMs) - sinceProofMs;
     case 'terminated':
       return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(state);
@@ -289,7 +302,10 @@ export function waitMs(
   }
 }
 
-/** The start is awaited where no cancellation reaches it: from then on somebody else sees to the registration. */
+/**
+ * Hands off the registration to a workflow of its own. The start is awaited in a scope that
+ * cancellation does not reach; from then on that workflow removes the registration.
+ */
 async function handOff({ spec, runnerName, scope, registration }: RunnerState): Promise<string> {
   const input: DeregistrationInput = {
     [scope.kind]: scope.name,
@@ -307,7 +323,7 @@ async function handOff({ spec, runnerName, scope, registration }: RunnerState): 
       staticSummary: `remove the registration of ${runnerName}`,
     });
   } catch (error) {
-    // Somebody is at it already (this workflow was reset, or a person started it).
+    // The workflow exists already (this workflow was reset, or a user started it).
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
   return workflowId;

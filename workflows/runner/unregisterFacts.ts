@@ -5,70 +5,120 @@
 import type { RemovalResult } from '../../core/domain/ciServer.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** As the life sees its runner now. */
+/** Facts about the runner, as its workflow observes them now. */
 export interface ObservedFacts {
   readonly ephemeral: boolean;
-  /** The CI server would remove the runner under its job: its answer never says busy in time. */
+  /**
+   * The CI server would remove the runner while it runs a job: its response never says busy in
+   * time.
+   */
   readonly removalEndsJob?: true;
-  /** The runner container was seen to start. One that never did cannot hold a job. */
+  /**
+   * Whether the runner container was observed to start. A container that never started cannot have
+   * a job.
+   */
   readonly started: boolean;
-  /** It vanished, and nobody saw it go: that it was never seen to start says nothing. */
+  /**
+   * The pod disappeared and its end was not observed, so the absence of an observed start proves
+   * nothing.
+   */
   readonly endUnobserved?: true;
-  /** The container has an exit code, or the pod (this UID) is gone. There may never have been a pod. */
+  /**
+   * Whether the container has an exit code, or the pod (this UID) no longer exists. There may never
+   * have been a pod.
+   */
   readonly ended: boolean;
   readonly exitCode?: number;
-  /** A job of this runner was seen to start. */
+  /** Whether a job of this runner was observed to start. */
   readonly hadJob: boolean;
-  /** Somebody else took the pod away with a goodbye (deletion, eviction). */
+  /**
+   * Whether the pod's termination was requested by another party, with a grace period (deletion,
+   * eviction).
+   */
   readonly terminationRequested: boolean;
-  /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
+  /**
+   * Activity reported by the pod itself or by a job event; `unknown` if there is no report. `busy`
+   * takes precedence over every response of the CI server.
+   */
   readonly observedActivity: 'idle' | 'busy' | 'unknown';
-  /** It is busy by a job event alone: its pod said that it is idle, which may be older. */
+  /**
+   * The runner counts as busy because of a job event alone. Its pod reports idle, but that report
+   * may be older.
+   */
   readonly idleInDoubt?: true;
-  /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
+  /**
+   * Whether the registration's id is known (JIT, or the runner was seen online). If such a runner
+   * is absent, it was removed and cannot come back.
+   */
   readonly wasRegistered: boolean;
-  /** The registration deadline is out: what has not registered by now never will. */
+  /**
+   * Whether the registration deadline has passed. A runner that has not registered by then never
+   * will.
+   */
   readonly registrationExpired: boolean;
-  /** The pod may be stopped under a job: cancel `stop`/`force`, plain cancellation, or a policy that says so. */
+  /**
+   * How the pod may be stopped while it runs a job: cancel `stop` or `force`, Temporal
+   * cancellation, or a policy that allows it.
+   */
   readonly stop?: StopMode;
 }
 
-/** What was heard since the unregistration began. Changed by {@link applyEvent} alone. */
+/** Progress since the unregistration began. Changed by {@link applyEvent} only. */
 export interface UnregistrationProgress {
   /**
-   * The CI server's answer to the last removal, since anything else changed: `unlisted` as long as that proves nothing, from then on `absent`.
-   * `failed`: none is to be had now.
+   * Response of the CI server to the last removal, since any other change. `unlisted` while a
+   * missing entry proves nothing, `absent` from then on. `failed`: no response is available now.
    */
   readonly removalResult?: RemovalResult | 'failed';
-  /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
+  /**
+   * Time at which the registration was proven absent (204, or an absence that counts as proof), or
+   * from which there is none to remove (ms since the epoch).
+   */
   readonly absentSinceMs?: number;
-  /** The last wait that came to nothing, since anything else changed. */
+  /** Last wait that expired without a result, since any other change. */
   readonly expiredWait?: WaitKind;
-  /** The pod was looked at live since then. */
+  /** Whether the pod was read live since then. */
   readonly podRefreshed: boolean;
-  /** The pod's stop was asked for, in this way. */
+  /** How the pod was requested to stop, if it was. */
   readonly stopped?: StopMode;
-  /** Since when no list has the runner, of which all is over that it could have registered by (ms since the epoch). */
+  /**
+   * Time since which no list contains the runner, although every cause for a later registration is
+   * over (ms since the epoch).
+   */
   readonly unlistedSinceMs?: number;
-  /** For the verdict: the last answer. `absentAfterRetry`: absent, but an earlier try of ours, whose answer was lost, may have removed it. */
+  /**
+   * Last response, for the verdict. `absentAfterRetry`: absent, but an earlier attempt of Holdfast,
+   * whose response was lost, may have removed it.
+   */
   readonly removal?: Exclude<RemovalResult, 'unlisted'> | 'absentAfterRetry';
-  /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
+  /**
+   * Whether the registration was removed while the runner was running, for the verdict. A runner
+   * without a job then ends by itself, with any exit code.
+   */
   readonly removedWhileRunning: boolean;
-  /** A removal was asked for while the runner lived, and its answer is not known. */
+  /**
+   * Whether a removal was requested while the runner was running, and its response is not known.
+   */
   readonly removalPending: boolean;
 }
 
 /** All facts that the unregistration decision table uses. */
 export type UnregistrationFacts = ObservedFacts & UnregistrationProgress;
-/** How the pod is stopped. `stop`: within its grace period. `force`: at once. */
+/** How the pod is stopped. `stop`: within its grace period. `force`: immediately. */
 export type StopMode = 'stop' | 'force';
 
 /**
- * What is waited for, and ends by itself if nothing comes:
- * `patience`: the CI server's answer to a stop; `idleConfirmed`: whether the runner goes on saying that it is idle; `settled`: that a runner
- * whose registration is gone ends; `terminated`: that a stopped pod ends; `jobDeadline`: the job's end; `busyCheck`: a busy ephemeral runner's
- * end; `absentCheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
- * answers again.
+ * What is waited for. Each wait ends by itself if nothing happens.
+ *
+ * - `patience`: the CI server's response to a removal before a stop
+ * - `idleConfirmed`: confirmation that the runner continues to report idle
+ * - `settled`: the end of a runner whose registration was removed
+ * - `terminated`: the end of a stopped pod
+ * - `jobDeadline`: the end of the job
+ * - `busyCheck`: the end of a busy ephemeral runner
+ * - `absentCheck`: the registration of the runner
+ * - `listRecheck`: up-to-date lists of the CI server
+ * - `credentialsRetry`: a CI server that responds again
  */
 export type WaitKind =
   | 'patience'
@@ -84,8 +134,9 @@ export type WaitKind =
 /** Event that changes the progress of an unregistration. */
 export type UnregistrationEvent =
   /**
-   * @property retried - an earlier try of the same call may have done it
-   * @property listMaxAgeMs - how old the CI server's lists may be
+   * @property retried - whether an earlier attempt of the same call may have removed the
+   * registration
+   * @property listMaxAgeMs - maximum age of the CI server's lists (ms)
    */
   | {
       readonly kind: 'answered';
@@ -94,17 +145,24 @@ export type UnregistrationEvent =
       readonly atMs: number;
       readonly listMaxAgeMs: number;
     }
-  /** A removal was asked for and called off, because something else changed. */
+  /** A removal was requested and called off, because something else changed. */
   | { readonly kind: 'calledOff' }
-  /** A removal was asked for, and is not tried any more. */
+  /** A removal was requested and is no longer retried. */
   | { readonly kind: 'failed' }
   | { readonly kind: 'expiredWait'; readonly wait: WaitKind }
-  /** Something that the table must hear of: the runner ended, a stronger cancel came, its own signal changed. */
+  /**
+   * A change that the table must evaluate: the runner ended, a stronger cancel arrived, or its
+   * reported activity changed.
+   */
   | { readonly kind: 'changed' }
   | { readonly kind: 'looked' }
   | { readonly kind: 'stopped'; readonly mode: StopMode };
 
-/** Nothing yet. @param absentSinceMs - given for a plain command, which nobody had to know */
+/**
+ * Returns the initial progress.
+ *
+ * @param absentSinceMs - set for a plain command, which has no registration (ms since the epoch)
+ */
 export function initialProgress(absentSinceMs?: number): UnregistrationProgress {
   return {
     podRefreshed: false,
@@ -114,7 +172,7 @@ export function initialProgress(absentSinceMs?: number): UnregistrationProgress 
   };
 }
 
-/** After these the CI server's last answer is too old to go by. */
+/** Waits after which the CI server's last response is too old to be used. */
 const STALE_AFTER: ReadonlySet<WaitKind> = new Set([
   'settled',
   'jobDeadline',
@@ -124,7 +182,11 @@ const STALE_AFTER: ReadonlySet<WaitKind> = new Set([
   'credentialsRetry',
 ]);
 
-/** What is known after the news. @param facts - as they were when what the news is about began */
+/**
+ * Returns the progress after an event.
+ *
+ * @param facts - facts at the time when the activity or wait that produced the event began
+ */
 export function applyEvent(
   facts: UnregistrationFacts,
   news: UnregistrationEvent,
@@ -145,7 +207,7 @@ export function applyEvent(
     removalPending,
     podRefreshed: false,
   };
-  // What was asked of a runner that lives may still be carried out.
+  // A removal requested for a running runner may still be executed.
   const unknown = { removalPending: removalPending || !facts.ended };
   switch (news.kind) {
     case 'answered':
@@ -200,8 +262,12 @@ function applyRemovalResult(
 }
 
 /**
- * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
- * over: it ended, or it was online. One that was seen to end before its container started cannot have registered; one that lives may have started since.
+ * Applies a response in which no list contains the runner. Lists may be outdated. The absence is
+ * proven only if the list is older by at most its maximum age than the time after which the runner
+ * could no longer register (it has ended, or it was online).
+ *
+ * A runner that was observed to end before its container started cannot have registered. A running
+ * one may have started since.
  */
 function applyUnlisted(
   facts: UnregistrationFacts,

@@ -1,6 +1,8 @@
 /**
- * The unregistration decision table: from what is known to the one next step. Pure; order matters, the first matching row decides.
- * What the CI server's answers mean, and why, is in docs/lifecycle.md.
+ * The unregistration decision table: decides the next step from the known facts. Pure. The first
+ * matching row decides, so the order matters.
+ *
+ * The meaning of the CI server's responses and the reasons are described in docs/lifecycle.md.
  */
 import type { WaitKind, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
 
@@ -28,18 +30,22 @@ export type Row = (typeof ROWS)[number];
 /** Next step of an unregistration, with the row that decided it. */
 export type UnregistrationAction = { readonly row: Row; readonly reason: string } &
   /**
-   * @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew
-   * @property unlessBusy - the same, and a job may have
+   * @property unlessStarted - the container may have started since the pod was last read; if it
+   * has, decide again
+   * @property unlessBusy - the same, if a job may have started
    */
   (
     | { readonly kind: 'tearDown'; readonly unlessStarted?: true; readonly unlessBusy?: true }
-    /** The registration is for a workflow of its own to remove; then tear down. */
+    /** A separate workflow removes the registration; then tear down. */
     | { readonly kind: 'handOff' }
-    /** Ask the CI server. `retry`: again and again while it calls the runner busy. */
+    /**
+     * Request the removal at the CI server. `retry`: repeat it while the CI server calls the runner
+     * busy.
+     */
     | { readonly kind: 'remove'; readonly onBusy: 'retry' | 'return' }
     /**
-     * @property overdue - it outlived its grace: none is left
-     * @property unlessStarted - as of a tear-down
+     * @property overdue - the pod outlived its grace period, so it gets none
+     * @property unlessStarted - as for `tearDown`
      */
     | {
         readonly kind: 'stopPod';
@@ -47,17 +53,18 @@ export type UnregistrationAction = { readonly row: Row; readonly reason: string 
         readonly overdue: boolean;
         readonly unlessStarted?: true;
       }
-    /** Look at the pod live: nothing is torn down on an old view. */
+    /** Read the pod live: nothing is torn down based on an outdated state. */
     | { readonly kind: 'look' }
     | { readonly kind: 'wait'; readonly until: WaitKind }
   );
 
-/** The next step towards "unregistered, and safe to tear down". */
+/** Decides the next step towards "unregistered, and safe to tear down". */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
-  // While the proof is news its own row decides.
+  // While the response that proves the absence is current, its own row decides.
   if (f.absentSinceMs !== undefined && f.removalResult === undefined)
     return whenUnregistered(f, '1', 'registration is proven absent');
-  // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
+  // A runner that was told to stop may exit with 0 in the middle of its job. Only a runner that was
+  // not told to stop has certainly removed itself.
   if (
     f.ephemeral &&
     f.ended &&
@@ -90,11 +97,14 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
   }
 }
 
-/** Unregistered: it cannot take another job. Whether the pod may go depends on whether a job can still be running in it. */
+/**
+ * Decides for a runner whose registration is removed, so it cannot take another job. The pod may be
+ * deleted only if no job can still be running in it.
+ */
 function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): UnregistrationAction {
   if (f.ended) return { kind: 'tearDown', row, reason: `${because} and the runner has ended` };
   if (!f.started) {
-    // It may have started since it was seen last.
+    // The container may have started since the pod was last read.
     return f.podRefreshed
       ? {
           kind: 'tearDown',
@@ -110,11 +120,15 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
     return awaitJob(f, row, `${because}, but a job is running: it may finish`);
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
-  // A CI server may remove a runner whose job has only just started (docs/lifecycle.md): without the runner's own word the pod may be busy.
+  // A CI server may remove a runner whose job has only just started (docs/lifecycle.md). Unless the
+  // runner itself reports idle, the pod may be busy.
   return { kind: 'wait', row, reason: `${because}; the runner ends by itself`, until: 'settled' };
 }
 
-/** Where an event alone says that it runs, the pod is looked at again and again: the event of its end may be lost. */
+/**
+ * Waits for the job. If only an event reports the job, the pod is read repeatedly, because the
+ * event of the job's end may be lost.
+ */
 function awaitJob(f: UnregistrationFacts, row: Row, reason: string): UnregistrationAction {
   if (f.idleInDoubt !== true) return { kind: 'wait', row, reason, until: 'jobDeadline' };
   return f.podRefreshed
@@ -122,7 +136,10 @@ function awaitJob(f: UnregistrationFacts, row: Row, reason: string): Unregistrat
     : { kind: 'look', row, reason: 'a job was told of, and the pod says that it is idle' };
 }
 
-/** What it says is a second or two old: a job that came before the removal shows by then, and none can come after it. */
+/**
+ * Decides for an unregistered runner that reports idle. Its report is one or two seconds old: a job
+ * that started before the removal shows within that time, and no job can start after the removal.
+ */
 function whenIdle(f: UnregistrationFacts, row: Row, because: string): UnregistrationAction {
   if (f.expiredWait !== 'idleConfirmed')
     return {
@@ -140,13 +157,17 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
   };
 }
 
-/** Not in a list that may be old: it may have registered since, or be about to. */
+/**
+ * Decides for a runner that is missing from a list that may be outdated: it may have registered
+ * since, or be about to.
+ */
 function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return awaitList();
   if (f.stop !== undefined)
     return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (!f.started) {
-    // It may have started since it was seen last, and register: it is asked about once more when it has ended.
+    // The container may have started since the pod was last read, and the runner may register. The
+    // CI server is checked once more after the runner has ended.
     return f.podRefreshed
       ? stopUnstarted(f)
       : {
@@ -166,7 +187,8 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
       until: 'absentCheck',
     };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
-  // It is asked about once more when it cannot register any more: only its end says so.
+  // The CI server is checked once more when the runner can no longer register, which only its end
+  // proves.
   return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.reason) : action;
 }
 
@@ -198,7 +220,10 @@ function whenBusy(f: UnregistrationFacts): UnregistrationAction {
     : retryRemovalWhileBusy();
 }
 
-/** No failure is a reason to touch a runner that lives; and none may hold up the end of one that does not. */
+/**
+ * Decides after a failed removal. A failure is never a reason to touch a running runner, and must
+ * not delay the end of a runner that has ended.
+ */
 function whenFailed(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
     return {
@@ -226,7 +251,8 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   }
   if (f.removalEndsJob === true) return beforeUnguardedRemoval(f);
   if (!f.ephemeral) return retryRemovalWhileBusy();
-  // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
+  // Requesting a removal while an ephemeral runner reports busy can only do harm: in the first
+  // minute of a job, a DELETE may be answered with 204.
   if (f.observedActivity === 'busy')
     return f.expiredWait === 'busyCheck' && !f.podRefreshed
       ? { kind: 'look', row: '6', reason: 'ephemeral runner busy: is it still?' }
@@ -236,13 +262,16 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
           reason: 'ephemeral runner busy: its end wakes this',
           until: 'busyCheck',
         };
-  // That it is busy is told some seconds later.
+  // The runner reports busy only some seconds after a job has started.
   return f.observedActivity === 'idle' && f.started && !f.podRefreshed
     ? { kind: 'look', row: '6', reason: 'has it taken a job that nobody has told of yet?' }
     : requestRemoval();
 }
 
-/** Only the runner's own word can show that no job would be ended: the answer of the CI server comes too late. */
+/**
+ * Decides for a CI server that removes a runner under its job. Only the runner itself can show that
+ * the removal would end no job: the response of the CI server comes too late.
+ */
 function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (f.started && f.observedActivity !== 'idle')
     return {
@@ -262,7 +291,7 @@ function requestRemoval(
   return { kind: 'remove', row: '3-11', reason, onBusy: 'return' };
 }
 
-/** The job decides, until its own deadline. */
+/** Requests the removal repeatedly until the job ends or reaches its own deadline. */
 function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',
@@ -272,7 +301,7 @@ function retryRemovalWhileBusy(): UnregistrationAction {
   };
 }
 
-/** As strongly as it is wanted now? */
+/** Whether the pod's stop was requested with at least the mode that is required now. */
 function isStopped({ stopped, stop }: UnregistrationFacts): boolean {
   return stopped === 'force' || (stopped === 'stop' && stop !== 'force');
 }

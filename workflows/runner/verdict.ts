@@ -1,4 +1,7 @@
-/** Decision after a runner has ended: the verdict on its workflow, or a replacement. Pure. */
+/**
+ * Decides what follows after a runner has ended: the verdict on its workflow, or a replacement.
+ * Pure.
+ */
 import {
   RUNNER_KINDS,
   takesJobs,
@@ -16,43 +19,54 @@ import type { Unregistered } from './unregister.ts';
 /** Facts that the verdict depends on. */
 export interface EndFacts {
   readonly cancel?: Cancellation;
-  /** A deadline or a failed step ended the attempt before the runner did. */
+  /** Failure of the attempt, if a deadline or a failed step ended it before the runner ended. */
   readonly failure?: AttemptFailure;
-  /** The pod as last seen; absent when there never was one. */
+  /** Last observed state of the pod. Absent if there never was a pod. */
   readonly pod?: PodSnapshot;
-  /** Holdfast itself asked for the pod's deletion. */
+  /** Whether Holdfast itself requested the deletion of the pod. */
   readonly stoppedByHoldfast: boolean;
-  /** Its registration was removed while it lived: then a runner without a job ends by itself. */
+  /**
+   * Whether the registration was removed while the runner was running. A runner without a job then
+   * exits by itself.
+   */
   readonly removedWhileRunning?: boolean;
-  /** Nobody but its own life wanted it gone, which doubts its word. */
+  /**
+   * Suspicion because of which the runner's own workflow, and no one else, stopped it. The runner's
+   * own reports are doubtful then.
+   */
   readonly suspected?: Suspicion;
   readonly ephemeral: boolean;
-  /** No CI server's runner, but a command that is its own job. */
-  /** Kind of the runner. */
+  /** Kind of the runner. A plain command is not a runner of a CI server and is its own job. */
   readonly kind: RunnerKindName;
-  /** `onTerm: checkpoint`: exit code 0 says that the work is complete, also of a command that was told to go. */
+  /**
+   * Whether the command uses `onTerm: checkpoint`: exit code 0 then means that the work is
+   * complete, even if the command was told to stop.
+   */
   readonly checkpoints: boolean;
   readonly started: boolean;
   readonly wasOnline: boolean;
-  /** The id of its registration is known: there was one. */
+  /** Whether a registration existed, because its id is known or the runner was online. */
   readonly wasRegistered: boolean;
   readonly hadJob: boolean;
-  /** A job was running at the end, by the runner's own signal or a job event. */
+  /** Whether a job was running at the end, according to the runner itself or a job event. */
   readonly busyAtEnd: boolean;
-  /** Its job ended otherwise than in success after the runner had been told to go: the goodbye interrupted it. */
+  /**
+   * Whether the job ended without success after the runner had received its termination request,
+   * which means that the request interrupted it.
+   */
   readonly jobInterrupted: boolean;
-  /** The CI server's last answer to a removal. */
+  /** Last response of the CI server to a removal. */
   readonly removal?: Unregistered['removal'];
   readonly onEviction: OnEviction;
-  /** Runners in a row, this one included, whose container never started. */
+  /** Number of consecutive runners, including this one, whose container never started. */
   readonly neverStartedInARow: number;
-  /** Runners in a row, this one included, that were lost within ten minutes. */
+  /** Number of consecutive runners, including this one, that were lost within ten minutes. */
   readonly shortLivedInARow: number;
-  /** Of a life that resumes: its attempts are used up. */
+  /** For `onEviction: resume`: whether the maximum number of attempts has been reached. */
   readonly lastAttempt?: boolean;
-  /** Of a life that resumes: its time is. */
+  /** For `onEviction: resume`: whether the workflow has reached its maximum age. */
   readonly durationExceeded?: boolean;
-  /** Of a plain command: its attempts together have run for as long as one job may. */
+  /** For a plain command: whether its attempts together have run for as long as one job may. */
   readonly jobTimeUsed?: boolean;
 }
 
@@ -78,7 +92,7 @@ const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
-/** What the verdict goes by. */
+/** Returns the facts that the verdict depends on. */
 export function verdictFacts(
   state: RunnerState,
   { removal, stoppedByHoldfast, removedWhileRunning }: Unregistered,
@@ -87,7 +101,8 @@ export function verdictFacts(
   const cancel = state.verdictCancel;
   const { pod } = runner;
   const { hadJob } = state;
-  // A runner that came online after its deadline and ran a job was not lost to it.
+  // A runner that came online after its registration deadline and ran a job did not fail because of
+  // that deadline.
   const failed = failure?.cause === 'never_registered' && hadJob ? undefined : failure;
   return {
     ...omitUndefined({ cancel, failure: failed, pod, removal, suspected: runner.suspected }),
@@ -96,7 +111,8 @@ export function verdictFacts(
     ephemeral: spec.ephemeral,
     kind: spec.pod.supervision.runnerKind,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
-    // A runner that had a job has started, whether or not its pod was seen again before it vanished.
+    // A runner that had a job has started, even if its pod was not observed again before it
+    // disappeared.
     started: pod?.startedAt !== undefined || hadJob || removal === 'busy',
     wasOnline: runner.online,
     wasRegistered: runner.id !== undefined || runner.online,
@@ -115,9 +131,11 @@ export function verdictFacts(
 }
 
 /**
- * What the final verdict goes by. What its own tear-down does to a runner that lived until then says nothing, but for a record of a job that
- * had come after all.
- * @param facts - as they were when the runner was unregistered
+ * Returns the facts for the final verdict. If the runner was running when it was unregistered, what
+ * its own teardown does to it has no meaning for the verdict. The exception is an exit record of a
+ * job that arrived after all.
+ *
+ * @param facts - facts at the time when the runner was unregistered
  */
 export function finalFacts(
   state: RunnerState,
@@ -139,7 +157,9 @@ export function finalFacts(
   };
 }
 
-/** The verdict on this runner's end. An unknown final state is never `succeeded`. */
+/**
+ * Decides the verdict after the end of this runner. An unknown final state is never `succeeded`.
+ */
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
@@ -160,7 +180,10 @@ export function decideVerdict(f: EndFacts): VerdictDecision {
   return loss === undefined ? whenExited(f) : afterLoss(f, loss);
 }
 
-/** An init container that failed by itself ends the pod before its runner starts: the user's own doing, not a loss. */
+/**
+ * Returns the failure message of an init container that failed by itself and so ended the pod
+ * before its runner started. This is a user error, not a loss.
+ */
 function initFailureOf({ pod, started }: EndFacts): string | undefined {
   if (
     pod === undefined ||
@@ -175,9 +198,12 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
 }
 
 /**
- * Whether the job of an ephemeral runner that exited with 0 ran to its end. That needs a proof. One that was told to go may exit with 0
- * without a job: then only a job that was seen counts. Left alone, it had a job if one was seen, or if the CI server calls it busy still (it
- * needs a moment).
+ * Whether the job of an ephemeral runner that exited with code 0 ran to its end. This needs a
+ * proof.
+ *
+ * A runner that was told to stop may exit with 0 without a job, so only an observed job counts.
+ * Otherwise it had a job if one was observed, or if the CI server still calls it busy (the CI
+ * server needs a moment to update).
  */
 function didItsJob(f: EndFacts, loss: RunnerCause | undefined): boolean {
   if (f.pod?.exit?.record?.job === 'none' || hasLost(f, loss)) return false;
@@ -185,9 +211,12 @@ function didItsJob(f: EndFacts, loss: RunnerCause | undefined): boolean {
 }
 
 /**
- * Of a pod that does not tell this is all that tells: there was a registration, and it is gone, by no try of ours. A runner that never came
- * online leaves its own behind; one with a quick job may be over before anybody has looked whether it is online. (A runner may exit with 0
- * also when somebody else has removed the registration: nothing tells that apart.)
+ * Whether the registration disappeared without any request of Holdfast. For a pod that does not
+ * report its state, this is the only proof of a job. A runner that never came online leaves its
+ * registration behind. A runner with a short job may end before any check of whether it is online.
+ *
+ * A runner may also exit with 0 after another party has removed its registration. Nothing
+ * distinguishes that case.
  */
 function removedItself({ pod, wasRegistered, removal }: EndFacts): boolean {
   return (
@@ -198,7 +227,10 @@ function removedItself({ pod, wasRegistered, removal }: EndFacts): boolean {
   );
 }
 
-/** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
+/**
+ * Whether the command ran to its end. A command that was told to stop and exits with 0 may have
+ * stopped halfway, so only the supervisor's record or the checkpoint policy can prove completion.
+ */
 function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefined): boolean {
   const exit = pod?.exit;
   if (exit?.code !== 0) return false;
@@ -224,7 +256,10 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDe
   return whenExited(f);
 }
 
-/** Also what was still being stored when its time was over, or its pod was gone. */
+/**
+ * Returns the upload failure. An upload that was still running when its time was over or its pod
+ * was deleted counts as failed.
+ */
 function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['uploadFailure'] {
   return (
     pod?.exit?.uploadFailure ??
@@ -241,7 +276,7 @@ function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
     f;
   return isJobLost({
     ephemeral,
-    // One that lived until its tear-down said by itself that it was idle.
+    // A runner that ran until its teardown had reported itself as idle.
     started: started && pod?.ended !== false,
     busyAtEnd,
     jobInterrupted,
@@ -252,11 +287,15 @@ function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
   });
 }
 
-/** A cancelled life ends, whatever became of its runner. A job that a drain was to leave its time, and that was lost, is lost all the same. */
+/**
+ * Returns the verdict of a cancelled workflow, which ends whatever happened to its runner. A job
+ * that was lost although a drain was to let it finish counts as lost all the same.
+ */
 export function whenCancelled(f: EndFacts, cancel: Cancellation): Verdict {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
   if (cancel.by === 'drain') return whenDrained(f, because);
-  // A drain leaves a job its time: one that came after all, and was lost, is no part of what was asked for.
+  // A drain lets a job finish. If a job arrived after all and was lost, that loss was not
+  // requested.
   const lost = cancel.mode === 'drain' ? lostInDrain(f, because) : undefined;
   if (lost !== undefined) return lost;
   return end(
@@ -266,7 +305,10 @@ export function whenCancelled(f: EndFacts, cancel: Cancellation): Verdict {
   );
 }
 
-/** Retired in good order, unless something went wrong meanwhile: a job that was lost in a drain is lost all the same. */
+/**
+ * Returns the verdict of a drained runner: success, unless something failed meanwhile. A job that
+ * was lost during the drain counts as lost.
+ */
 function whenDrained(f: EndFacts, because: string): Verdict {
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   const exit = f.pod?.exit;
@@ -274,7 +316,8 @@ function whenDrained(f: EndFacts, because: string): Verdict {
   if (exit?.oomKilled === true) return outOfMemory();
   const lost = lostInDrain(f, because);
   if (lost !== undefined) return lost;
-  // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
+  // A static runner whose registration was removed is stopped by its own teardown, so its exit code
+  // has no meaning.
   const leftByItself = f.removedWhileRunning === true && !hasLost(f, loss);
   return crashed(f, loss) && !leftByItself
     ? whenExited(f)
@@ -296,7 +339,7 @@ function lostInDrain(f: EndFacts, because: string): Verdict | undefined {
   );
 }
 
-/** Whether the runner's own process ended badly, and nothing had told it to go. */
+/** Whether the runner's own process failed without having been told to stop. */
 function crashed({ pod, stoppedByHoldfast }: EndFacts, loss: RunnerCause | undefined): boolean {
   const exit = pod?.exit;
   return (
@@ -323,7 +366,11 @@ function lossOf(f: EndFacts): RunnerCause | undefined {
     : lossCause(pod);
 }
 
-/** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
+/**
+ * Whether the command ended before anything told it to stop, according to the supervisor's record.
+ * What happened to its pod afterwards is not a loss. A node under memory pressure may kill the
+ * process first and evict the pod afterwards, so exit code 137 does not count.
+ */
 function commandEndedByItself({ pod, kind }: EndFacts): boolean {
   const exit = pod?.exit;
   return (
@@ -334,7 +381,10 @@ function commandEndedByItself({ pod, kind }: EndFacts): boolean {
   );
 }
 
-/** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
+/**
+ * Returns the cause if a runner was taken away from outside, or undefined if its container ended by
+ * itself.
+ */
 export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
   switch (pod.disruptionReason) {
     case undefined:
@@ -346,7 +396,8 @@ export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
     case 'DeletionByPodGC':
       return 'node_lost';
     case 'TerminationByKubelet':
-      // The kubelet gives this one reason for its evictions, for making room for critical pods, and for the node's shutdown.
+      // The kubelet uses this one reason for evictions, for preemption by critical pods and for
+      // node shutdown.
       if (pod.reason === 'Preempting') return 'preempted';
       return pod.reason === 'Evicted' ? 'evicted' : 'node_shutdown';
     default:
