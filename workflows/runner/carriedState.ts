@@ -1,4 +1,7 @@
-/** What a life knows of its present runner, and what it carries from one run of its workflow to the next. Plain data. */
+/**
+ * State of the current runner of a workflow, and state that one run of the workflow carries over to
+ * the next. Plain data.
+ */
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { Location } from '../../core/domain/location.ts';
@@ -6,59 +9,77 @@ import type { PodSnapshot, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
 
-/** What is known of the present runner of a life. */
+/** State of the current runner of a workflow. */
 export interface CurrentRunner {
   readonly identity: RunnerIdentity;
   /** ID of the registration at the CI server. */
   id?: string;
-  /** The pod as last seen. */
+  /** Last observed state of the pod. */
   pod?: PodSnapshot;
-  /** An interrupted provisioning may have made a pod that was gone before it was looked for, and that had registered. */
+  /**
+   * Whether an interrupted provisioning may have created a pod that registered, and that no longer
+   * existed when the workflow looked for it.
+   */
   podInDoubt?: true;
-  /** The pod once it has ended: what everything else waits for. */
+  /** State of the pod once it has ended. All other waits end with it. */
   ended?: PodSnapshot;
   online: boolean;
-  /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
+  /**
+   * Whether a job ran, according to a source that is final: the CI server or the runner's own
+   * record.
+   */
   hadJob: boolean;
-  /** By the pod's own probes, since it is online; `undefined` when it does not tell, or has not told yet. */
+  /**
+   * Whether the pod's own probes report a job, since it is online. `undefined` if the pod does not
+   * report its state, or has not done so yet.
+   */
   podBusy?: boolean;
-  /** By job events. */
+  /** Jobs according to job events. */
   jobs: RunnerJobs;
-  /** Until when a static runner's pod may not know yet of the job that an event told of (ms since the epoch). */
+  /**
+   * Time until which a static runner's pod may not know yet of a job that an event reported (ms
+   * since the epoch).
+   */
   idleInDoubtUntilMs?: number;
-  /** For people. */
+  /** Job, for display. */
   job?: string;
-  /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
+  /** Time at which the last job was reported to have ended without success (ms since the epoch). */
   jobFailedAt?: number;
-  /** ms since the epoch. */
+  /** Start of the current busy period (ms since the epoch). */
   busySince?: number;
-  /** Key of the job that it has been busy with since then, once an event told. */
+  /** Key of the job of the current busy period, once an event has reported it. */
   busyJobKey?: string;
-  /** ms since the epoch; moved by `extendDeadline`. */
+  /** Deadline of the job (ms since the epoch). Changed by `extendDeadline`. */
   jobDeadline?: number;
-  /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
+  /**
+   * Time that the runner was busy according to its pod alone, since an event last reported a job of
+   * this runner (ms).
+   */
   unconfirmedBusyMs?: number;
-  /** Idle, and of no use: another takes its place. */
+  /** Suspicion against an idle runner that is of no use. The runner is replaced. */
   suspected?: Suspicion;
 }
 
-/** Why nobody else but its own life wants an idle runner gone. */
+/** Reason why the workflow itself, and no one else, replaces an idle runner. */
 export interface Suspicion {
   readonly cause: RunnerCause;
-  /** What is wrong with it, as the beginning of a sentence. */
+  /** Description of the problem, as the beginning of a sentence. */
   readonly why: string;
 }
 
 /**
- * What continue-as-new carries over: what was counted and heard. It is the second argument of the workflow, which whoever may start one can
- * write as well, so nothing of it allows anything: what the runner may be, its identity and its limits are those of this run's own admission.
+ * State that continue-as-new carries over: counters and received events.
+ *
+ * It is the second argument of the workflow, which anyone who may start a workflow can write as
+ * well, so it grants nothing. The identity, permissions and limits of the runner come from the
+ * admission of this run.
  */
 export interface CarriedRunnerState {
   /** Name of the runner at the CI server, for the status until this run is admitted. */
   readonly runnerName: string;
-  /** Where the pods were: a worker of another place must not admit the run. */
+  /** Location of the pods. A worker of another location must not admit the run. */
   readonly location: Location;
-  /** When the life's first run began (ms since the epoch). */
+  /** Start of the workflow's first run (ms since the epoch). */
   readonly createdAtMs: number;
   readonly attempt: number;
   readonly runner: Omit<CurrentRunner, 'identity'>;
@@ -75,7 +96,7 @@ export interface CarriedRunnerState {
   readonly heard?: UnregistrationProgress;
 }
 
-/** A deadline or a failed step that ended an attempt before its runner did. */
+/** Deadline or failed step that ended an attempt before its runner ended. */
 export interface AttemptFailure {
   readonly cause?: RunnerCause;
   readonly message: string;

@@ -1,12 +1,19 @@
-/** The fence around a life's claims: nobody mounts one while a runner that nobody saw end may still write to it, whichever life that was. */
+/**
+ * Fences the claims of a runner workflow. A claim is not mounted while a runner whose end was not
+ * observed may still write to it, whichever workflow that runner belongs to.
+ */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { callUnless, clusterActivities } from '../shared/activityProxies.ts';
 import type { RunnerState } from './state.ts';
 
-/** A claim that is not free by then is told in the details, in ms. */
+/** Time after which a claim that is not free is shown in the details (ms). */
 const FIRST_TRY_TIMEOUT_MS = 10_000;
 
-/** Waits until the claims are free. Interrupted by a cancel. @returns why they are not, when their time is out */
+/**
+ * Waits until the claims are free. Interrupted by a cancel.
+ *
+ * @returns the reason why they are not free, if the timeout expired
+ */
 export async function awaitClaims(state: RunnerState): Promise<string | undefined> {
   const { spec, runner } = state;
   const { volumeClaims: claims, namespace } = spec.pod;
@@ -34,7 +41,10 @@ export async function awaitClaims(state: RunnerState): Promise<string | undefine
   return reason;
 }
 
-/** Fences the claims of a runner that is gone, and that nobody saw end: its node may be cut off, and go on. */
+/**
+ * Fences the claims of a runner whose pod no longer exists and whose end was not observed. Its node
+ * may be disconnected from the cluster and continue to run it.
+ */
 export async function fenceClaims({ runner, spec }: RunnerState): Promise<void> {
   const { pod, identity } = runner;
   const { volumeClaims: claims, namespace } = spec.pod;

@@ -1,12 +1,13 @@
-/** How a life of any length stays within what a history may hold. */
+/** Keeps runner workflows of any duration within the limits of a history. */
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
 import type { RunnerState } from './state.ts';
 
 /**
- * Does the server suggest to continue as new, and may it be? Only a life whose runner has not ended: what follows its end is short. Nor one
- * that is plainly cancelled: its next run would not be.
+ * Whether the server suggests to continue as new, and the workflow may do so. Not after the runner
+ * has ended, because what follows is short. Not after a Temporal cancellation, because the next run
+ * would not be cancelled.
  */
 export function canContinueAsNew({ runner, workflowCancelled }: RunnerState): boolean {
   return (
@@ -18,7 +19,7 @@ export function canContinueAsNew({ runner, workflowCancelled }: RunnerState): bo
   );
 }
 
-/** Between two waits: goes on in a new run, where that is to be. */
+/** Continues in a new run if that is suggested and allowed. Called between two waits. */
 export async function continueAsNewIfSuggested(
   state: RunnerState,
   input: RunnerInput,

@@ -12,7 +12,7 @@ import { formatLocation } from '../../core/domain/location.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 
-/** The verdict, once there is one. */
+/** Verdict of the runner, once there is one. */
 export interface DisplayedVerdict {
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
@@ -28,12 +28,15 @@ export class RunnerDisplay {
   #phase: RunnerPhase | undefined;
   #verdict: DisplayedVerdict = {};
 
-  /** What lists show now; not what was only passed since. */
+  /** Phase that lists show now. It may be older than the last recorded phase. */
   get publishedPhase(): RunnerPhase | undefined {
     return this.#phase;
   }
 
-  /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
+  /**
+   * Publishes phase, name and verdict in search attributes. The first call also publishes location,
+   * scope and set.
+   */
   updateSearchAttributes(
     { location, scope, set }: AdmittedRunner,
     phase: RunnerPhase,
@@ -58,13 +61,16 @@ export class RunnerDisplay {
     this.#verdict = verdict;
   }
 
-  /** For the UI. */
+  /** Publishes the details for the UI. */
   updateDetails(spec: RunnerSpec, status: RunnerStatus): void {
     setCurrentDetails(renderDetails(spec, status, this.#verdict));
   }
 }
 
-/** Markdown. What is told of a life that has ended begins with its verdict: lists show every one of them as Completed. */
+/**
+ * Renders the details as Markdown. The details of an ended workflow begin with its verdict, because
+ * lists show all of them as Completed.
+ */
 export function renderDetails(
   { scope, warnings }: RunnerSpec,
   s: RunnerStatus,

@@ -1,4 +1,4 @@
-/** What a runner can be told, and asked. */
+/** Handlers of the signals, updates and the query of a runner. */
 import { setHandler } from '@temporalio/workflow';
 import {
   cancelSignal,
@@ -23,11 +23,14 @@ import { isRejectedPayload } from '../../core/domain/rejectedPayload.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerState } from './state.ts';
 
-/** In characters. */
+/** Maximum length of a reason (characters). */
 const MAX_REASON = 500;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
 
-/** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
+/**
+ * Registers the handlers of updates. Must be called before anything is awaited: the SDK rejects an
+ * update without a handler, whereas it buffers a signal.
+ */
 export function registerUpdateHandlers(state: RunnerState): void {
   setHandler(
     drainUpdate,
@@ -46,7 +49,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
   setHandler(
     extendDeadlineUpdate,
     ({ by }) => {
-      // Two at once were each within the cap.
+      // Two concurrent updates may each have been validated against the cap.
       state.runner.jobDeadline = Math.min(
         (state.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
         state.latestDeadlineMs,
@@ -77,7 +80,10 @@ export function registerUpdateHandlers(state: RunnerState): void {
   );
 }
 
-/** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
+/**
+ * Registers the handlers of signals, which may run only once the runner is admitted. Until then the
+ * SDK buffers them.
+ */
 export function registerSignalHandlers(state: RunnerState): void {
   setHandler(cancelSignal, (body) => onCancel(state, body), {
     description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
@@ -111,14 +117,19 @@ function onCancel(state: RunnerState, body: CancelRequest | string | undefined):
   if (!isRejectedPayload(body)) state.requestCancel(parseCancelRequest(body));
 }
 
-/** Sets the handler of the query, which also answers while the input is being checked. */
+/**
+ * Registers the handler of the status query, which also answers while the input is being validated.
+ */
 export function registerStatusQuery(state: RunnerState): void {
   setHandler(statusQuery, () => state.status(), {
     description: 'Phase, pod, node, job, and what it waits for',
   });
 }
 
-/** What says so may be late, or about another runner; while a job runs nobody's doubt counts. */
+/**
+ * Marks an idle runner for replacement. The request may be late or about another runner. While a
+ * job runs, it is ignored.
+ */
 function replaceIdle(
   { runner, phase, runnerName }: RunnerState,
   { runnerName: of, reason }: Partial<Record<keyof ReplaceIdleRequest, unknown>>,
@@ -130,7 +141,8 @@ function replaceIdle(
   };
 }
 
-// Whoever may send a signal can send anything, and a handler that throws stops the workflow for good.
+// A sender may put anything into a signal, and a handler that throws blocks the workflow
+// permanently.
 const ACTIONS: readonly unknown[] = [
   'queued',
   'in_progress',
@@ -145,7 +157,7 @@ function readJobEvent(body: unknown): RunnerJobEvent | undefined {
     return undefined;
   return isJobEvent(body) ? { ...body, jobId, ...omitUndefined({ runnerId }) } : undefined;
 }
-/** All but its IDs. */
+/** Validates all fields except the IDs. */
 const isJobEvent = (body: Record<string, unknown>): body is RunnerJobEvent & typeof body =>
   ACTIONS.includes(body['action']) &&
   ['runnerName', 'repository', 'jobName', 'conclusion'].every((field) =>

@@ -1,4 +1,7 @@
-/** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/ciJobState.ts. Pure. */
+/**
+ * Jobs of one runner according to the CI server's events: which one runs, and which have completed.
+ * Their order is defined in core/domain/ciJobState.ts. Pure.
+ */
 import { scopeHolds, type Scope } from '../../core/domain/ciServer.ts';
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import {
@@ -12,9 +15,9 @@ import {
 export interface RunnerJobs {
   /** Running job, as far as events report it. */
   readonly running?: RunningJob;
-  /** Keys of completed jobs, the latest last. */
+  /** Keys of completed jobs, most recent last. */
   readonly completed: readonly string[];
-  /** The latest time of any event, by the CI server's clock (ms since the epoch). */
+  /** Latest time of any event, by the CI server's clock (ms since the epoch). */
   readonly latestEventAt: number;
 }
 
@@ -28,16 +31,24 @@ export interface RunningJob {
 /** State of a runner before its first job event. */
 export const NO_JOBS: RunnerJobs = { completed: [], latestEventAt: 0 };
 
-/** A static runner lives for months: an event of a job that is longer over than this is known by its time. */
+/**
+ * Maximum number of completed jobs to remember. A static runner runs for months. An event about a
+ * job that completed earlier is recognized by its time.
+ */
 const MAX_OVER = 100;
-/** Times of the CI server that are no further apart have no order: it has more than one clock, and tells whole seconds. */
+/**
+ * Maximum difference between two times of the CI server that have no order (ms). It has more than
+ * one clock and reports whole seconds.
+ */
 const SAME_MOMENT_MS = 5_000;
 
 /**
- * What is known after an event of a job of this runner. The same object when the event says nothing new.
+ * Returns the jobs after an event about a job of this runner. Returns the same object if the event
+ * contains no new information.
  *
- * A runner runs one job at a time: a job that starts ends the one before it, whose own end was not told yet or never will be; and a job that
- * started before something else that is known is over itself.
+ * A runner runs one job at a time. A job that starts therefore ends the previous job, whose own end
+ * may not have been reported yet or may never be. A job that started before another known event has
+ * itself completed.
  */
 export function trackJobEvent(jobs: RunnerJobs, event: RunnerJobEvent): RunnerJobs {
   const { action, jobId, runAttempt = 1, at } = event;
@@ -68,7 +79,12 @@ function withCompleted({ completed }: RunnerJobs, key: string): readonly string[
   return [...completed, key].slice(-MAX_OVER);
 }
 
-/** Whether it is about this runner. Another scope's may have the same name, also with the same App. @param scope - absent: not compared */
+/**
+ * Whether an event is about this runner. A runner of another scope may have the same name, even
+ * with the same App.
+ *
+ * @param scope - scope to compare; not compared if absent
+ */
 export function concernsRunner(
   event: RunnerJobEvent,
   runnerName: string,

@@ -1,4 +1,7 @@
-/** What a step tells its job: that it has a pod, with the first of which the job's clock starts, and that it is over. A job that is gone costs the step nothing. */
+/**
+ * Notifies the job of a step: that the step has a pod, the first of which starts the job's clock,
+ * and that the step has ended. A job that no longer exists does not affect the step.
+ */
 import { getExternalWorkflowHandle } from '@temporalio/workflow';
 import { stepEndedSignal, stepPodCreatedSignal } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -7,7 +10,7 @@ import { notifyBestEffort } from './notifySet.ts';
 import type { Unregistered } from './unregister.ts';
 import { decideVerdict, verdictFacts } from './verdict.ts';
 
-/** Each time that it has a pod. */
+/** Notifies the job that the step has a pod. Called for every pod of the step. */
 export async function notifyJobPodCreated({
   workflowId,
   spec,
@@ -27,8 +30,10 @@ export async function notifyJobPodCreated({
 }
 
 /**
- * Once nothing of the step runs any more, ahead of its result, which comes when its pod is gone: a kubelet takes seconds for that. Told only where the pod itself says how the
- * command ended: one that is merely overdue may run on.
+ * Notifies the job once no process of the step is running. This is earlier than the result of the
+ * step, which needs the pod's deletion: a kubelet takes seconds for that. Sent only if the pod
+ * itself reports how the command ended, because a command that is merely overdue may still be
+ * running.
  */
 export async function notifyJobStepEnded(
   state: RunnerState,

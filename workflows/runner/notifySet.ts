@@ -1,4 +1,7 @@
-/** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
+/**
+ * Notifies the set that a runner belongs to. A set that no longer exists, or has no room for the
+ * event, does not affect the runner.
+ */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { log, workflowInfo } from '@temporalio/workflow';
 import type { SetNotification } from '../../core/activities/index.ts';
@@ -13,15 +16,18 @@ import type { RunnerState } from './state.ts';
 
 type End = Pick<RunnerResult, 'outcome' | 'cause'> & Partial<Pick<RunnerResult, 'message'>>;
 
-/** Limit of a message to a set: a batch of them is one signal. */
+/** Maximum length of a message to a set (characters). A batch of messages is one signal. */
 const MAX_MESSAGE = 500;
 
-/** What its set has noted at this life, as it started it. */
+/** Returns the memo that the set attached to this workflow when starting it. */
 export function setMemo(): Partial<SetRunnerMemo> {
   return (workflowInfo().memo?.[SET_RUNNER_MEMO] ?? {}) as Partial<SetRunnerMemo>;
 }
 
-/** Once in a life, however often its runner is replaced: whoever gets the word has to tell it. */
+/**
+ * Returns the event that the runner is online, once per workflow, however often its runner is
+ * replaced. The caller must send it.
+ */
 export function onlineNotification(state: RunnerState): SetNotification | undefined {
   const { set } = state.spec;
   if (set === undefined || state.notifiedOnline) return undefined;
@@ -37,7 +43,10 @@ export async function notifySetOnline(state: RunnerState): Promise<void> {
   await tell(onlineNotification(state));
 }
 
-/** Once in a life, and only where the set asks for it: most sets hear of jobs by their events. */
+/**
+ * Notifies the set that a job has started. At most once per workflow, and only if the set asked for
+ * it: most sets receive job events.
+ */
 export async function notifySetBusy(state: RunnerState): Promise<void> {
   const { set } = state.spec;
   if (set === undefined || setMemo().notifyBusy !== true || state.notifiedBusy === true) return;
@@ -45,7 +54,10 @@ export async function notifySetBusy(state: RunnerState): Promise<void> {
   await tell({ set, event: { kind: 'busy', ...eventBase(state) } });
 }
 
-/** The last thing in a life, unless its tear-down has told it. */
+/**
+ * Notifies the set that the workflow has ended, unless the teardown has already done so. This is
+ * the last step of the workflow.
+ */
 export async function notifySetEnded(state: RunnerState, end: End): Promise<void> {
   if (state.notifiedEnded !== true) await tell(endedNotification(state, end));
 }
@@ -58,7 +70,8 @@ export function endedNotification(
   const { runner, spec, verdictCancel } = state;
   const { set } = spec;
   if (set === undefined) return undefined;
-  // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
+  // An ephemeral runner that succeeded by itself has run its job, even if no event or probe
+  // reported it.
   const ranJob =
     state.hadJob || (spec.ephemeral && outcome === 'succeeded' && verdictCancel === undefined);
   return {
@@ -89,7 +102,7 @@ async function tell(word: SetNotification | undefined): Promise<void> {
     await notifyBestEffort({ set: word.set }, async () => await notifySet(word));
 }
 
-/** Tells news that whoever should hear it can do without. */
+/** Sends a notification that the recipient does not depend on. Failures are logged only. */
 export async function notifyBestEffort(
   whom: { readonly set: string } | { readonly job: string },
   tell: () => Promise<void>,

@@ -1,6 +1,7 @@
 /**
- * Reads what a run says it was handed by the run before: whoever may start a workflow can write it. What is no such state is refused, and no
- * time of it is later than now, so that no wait that counts from it is longer than it would be from now. Pure.
+ * Parses the state carried over from the previous run, which anyone who may start a workflow can
+ * write. An invalid state is rejected. Times are limited to the current time, so that a wait that
+ * counts from one of them is never longer than a wait from now. Pure.
  */
 import { RUNNER_PHASES, type RunnerPhase } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
@@ -15,7 +16,7 @@ import type { UnregistrationProgress } from './unregisterFacts.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** No doubt of an idle runner lasts longer; see `IDLE_IN_DOUBT_MS` (state.ts). */
+/** Maximum duration of doubt about an idle runner (ms); see `IDLE_IN_DOUBT_MS` (state.ts). */
 const MAX_IDLE_IN_DOUBT_MS = 60_000;
 
 const MODES: readonly unknown[] = ['drain', 'stop', 'force'];
@@ -26,7 +27,12 @@ const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** @returns `undefined`: no run hands on such a state */
+/**
+ * Parses a carried state.
+ *
+ * @param nowMs - current time (ms since the epoch)
+ * @returns `undefined` if no run carries over such a state
+ */
 export function parseCarriedState(raw: unknown, nowMs: number): CarriedRunnerState | undefined {
   if (!isObject(raw)) return undefined;
   const { runnerName, location, attempt, runner, cancel, failure, heard } = raw;
@@ -58,7 +64,7 @@ export function parseCarriedState(raw: unknown, nowMs: number): CarriedRunnerSta
 function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner'] | undefined {
   if (!isObject(runner)) return undefined;
   const { id, pod, jobs, job, busyJobKey, suspected } = runner;
-  // Only a run with a pod that lives hands on.
+  // Only a run with a pod that has not ended continues as new.
   if (!isLivePod(pod)) return undefined;
   const text = (value: unknown): string | undefined => (isText(value) ? value : undefined);
   const unconfirmedBusyMs = runner['unconfirmedBusyMs'];
@@ -84,7 +90,10 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
   };
 }
 
-/** Its times are texts, and each is read where it is used; a text that is no time is none there. */
+/**
+ * Whether the value is a pod that has not ended. Its times are strings that are parsed where they
+ * are used; an invalid time counts as absent there.
+ */
 function isLivePod(pod: unknown): pod is PodSnapshot {
   return (
     isObject(pod) &&

@@ -1,4 +1,4 @@
-/** What a life waits for, and hears, of its runner's pod. */
+/** Waits for conditions of the runner's pod, and records its observed state. */
 import { condition, sleep } from '@temporalio/workflow';
 import type { PodRef, PodSnapshot } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
@@ -14,13 +14,19 @@ import type { CurrentRunner } from './carriedState.ts';
 import type { RunnerState } from './state.ts';
 import { onlineNotification } from './notifySet.ts';
 
-/** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
+/**
+ * Delay between two waits for a runner's end, if the first returned nothing. Doubles up to
+ * MAX_RETRY_MS (ms).
+ */
 const INITIAL_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
- * stays (the server refuses the same activity id while a cancelled one is pending), and is what the next one waits for.
+ * Waits for a condition of the runner's pod and records the observed state.
+ *
+ * A cancel interrupts it: the workflow stops waiting, but the activity remains pending, because the
+ * server rejects the same activity id while a cancelled activity with this id is pending. The next
+ * wait for the same condition uses that activity.
  */
 export async function awaitPod(
   state: RunnerState,
@@ -55,7 +61,10 @@ function pendingWait(
   return wait;
 }
 
-/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. Of one that is up it tells its set as it begins. */
+/**
+ * Starts the only wait for the runner's end, which sets `runner.ended` when it completes. For a
+ * runner that is online, the wait notifies the set when it starts.
+ */
 export function awaitPodEnd(state: RunnerState): void {
   const { runner } = state;
   if (runner.pod !== undefined)
@@ -67,7 +76,11 @@ export function awaitPodEnd(state: RunnerState): void {
     );
 }
 
-/** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
+/**
+ * Repeats the wait until the end is observed. A wait that failed (completed by hand, for example)
+ * or returned another pod does not prove an end: it is scheduled again and reads the pod live when
+ * it starts.
+ */
 async function watchUntilEnd(
   state: RunnerState,
   runner: CurrentRunner,
@@ -101,7 +114,11 @@ async function podWait(
   ).awaitPod({ location: spec.location, pod: podRef(pod), until, ...omitUndefined({ notify }) });
 }
 
-/** Looks at the pod live. @param summary - why, for the operator */
+/**
+ * Reads the pod live.
+ *
+ * @param summary - reason, shown to operators
+ */
 export async function refreshPod(state: RunnerState, summary: string): Promise<void> {
   const { runner, spec } = state;
   if (runner.pod === undefined) return;
@@ -116,12 +133,18 @@ export async function refreshPod(state: RunnerState, summary: string): Promise<v
   state.confirmIdle(askedAtMs);
 }
 
-/** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
+/**
+ * Records the observed state of the pod. The state of another pod with the same name (another UID)
+ * changes nothing.
+ *
+ * @returns whether the state is about this pod
+ */
 export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
   const { runner } = state;
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
-  // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
+  // The last known state of a pod that has ended or disappeared remains valid: a deletion by
+  // Holdfast must not be mistaken for one by another party.
   if (last.ended) runner.pod = { ...last, deleted: last.deleted || pod.deleted };
   else
     runner.pod =
@@ -137,13 +160,14 @@ export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
   if (busy !== undefined && pod.online === true && !pod.ended) state.applyPodState(busy);
   if (pod.endedBusy === true) state.applyPodState(true);
   const job = pod.exit?.record?.job;
-  // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
+  // The record that the runner wrote at its end takes precedence over the last observed state: in
+  // its last moments its probes fail, as those of a busy runner do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
   if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, hadJob: true });
   return true;
 }
 
-/** What names exactly this pod. */
+/** Returns the reference that identifies exactly this pod. */
 export function podRef({ name, uid, namespace }: PodSnapshot): PodRef {
   return { name, uid, ...omitUndefined({ namespace }) };
 }

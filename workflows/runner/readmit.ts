@@ -1,4 +1,7 @@
-/** The first step of a run that continues another: its input is checked again, and what was handed on is taken in. */
+/**
+ * First step of a run that continues another: validates the input again and restores the carried
+ * state.
+ */
 import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
 import { FAILURE_TYPES, type AdmittedRunner } from '../../core/activities/index.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
@@ -8,9 +11,12 @@ import { parseCarriedState } from './parseCarriedState.ts';
 import type { RunnerState } from './state.ts';
 
 /**
- * Admits the input again. Where the worker's rules have become stricter meanwhile, nothing fails: the runner drains, and says why.
- * @param carried - anybody's word
- * @throws ApplicationFailure `InvalidInput` (non-retryable): there was no such run, or it cannot have been admitted
+ * Admits the input again. If the worker's rules have become stricter meanwhile, the workflow does
+ * not fail: the runner drains, with the reason.
+ *
+ * @param carried - untrusted, because anyone who may start a workflow can write it
+ * @throws ApplicationFailure `InvalidInput` (non-retryable) if there was no such run, or it cannot
+ * have been admitted
  */
 export async function readmit(
   state: RunnerState,
@@ -34,7 +40,10 @@ export async function readmit(
     });
 }
 
-/** No local activity: what follows goes by the clock at once. A cancellation waits for it, because a runner is there. */
+/**
+ * Admits the input in a regular activity, not a local one, because deadlines are evaluated
+ * immediately afterwards. A cancellation waits for it, because a runner exists.
+ */
 async function admitAgain(
   { workflowId, firstRunId }: RunnerState,
   input: RunnerInput,

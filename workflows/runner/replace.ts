@@ -1,14 +1,20 @@
-/** Between a runner that was lost and the one that takes its place. */
+/** Prepares the replacement of a lost runner. */
 import { condition } from '@temporalio/workflow';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { countReplacement } from '../shared/metrics.ts';
 import type { RunnerState } from './state.ts';
 import type { VerdictDecision } from './verdict.ts';
 
-/** A life may lose an idle runner every few minutes for weeks: the oldest are forgotten. */
+/**
+ * Maximum number of recorded replacements. A workflow may lose an idle runner every few minutes for
+ * weeks, so the oldest entries are dropped.
+ */
 const MAX_REPLACED = 60;
 
-/** Waits, and makes room for the next runner. A cancel that comes meanwhile leaves the life without one. */
+/**
+ * Waits for the delay and starts the next attempt. If a cancel arrives meanwhile, there is no next
+ * attempt.
+ */
 export async function replaceRunner(
   state: RunnerState,
   { cause, afterMs, message }: Extract<VerdictDecision, { kind: 'replace' }>,

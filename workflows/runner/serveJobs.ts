@@ -1,4 +1,4 @@
-/** The long part of a runner's life: it is online, and waits for its job, or runs it. */
+/** The main part of a runner workflow: the runner is online and waits for a job or runs one. */
 import { condition } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
@@ -7,7 +7,10 @@ import type { RunnerState } from './state.ts';
 import { refreshPod } from './podWaits.ts';
 import { notifySetBusy } from './notifySet.ts';
 
-/** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
+/**
+ * Serves jobs until the runner has ended, a cancel arrived, or the runner is suspect. Continues as
+ * new between two waits if the server suggests it.
+ */
 export async function serveJobs(state: RunnerState, input: RunnerInput): Promise<void> {
   const { spec, runner } = state;
   const over = () =>
@@ -41,7 +44,8 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
       (runner.busySince !== undefined) !== busy ||
       runner.jobDeadline !== deadline ||
       canContinueAsNew(state);
-    // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
+    // The condition that ended the wait may no longer hold (a job that started and ended in one
+    // step), but the wait did not time out.
     const woken =
       timeoutMs === undefined
         ? await always(condition(changed))
@@ -50,7 +54,8 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
           });
     await continueAsNewIfSuggested(state, input);
     if (woken) continue;
-    // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
+    // Nothing is stopped based on an outdated state: the report that the runner is idle again may
+    // have been lost, and a busy report arrives some seconds late.
     if (spec.scope !== undefined && (!busy || runner.podBusy === true))
       await refreshPod(
         state,

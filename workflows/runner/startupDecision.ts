@@ -21,14 +21,18 @@ export interface StartupDeadlines {
 export type StartupDecision =
   | { readonly kind: 'ended' }
   | { readonly kind: 'online' }
-  /** The container runs and the pod does not tell more: ask the CI server. */
+  /** The container is running and the pod does not report its state: check the CI server. */
   | { readonly kind: 'running' }
   | { readonly kind: 'failed'; readonly cause: RunnerCause; readonly message: string }
   | { readonly kind: 'wait'; readonly forMs: number; readonly why: string };
 
 /**
- * @param sinceCreatedMs - age of the pod; the deadlines of scheduling and starting count from its creation
- * @param nowMs - registration counts from the container's own start
+ * Decides what to do about a starting pod.
+ *
+ * @param sinceCreatedMs - age of the pod (ms); the deadlines for scheduling and starting count from
+ * its creation
+ * @param nowMs - current time (ms since the epoch); the deadline for registration counts from the
+ * start of the container
  */
 export function decideStartup(
   pod: PodSnapshot,
@@ -71,7 +75,8 @@ export function decideStartup(
     );
   }
   const deadline = pod.scheduled ? t.podPendingMs : Math.min(t.podUnscheduledMs, t.podPendingMs);
-  // Of a pod that tells when it is online, nobody tells when its container starts: registration is overdue that long after its creation at the soonest.
+  // If the pod reports when it is online, nothing reports the start of its container. Registration
+  // is overdue this long after the pod's creation at the earliest.
   const lookAgainMs = pod.online === undefined ? Number.POSITIVE_INFINITY : t.registrationMs;
   return {
     kind: 'wait',
@@ -81,10 +86,13 @@ export function decideStartup(
 }
 
 /**
- * When a runner that may be about to register is looked for again, in ms: more and more rarely, so that a deadline of days is as few looks as
- * one of minutes, and once more when it is over.
- * @param sinceStartMs - age of its container
- * @param everyMs - at first
+ * Returns the time to wait before the next check of a runner that may be about to register (ms).
+ * The interval grows, so that a deadline of days needs as few checks as one of minutes. The last
+ * check is at the deadline.
+ *
+ * @param sinceStartMs - age of the container (ms)
+ * @param registrationMs - deadline of the registration after the container's start (ms)
+ * @param everyMs - initial interval (ms)
  */
 export function nextCheckMs(sinceStartMs: number, registrationMs: number, everyMs: number): number {
   return Math.min(Math.max(everyMs, sinceStartMs / 10), Math.max(1, registrationMs - sinceStartMs));
