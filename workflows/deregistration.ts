@@ -6,12 +6,16 @@ import { escapeMarkdown } from '../core/domain/displayText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 import { countDeregistration } from './shared/metrics.ts';
 
-/** Longest delay between two tries, in first delays: CI servers free a runner that died with its job in minutes, sometimes in hours. */
+/**
+ * Maximum delay between two attempts, as a multiple of the initial delay. CI servers release a
+ * runner that died with its job after minutes, sometimes hours.
+ */
 const MAX_RETRY_FACTOR = 15;
 
 /**
- * Goes on removing the registration of a runner that is gone, long after its own life has ended: 1 m → 15 m apart, for 24 h. What is
- * still there then is reported as dangling.
+ * Removes the registration of a runner that no longer exists, long after its own workflow has
+ * ended: at intervals from 1 minute to 15 minutes, for 24 hours. A registration that still exists
+ * then is reported as dangling.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
   const { scope, credential, runner, reason, timeoutMs, initialRetryIntervalMs } =
@@ -58,7 +62,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   });
 }
 
-/** Shows the result in the UI, too. */
+/** Publishes the result in the UI and returns it. */
 function ended(result: DeregistrationResult): DeregistrationResult {
   setCurrentDetails(escapeMarkdown(result.message));
   return result;

@@ -10,9 +10,13 @@ import { sweepOutcome, sweepSummary } from '../core/domain/sweepSummary.ts';
 import { sweepActivities } from './shared/activityProxies.ts';
 
 /**
- * One sweep: looks at workflows, pods and registrations, and marks or repairs what disagrees. A Schedule starts it every few minutes; what it
- * has marked is repaired by the next one, if it still is so then.
- * @throws ApplicationFailure `SweepIncomplete` when a list could not be had: nothing was touched, and the report is its detail; `InvalidInput`
+ * Runs one sweep: compares workflows, pods and registrations, and marks or repairs inconsistencies.
+ * A Schedule starts it every few minutes. The next sweep repairs what this one marked, if the
+ * inconsistency persists.
+ *
+ * @throws ApplicationFailure `SweepIncomplete` if a list could not be read: nothing was changed,
+ * and the report is in the failure's details
+ * @throws ApplicationFailure `InvalidInput`
  */
 export async function sweep(input?: SweepInput): Promise<SweepReport> {
   const { taskQueue } = workflowInfo();
@@ -25,7 +29,10 @@ export async function sweep(input?: SweepInput): Promise<SweepReport> {
   return report;
 }
 
-/** The activity's own failure is the workflow's: what went wrong is read at first sight. */
+/**
+ * Runs the activity and throws its failure as the workflow's own, so that the UI shows the reason
+ * directly.
+ */
 async function sweepPlace(
   input: Parameters<ReturnType<typeof sweepActivities>['sweepPlace']>[0],
 ): Promise<SweepReport> {

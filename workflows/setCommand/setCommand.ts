@@ -23,17 +23,20 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import { temporalActivities, workerActivities } from '../shared/activityProxies.ts';
 
-/** A set that is silent for this long may be gone. */
+/** Time after which a set that has not responded is checked for (ms). */
 const CHECK_INTERVAL_MS = 10_000;
-/** So many looks in all: a set whose worker runs answers in milliseconds. */
+/** Maximum number of such checks. A set with a running worker responds in milliseconds. */
 const LOOKS = 6;
 
 /**
- * Tells a set one thing and ends with its answer. Both ways are signals, which Temporal keeps: nobody has to run at the moment of the command.
- * @param input - checked in the first step
- * @returns what the set says of itself once it has carried the command out
- * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound`: none of that name runs; `SetCommandRejected`: it is being drained, or has no
- *   such runner; `SetUnresponsive`: the command is with the set, and takes effect when that goes on
+ * Sends one command to a set and completes with its response. Both directions use signals, which
+ * Temporal stores, so neither side has to be running at the moment of the command.
+ *
+ * @param input - validated in the first step
+ * @returns the set's description of itself after it has executed the command
+ * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound` if no set of that name
+ * is running; `SetCommandRejected` if the set is being drained or has no such runner;
+ * `SetUnresponsive` if the set has received the command and executes it when it continues
  */
 export async function setCommand(input: SetCommandInput): Promise<SetCommandResult> {
   const { workflowId } = workflowInfo();
@@ -50,7 +53,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
     });
     if (reply !== undefined) return resultFrom(reply);
     const isGone = await setHasEnded(set);
-    // What it said before it ended counts.
+    // A response that the set sent before it ended counts.
     if (reply !== undefined) return resultFrom(reply);
     if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
   }
@@ -60,19 +63,25 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   );
 }
 
-/** No local activity: many at once in a worker that has no room for them in its cache would wait for its tasks to time out. */
+/**
+ * Validates the command in a regular activity, not a local one: many concurrent local activities in
+ * a worker without room in its cache would wait until its workflow tasks time out.
+ */
 async function admit(input: unknown): Promise<SetCommandInput> {
   try {
     return await workerActivities('check the command').admitSetCommand({ input });
   } catch (error) {
-    // What is wrong, without the activity around it.
+    // Throw the failure without the surrounding activity failure.
     if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure)
       throw fail(error.cause.type ?? FAILURE_TYPES.invalidInput, error.cause.message);
     throw error;
   }
 }
 
-/** Temporal takes it for a workflow that runs, whoever has time for that one now. */
+/**
+ * Sends the command. Temporal accepts the signal for a running workflow, even if no worker is
+ * available for that workflow now.
+ */
 async function send(set: string, request: SetCommandRequest): Promise<void> {
   try {
     await getExternalWorkflowHandle(setWorkflowId(set)).signal(setCommandSignal, request);
@@ -94,7 +103,7 @@ async function setHasEnded(set: string): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** Whoever may send a signal can send anything. */
+/** Parses the response. A sender may put anything into a signal. */
 function parseReply(told: unknown): SetCommandReply | undefined {
   if (!isObject(told)) return undefined;
   const { result, error } = told;

@@ -1,4 +1,7 @@
-/** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
+/**
+ * Activity proxies of the workflows: task queues, timeouts, retries and the summaries shown to
+ * operators.
+ */
 import {
   ActivityCancellationType,
   ActivityFailure,
@@ -26,8 +29,9 @@ import { priorityOffset } from '../../core/domain/setPriority.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 
 /**
- * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
- * try itself met with names its own pace (activities/shared/failures.ts).
+ * Retry policy of calls that are retried until they succeed. It applies after an activity attempt
+ * whose worker died: the next attempt follows soon, however many workers died. Failures of the
+ * attempts themselves define their own delay (activities/shared/failures.ts).
  */
 const RETRY = {
   initialInterval: RETRY_BACKOFF.initialMs,
@@ -35,24 +39,30 @@ const RETRY = {
   maximumInterval: RETRY_BACKOFF.maxMs,
 } as const;
 
-/** A worker that dies under a short activity is noticed after this long. */
+/** Time after which the death of a worker that runs a short activity is detected. */
 const HEARTBEAT_TIMEOUT = '15s';
 
-/** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
+/**
+ * Priority keys. Removals precede provisioning, because they free what other calls wait for. The
+ * queue check comes last.
+ */
 const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
 
 interface ActivityCallOptions {
   readonly summary: string;
-  /** Gives up after this long, retries included; never when absent. */
+  /** Maximum time including retries (ms). Unlimited if absent. */
   readonly withinMs?: number;
 }
 
 /**
- * The first step: the input is checked, and completed with the defaults of today. Rejects with `InvalidInput`.
+ * Returns the local activities of the first step: the input is validated and completed with the
+ * current defaults. They fail with `InvalidInput`.
  *
- * A local activity, as {@link localTearDown}: in the workflow task in which one ends, the workflow's clock says in a replay when the activity
- * ended, not when the task began. So nothing is decided by the clock in that task: the runner's comes to deadlines only after a call of
- * another kind, and the set goes by the times that its activities tell.
+ * As for {@link localTearDown}: in the workflow task in which a local activity completes, the
+ * workflow's clock during replay shows the time at which the activity completed, not the time at
+ * which the task began. So the clock must not decide anything in that task. The runner evaluates
+ * deadlines only after a call of another kind, and the set uses the times that its activities
+ * report.
  */
 export function admissionActivities(): Pick<
   HoldfastActivities,
@@ -62,8 +72,8 @@ export function admissionActivities(): Pick<
 }
 
 /**
- * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
- * {@link clusterActivities}.
+ * Runs a short teardown as a local activity: in the worker that has the workflow, as part of its
+ * workflow task. It has one attempt only; {@link clusterActivities} do what it did not complete.
  */
 export async function localTearDown(
   input: WithLocation<TearDownInput>,
@@ -75,8 +85,9 @@ export async function localTearDown(
 }
 
 /**
- * Tells a set of its runner: in the worker that has the workflow, as a part of its task, which does not end before Temporal has the news. So
- * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
+ * Notifies a set about its runner, in the worker that has the workflow and as part of its workflow
+ * task, which does not complete before Temporal has stored the signal. So it costs one event and no
+ * task of its own. If the worker dies, the next worker sends it again.
  */
 export async function notifySet(word: SetNotification): Promise<void> {
   await proxyLocalActivities<HoldfastActivities>({
@@ -85,7 +96,7 @@ export async function notifySet(word: SetNotification): Promise<void> {
   }).notifySet(word);
 }
 
-/** Calls that need only the cluster. */
+/** Returns the activities that need only the cluster. */
 export function clusterActivities(
   options: ActivityCallOptions,
 ): Pick<
@@ -101,7 +112,10 @@ export function clusterActivities(
   });
 }
 
-/** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
+/**
+ * Returns the activities that call the CI server: on the rate-limited task queue of the credential,
+ * with fairness between scopes.
+ */
 export function ciActivities(
   credential: string,
   scope: Scope,
@@ -113,7 +127,8 @@ export function ciActivities(
     startToCloseTimeout: '3m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: RETRY,
-    // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
+    // Wait for the response of a call in progress, because it may have changed something. A call
+    // that is waiting for its next retry is cancelled immediately.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     priority: {
       priorityKey:
@@ -126,7 +141,10 @@ export function ciActivities(
   });
 }
 
-/** A wait for the pod under its own activity id. Attempts are re-syncs, not failures: the next one looks live again. */
+/**
+ * Returns the wait for a pod under its own activity id. Retries are re-syncs, not failures: each
+ * attempt reads the pod live.
+ */
 export function podWaitActivities(
   activityId: string,
   resyncMs: number,
@@ -150,10 +168,13 @@ function common({ summary, withinMs }: ActivityCallOptions): {
     : { summary, scheduleToCloseTimeout: Math.max(1, withinMs) };
 }
 
-/** The next look is never far away. */
+/** Maximum number of attempts of a queue check. The next check follows soon anyway. */
 const QUEUE_CHECK_TRIES = 2;
 
-/** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
+/**
+ * Returns the activities that need only the worker. These are not local activities, because two
+ * concurrent local activities do not replay identically.
+ */
 export function workerActivities(
   summary: string,
 ): Pick<
@@ -163,7 +184,10 @@ export function workerActivities(
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
-/** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
+/**
+ * Returns the activities that call Temporal. They are retried until they succeed: without Temporal,
+ * the calling workflow does not run either.
+ */
 export function temporalActivities(
   summary: string,
 ): Pick<
@@ -178,7 +202,10 @@ export function temporalActivities(
   });
 }
 
-/** The look at the CI server's jobs: on the rate-limited queue of the credential, in turns between scopes. */
+/**
+ * Returns the check of the CI server's jobs: on the rate-limited task queue of the credential, with
+ * fairness between scopes.
+ */
 export function queueCheckActivities(
   credential: string,
   scope: Scope,
@@ -194,10 +221,16 @@ export function queueCheckActivities(
   });
 }
 
-/** Tries of a sweep: what the world refuses now it may grant in some seconds, else the next sweep asks again. */
+/**
+ * Maximum number of attempts of a sweep. A call that is rejected now may succeed some seconds
+ * later; otherwise the next sweep repeats it.
+ */
 const SWEEP_TRIES = 3;
 
-/** The sweep: where the cluster is. It may be long, and says what it is at. */
+/**
+ * Returns the sweep activity, which runs on the task queue of the cluster. It may take long, and
+ * reports its progress in heartbeats.
+ */
 export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
   return proxyActivities<HoldfastActivities>({
     summary: 'look at workflows, pods and registrations, and repair what disagrees',
@@ -208,7 +241,7 @@ export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
   });
 }
 
-/** How a call ended that may be interrupted. */
+/** Result of a call that may be interrupted. */
 export type CallResult<T> =
   | { readonly kind: 'done'; readonly value: T }
   | {
@@ -216,19 +249,27 @@ export type CallResult<T> =
       readonly type: string;
       readonly message: string;
       readonly timedOut: boolean;
-      /** Its time ran out, and no try of it had failed before: it was still waiting for its turn. */
+      /**
+       * Whether the timeout expired before any attempt had failed, which means that the call was
+       * still waiting for its turn.
+       */
       readonly untried: boolean;
     }
   | {
       readonly kind: 'interrupted';
-      /** Type of the failure with which the call itself left off; absent when nobody knows what its last try has done, or still does. */
+      /**
+       * Type of the failure with which the call itself ended. Absent if it is unknown what its last
+       * attempt has done or is still doing.
+       */
       readonly lastFailure?: string;
     };
 
 /**
- * Runs a call until it is done or `interrupt` holds; then it is cancelled, and its last word awaited. That counts only when it is a result:
- * how a call failed that was called off (refused in that moment, or its worker gone) says nothing about whether it would have been done.
- * @param patienceMs - interrupt after this long, too
+ * Runs a call until it completes or `interrupt` returns true. Then the call is cancelled and its
+ * outcome awaited. That outcome counts only if it is a result: the failure of a cancelled call
+ * (rejected at that moment, or its worker died) does not show whether it would have succeeded.
+ *
+ * @param patienceMs - also interrupts the call after this time (ms)
  */
 export async function callUnless<T>(
   interrupt: () => boolean,
@@ -252,20 +293,23 @@ export async function callUnless<T>(
 }
 
 /**
- * Returns what an interrupted call came to, by its last answer. A failure with an answer keeps its type. A timeout is no answer: the last
- * try may still be at work.
+ * Returns the outcome of an interrupted call, based on its last result. A failure that is a
+ * response keeps its type. A timeout is not a response: the last attempt may still be running.
  */
 export function afterInterrupt<T>(last: CallResult<T>): CallResult<T> {
   if (last.kind !== 'failed') return last;
   return last.timedOut ? { kind: 'interrupted' } : { kind: 'interrupted', lastFailure: last.type };
 }
 
-/** A call's result or failure as data. Failures that are no activity's are defects and thrown on. */
+/**
+ * Converts the result or failure of a call to data. Failures that do not come from an activity are
+ * defects and are rethrown.
+ */
 export async function toCallResult<T>(promise: Promise<T>): Promise<CallResult<T>> {
   try {
     return { kind: 'done', value: await promise };
   } catch (error) {
-    // A local activity's comes as it is, without an ActivityFailure around it.
+    // The failure of a local activity is not wrapped in an ActivityFailure.
     const cause = error instanceof ActivityFailure ? error.cause : error;
     if (!(
       error instanceof ActivityFailure ||

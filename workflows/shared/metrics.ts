@@ -12,7 +12,10 @@ import {
 } from '../../core/contract/index.ts';
 import { PHASE_DURATION_METRIC } from '../../core/domain/phaseDurationMetric.ts';
 
-/** Prometheus sees no step from nothing to one: every outcome is there, with 0, before the first job ends. */
+/**
+ * Creates the counters of completed jobs with the value 0 for every outcome, before the first job
+ * ends. Prometheus does not count a step from no series to 1.
+ */
 export function initializeJobCounters(): void {
   for (const outcome of RUNNER_OUTCOMES) countJobs(outcome, 0);
 }
@@ -32,7 +35,10 @@ function countJobs(outcome: RunnerOutcome, value: number): void {
     .add(value, { outcome });
 }
 
-/** Not announced: outcome and cause are too many for each life. */
+/**
+ * Counts a runner workflow that has ended, by outcome and cause. These counters are not initialized
+ * with 0, because there are too many combinations of outcome and cause.
+ */
 export function countCompletedRunner(outcome: RunnerOutcome, cause: RunnerCause | undefined): void {
   metricMeter
     .createCounter(
@@ -43,7 +49,7 @@ export function countCompletedRunner(outcome: RunnerOutcome, cause: RunnerCause 
     .add(1, { outcome, cause: cause ?? 'none' });
 }
 
-/** Another takes a runner's place. */
+/** Counts the replacement of a lost runner, by cause. */
 export function countReplacement(cause: RunnerCause): void {
   metricMeter
     .createCounter(
@@ -54,7 +60,11 @@ export function countReplacement(cause: RunnerCause): void {
     .add(1, { cause });
 }
 
-/** @param ms - how long a life was in a phase that is over */
+/**
+ * Records how long a runner was in a phase that has ended.
+ *
+ * @param ms - duration of the phase (ms)
+ */
 export function observePhase(phase: RunnerPhase, ms: number): void {
   metricMeter
     .createHistogram(

@@ -1,30 +1,39 @@
 import { defineSignal, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 
-/** A signal of a workflow, with what takes it in. */
+/** Signal of a workflow, with the function that receives it. */
 export interface GatedSignal {
   readonly name: string;
-  /** For people, in the workflow's metadata. */
+  /** Description shown in the workflow's metadata. */
   readonly description: string;
-  /** Takes one in, without waiting. @returns the number of events in it */
+  /**
+   * Receives one signal, without waiting.
+   *
+   * @returns the number of events in the signal
+   */
   readonly take: (body: unknown) => number;
 }
 
-/** Signals that one activation takes in at most. The SDK needs 0.4 ms for each on an idle core. */
+/**
+ * Maximum number of signals that one activation receives. The SDK needs 0.4 ms for each on an idle
+ * core.
+ */
 const MAX_SIGNALS = 500;
 /**
- * Events in those signals at most. A set takes in 4,000 to 10,800 a second on an idle core, and a
- * busy one may be three times slower. A smaller bound lets a run grow under bursts, because it
- * cannot continue as new while signals wait.
+ * Maximum number of events in these signals. A set handles 4,000 to 10,800 a second on an idle
+ * core, and a busy core may be three times slower. A smaller limit lets a run grow under bursts,
+ * because it cannot continue as new while signals wait.
  */
 const MAX_EVENTS = 6_000;
 
 /**
- * Bounds the signals that one activation takes in. Without a bound, thousands that have piled up
- * while no worker ran exceed the SDK's 5 s for an activation, in each new attempt.
+ * Limits the signals that one activation receives. Without a limit, thousands of signals that
+ * accumulated while no worker was running exceed the SDK's limit of 5 s for an activation, in each
+ * new attempt.
  *
- * A full gate removes the handlers, so that the SDK keeps the other signals in their order. The
- * workflow has to wait for an activity, which ends the activation, and {@link open} it again.
- * Until then it must neither continue as new nor end: both would lose what the SDK keeps.
+ * A full gate removes the handlers, so that the SDK buffers the other signals in their order. The
+ * workflow has to wait for an activity, which ends the activation, and then call {@link open}
+ * again. Until then it must neither continue as new nor complete: both would lose the buffered
+ * signals.
  */
 export class SignalGate {
   readonly #signals: readonly GatedSignal[];
@@ -35,21 +44,22 @@ export class SignalGate {
     this.#signals = signals;
   }
 
-  /** Whether more signals may wait than were taken in. */
+  /** Whether more signals may be waiting than were received. */
   get isFull(): boolean {
     return this.#full;
   }
 
-  /** Starts to count anew: what was taken in is dealt with. */
+  /** Resets the counters after the received signals have been handled. */
   restart(): void {
     this.#taken = { signals: 0, events: 0 };
   }
 
-  /** Takes in the signals that were kept, the oldest first, and those that come from now on. */
+  /** Receives the buffered signals, oldest first, and all signals from now on. */
   open(): void {
     this.restart();
     this.#full = false;
-    // Handlers by name would be given all kept signals of one name before those of the next.
+    // With handlers by name, all buffered signals of one name would be delivered before those of
+    // the next.
     setDefaultSignalHandler((name, body) => {
       const signal = this.#signals.find((each) => each.name === name);
       if (signal !== undefined) this.#take(signal, body);

@@ -1,9 +1,14 @@
 import { setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
 
 /**
- * For a workflow that ends where it began: with worker versioning it stays on its version. All others say nothing, and move on with each new one, by the default
- * of their Worker (worker/plugin/versioning.ts): what an execution says is decided in its first task for good, and those without an end have to live through versioning
- * being turned on, and off. (A worker without a version must not name a behavior: the server refuses its tasks.)
+ * Pins executions of a workflow of limited duration to the worker version on which they started, if
+ * worker versioning is on.
+ *
+ * All other workflows set no behavior and move to each new version, by the default of their Worker
+ * (worker/plugin/versioning.ts). The first task of an execution fixes the behavior permanently, and
+ * executions without an end must survive versioning being turned on and off. A worker without a
+ * version must not set a behavior, because the server rejects its tasks.
+ *
  * https://docs.temporal.io/production-deployment/worker-deployments/worker-versioning#versioning-behaviors
  */
 export function pinVersion<Args extends unknown[], Result>(
