@@ -34,14 +34,14 @@ export interface LastJobFacts {
  * 1. The record says `running` or `interrupted`: lost.
  * 2. The record of an ephemeral runner says `completed`: not lost, because it has no other job.
  * 3. The runner exited with 0 without having been told to stop: not lost. An ephemeral runner
- *   ends like this after its job, and any runner whose registration was removed ends like this
- *   without a job, whatever is reported late.
+ *    ends like this after its job, and any runner whose registration was removed ends like this
+ *    without a job, whatever is reported late.
  * 4. The pod, a job event or the CI server (422) reports that a job was running, or an event
- *   reports that it was interrupted: lost.
+ *    reports that it was interrupted: lost.
  * 5. An ephemeral runner exited with 0 after an observed job: not lost, because that job has
- *   completed.
+ *    completed.
  * 6. The registration of an ephemeral runner that started disappeared without any request of
- *   Holdfast: lost, because it had taken a job. Not if its record says `none`.
+ *    Holdfast: lost, because it had taken a job. Not if its record says `none`.
  */
 export function isJobLost(f: LastJobFacts): boolean {
   if (f.record === 'running' || f.record === 'interrupted') return true;

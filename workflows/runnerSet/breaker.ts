@@ -5,23 +5,28 @@
 import type { RunnerCause, RunnerEndedEvent } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** Of the present template only: another one starts with a clean slate. */
+/** Health of the current template. Another template starts without failures. */
 export interface SetHealth {
   /** Number of failed runners in a row. */
   readonly failures: number;
   /** Time of the last failure (ms since the epoch). Absent: there was none. */
   readonly failedAt?: number;
-  /** Why the last of them did not. */
+  /** Cause of the last failure. */
   readonly cause?: string;
-  /** When the breaker opened (ms since the epoch); one runner at a time since. */
+  /**
+   * Time at which the breaker opened (ms since the epoch). Since then, one runner at a time is
+   * started.
+   */
   readonly openedAt?: number;
-  /** Runners that failed since. */
+  /** Number of runners that failed since the breaker opened. */
   readonly probes: number;
-  /** No runner is started before (ms since the epoch). */
+  /** Time before which no runner is started (ms since the epoch). */
   readonly nextTryAt?: number;
-  /** The CI server refuses this runner version: no runner of this template will ever come up. */
+  /**
+   * The CI server rejects this runner version, so no runner of this template will ever come online.
+   */
   readonly deprecated?: true;
-  /** The last of the failures. */
+  /** Last failure. */
   readonly last?: FailedStart;
 }
 
@@ -46,7 +51,10 @@ export const HEALTHY: SetHealth = { failures: 0, probes: 0 };
 
 /** Number of failed runners in a row that opens the breaker. */
 const BREAKER_THRESHOLD = 2;
-/** What the template may be to blame for: one may be bad luck. Everything else (a quota, credentials, a webhook's denial) would meet the next one, too. */
+/**
+ * Causes that the template may be responsible for; one such failure may be chance. All other causes
+ * (a quota, credentials, a webhook's denial) would affect the next runner as well.
+ */
 const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
   'never_registered',
   'image_pull',
@@ -54,7 +62,10 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
   'pending_timeout',
 ]);
 
-/** What the breaker needs of a runner's end. Only a runner that failed or errored has a message. */
+/**
+ * Fields of a runner's end that the breaker needs. Only a runner that failed or errored has a
+ * message.
+ */
 type EndNews = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'ranJob'> &
   Partial<Pick<RunnerEndedEvent, 'workflowId' | 'message'>>;
 
@@ -68,7 +79,7 @@ export interface EndedRunner {
 
 /**
  * Returns the health after a runner has ended. A runner that was told to end changes nothing, and
- * neither does one that had been ready: its set has noticed that at the time.
+ * neither does a runner that had been ready: the set has recorded that at the time.
  */
 export function recordEnd(
   health: SetHealth,
@@ -91,7 +102,7 @@ export function recordEnd(
   return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace, last);
 }
 
-/** Returns `undefined` if the runner did not say why. */
+/** Returns the failed start, or `undefined` if the runner did not report a reason. */
 function failedStart(
   { workflowId: runner, message, cause }: EndNews,
   at: number,
@@ -111,7 +122,8 @@ export function recordFailure(
   last: FailedStart | undefined,
 ): SetHealth {
   const failures = health.failures + 1;
-  // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
+  // Runners that were starting when the breaker opened must not lengthen the delay, because they
+  // are not new attempts.
   const isProbe = health.openedAt !== undefined && startedAt >= health.openedAt;
   const probes = health.probes + (isProbe ? 1 : 0);
   const open = health.openedAt !== undefined || failures >= BREAKER_THRESHOLD;
@@ -134,7 +146,7 @@ export function recordFailure(
 
 /**
  * Returns the health after a runner of the template has become ready.
- * @param readyAt - time at which it did (ms since the epoch)
+ * @param readyAt - time at which it became ready (ms since the epoch)
  */
 export function recordReady(health: SetHealth, readyAt: number): SetHealth {
   return health.failedAt === undefined || readyAt < health.failedAt ? health : HEALTHY;

@@ -23,13 +23,13 @@ import {
 import type { SetState } from './state.ts';
 import { commandResult } from './status.ts';
 
-/** Commands that were carried out, and are known if they are sent again. */
+/** Number of executed commands that are remembered, to recognize commands that are sent again. */
 const REMEMBERED = 200;
 
 /** Queue of commands to a set. It remembers the last 200 executed ones to detect duplicates. */
 export class SetCommands {
   readonly #waiting: SetCommandRequest[] = [];
-  /** Ids, the oldest first. */
+  /** Ids of executed commands, oldest first. */
   readonly #done: Set<string>;
   #executing = 0;
 
@@ -37,12 +37,17 @@ export class SetCommands {
     this.#done = new Set(done);
   }
 
-  /** For the next run; nothing may wait. */
+  /** Returns the ids of executed commands for the next run. No command may be waiting. */
   completedIds(): string[] {
     return [...this.#done];
   }
 
-  /** @param request - anybody can send a signal: one that no command has sent is left out, because its answer could not be sent */
+  /**
+   * Receives a command.
+   *
+   * @param request - body of the signal, which any sender may have written. A request that was not
+   * sent by a `setCommand` workflow is skipped, because its reply could not be delivered.
+   */
   receive(request: unknown): void {
     const read = parseRequest(request);
     if (read === undefined)
@@ -52,19 +57,25 @@ export class SetCommands {
     else this.#waiting.push(read);
   }
 
-  /** A command is to be carried out. */
+  /** Whether a command is waiting. */
   get hasNext(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** All are carried out, and their answers are with those who asked. An answer that is under way when the run is closed is lost. */
+  /**
+   * Whether all commands have been executed and their replies delivered. A reply in transit is lost
+   * when the run is closed.
+   */
   get allReplied(): boolean {
     return !this.hasNext && this.#executing === 0;
   }
 
   /**
-   * Carries out the one that waits longest, and those behind it that need nobody's word.
-   * @param tick - moves the set's time on to what a worker says @returns the set's time
+   * Executes the command that has waited longest, and the following commands that need no check by
+   * a worker.
+   *
+   * @param tick - advances the set's time to the time that a worker reports
+   * @returns the set's time (ms since the epoch)
    */
   async executeNext(state: SetState, tick: (at: number) => number): Promise<number> {
     const declared = this.#declaredNext(state);
@@ -92,7 +103,10 @@ export class SetCommands {
     return now;
   }
 
-  /** What the set would be after the next command; `undefined`: the next one declares nothing, was carried out before, or is refused. */
+  /**
+   * Returns the declaration of the set after the next command; `undefined` if the next command
+   * changes no declaration, was executed before, or is rejected.
+   */
   #declaredNext(state: SetState): RunnerSetInput | undefined {
     const [next] = this.#waiting;
     return next === undefined ||
@@ -102,7 +116,7 @@ export class SetCommands {
       : declarationFrom(state, next.command);
   }
 
-  /** The next command, and its answer. */
+  /** Executes the next command and sends its reply. */
   #finish(
     state: SetState,
     now: number,

@@ -1,6 +1,7 @@
 /**
- * All jobs that a set knows of, in whatever order their events come: that of core/domain/ciJobState.ts counts. Bounded: jobs that are over are
- * forgotten after a time, and in any case when they are many.
+ * All jobs that a set knows. Events may arrive in any order: the order of core/domain/ciJobState.ts
+ * applies. The memory is bounded: completed jobs are forgotten after a time, or earlier if there
+ * are many.
  */
 import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
@@ -32,21 +33,30 @@ import {
   isQueuedHere,
 } from './waitingJobs.ts';
 
-/** So long a job that is over is remembered, unless more than {@link MAX_OVER_JOBS} are over since. */
+/**
+ * Time after which a completed job is forgotten (ms), unless more than {@link MAX_OVER_JOBS} jobs
+ * have completed since.
+ */
 const FORGET_MS = 6 * 3_600_000;
-/** Jobs that are not over. More than this are not taken in: a look at the CI server finds them when there is room. */
+/**
+ * Maximum number of jobs that have not completed. Further jobs are not stored; a check of the CI
+ * server finds them when there is room.
+ */
 export const MAX_ACTIVE_JOBS = 10_000;
 const MAX_OVER_JOBS = 20_000;
-/** A CI server's list may not know yet what its webhook has told already. */
+/** Maximum delay until a CI server's list shows what its webhook has already reported (ms). */
 const LIST_LAG_MS = 10_000;
-/** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
+/**
+ * Maximum delay between a job's event and the listing of its runner as busy (ms). The pod reports
+ * within seconds, and visibility may lag some more.
+ */
 export const BUSY_LAG_MS = 30_000;
 
-/** What a look says of jobs that it does not list, by their keys. */
+/** What a queue check reports about jobs that it does not list, by their keys. */
 interface JobsElsewhere {
-  /** They were listed in a part before this one. @default none */
+  /** Keys of jobs that a previous part of the list contained. @default none */
   readonly listed?: readonly string[];
-  /** They neither wait nor run. @default none */
+  /** Keys of jobs that are neither queued nor running. @default none */
   readonly absent?: readonly string[];
 }
 
@@ -54,19 +64,25 @@ interface JobsElsewhere {
 export class SetJobs {
   readonly #name: string;
   readonly #live = new Map<string, JobRecord>();
-  /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
+  /**
+   * Active jobs that are assigned, and those that a check found queued. They are kept separately,
+   * because queries after every event must not iterate over all jobs.
+   */
   readonly #assigned: RunningJobs;
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
   #reroutedCount = 0;
   readonly traces: JobTraces;
-  /** Key to the time it was over; oldest first. */
+  /** Key of the job to the time at which it completed (ms since the epoch); oldest first. */
   readonly #over = new Map<string, number>();
-  /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
+  /**
+   * Jobs that completed by this time, or were queued by then without any later event, may have been
+   * forgotten (ms since the epoch).
+   */
   #droppedUntil = 0;
   startedTotal = 0;
   completedTotal = 0;
-  /** How long a job of which nothing more is heard can still be under way. */
+  /** Maximum time for which a job without further events can still be queued or running. */
   limits: CiJobLimits = DEFAULT_JOB_LIMITS;
 
   constructor(set: string, carried?: CarriedJobs) {
@@ -92,14 +108,14 @@ export class SetJobs {
     };
   }
 
-  /** Forgets this many of the jobs that are over, the oldest first. */
+  /** Forgets this many completed jobs, oldest first. */
   forgetCompleted(count: number): void {
     for (const key of [...this.#over.keys()].slice(0, count)) this.#over.delete(key);
   }
 
   /**
-   * Forgets this many of the jobs that are not over: those that have left first, then those that
-   * were queued last. The next check of the CI server finds what is queued.
+   * Forgets this many jobs that have not completed: first those in the state `left`, then those
+   * that were queued last. The next check of the CI server finds queued jobs.
    */
   forgetQueued(count: number): void {
     const left = [...this.#live].flatMap(([key, { state }]) => (state === 'left' ? [key] : []));
@@ -111,15 +127,22 @@ export class SetJobs {
   }
 
   /**
-   * May this event be of a job that was over and is forgotten? Whoever has a delivery of a webhook can send it again: it stays signed. A job that is
-   * known, or that cannot have been over so early, is none. Nothing here tells such a repetition from news: the next look at the CI server does.
+   * Whether an event may be about a job that completed and was forgotten. Anyone who has a webhook
+   * delivery can send it again, because its signature stays valid. The result is false for a known
+   * job, or for a job that cannot have completed so early. Only the next check of the CI server can
+   * distinguish such a repetition from a new event.
    */
   isOlderThanHistory(event: JobEvent): boolean {
     const key = jobKey(event);
     return event.at <= this.#droppedUntil && !this.#live.has(key) && !this.#over.has(key);
   }
 
-  /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
+  /**
+   * Applies an event.
+   *
+   * @returns the job after the event; `undefined` if the job had already completed, or there are
+   * too many jobs
+   */
   applyEvent(event: JobEvent, now: number): JobRecord | undefined {
     const key = jobKey(event);
     const isNew = !this.#live.has(key);
@@ -130,10 +153,13 @@ export class SetJobs {
   }
 
   /**
-   * Takes in a look at the CI server.
-   * @param look - `complete`: it left nothing out, and what it does not list neither waits nor runs; `absent`: keys of jobs that it was asked for, and that do not either
-   * @param checkedAt - when it began
-   * @param started - told of each job that runs, in the words of an event. @default it is taken in
+   * Applies a queue check of the CI server.
+   *
+   * @param look - result of the check. `complete`: the list is complete, so jobs that are missing
+   * are neither queued nor running; `absent`: keys of individually queried jobs that are neither
+   * queued nor running
+   * @param checkedAt - start of the check (ms since the epoch)
+   * @param started - called with an event for each running job. @default applies the event
    */
   applyQueueCheck(
     { jobs, complete, listed: before = [], absent = [] }: CiJobList & JobsElsewhere,
@@ -172,29 +198,48 @@ export class SetJobs {
     return this.#live.get(jobKey(event));
   }
 
-  /** Those that wait here, the last to come first: at the most so many. @param asking - only so many of each repository, the first to come. @default all */
+  /**
+   * Returns queued jobs of this set, most recently queued first.
+   *
+   * @param count - maximum number of jobs
+   * @param asking - maximum number of jobs for each repository, of which the first are taken.
+   * @default all
+   */
   lastQueued(count: number, asking?: ReadonlyMap<string, number>): ReturnType<typeof lastQueued> {
     return lastQueued(this.#live, count, asking);
   }
 
-  /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
+  /**
+   * Marks a job as rerouted to another set.
+   *
+   * @returns the job; `undefined` if it has completed
+   */
   reroute(key: string, to: string, now: number): JobRecord | undefined {
     return this.#set(key, (job) => job && { ...job, reroutedTo: to, updatedAt: now }, now);
   }
 
-  /** What was passed on to these sets waits here again. */
+  /** Takes back jobs that were rerouted to these sets: they are queued here again. */
   reclaim(sets: ReadonlySet<string>, now: number): void {
     for (const [key, { reroutedTo }] of this.#live)
       if (reroutedTo !== undefined && sets.has(reroutedTo))
         this.#set(key, (job) => job && omitKey(job, 'reroutedTo'), now);
   }
 
-  /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
+  /**
+   * Returns jobs that have been queued here since before the given time, those with the oldest last
+   * update first.
+   *
+   * @param before - time (ms since the epoch)
+   * @param count - maximum number of jobs
+   */
   staleJobs(before: number, count: number): ReturnType<typeof staleJobs> {
     return staleJobs(this.#live, before, count);
   }
 
-  /** Keys of the jobs that wait here because other sets have passed them on, and the sets that this one has passed jobs on to. */
+  /**
+   * Returns the keys of jobs that other sets have rerouted to this set, and the sets to which this
+   * set has rerouted jobs.
+   */
   rerouted(): { here: string[]; to: string[] } {
     const to = new Set<string>();
     const here: string[] = [];
@@ -205,7 +250,12 @@ export class SetJobs {
     return { here, to: [...to] };
   }
 
-  /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
+  /**
+   * Marks the jobs of a runner that has ended as completed: a job that was assigned to it has
+   * completed, or will never run on another runner.
+   *
+   * @returns whether there was such a job
+   */
   runnerEnded(workflowId: string, now: number): boolean {
     const theirs = this.#assigned.keysOf(workflowId);
     for (const key of theirs)
@@ -213,7 +263,10 @@ export class SetJobs {
     return theirs.length > 0;
   }
 
-  /** Runners are listed: what is assigned to one that is idle is over, and the event that tells so was lost. An event of just now is ahead of the list. */
+  /**
+   * Applies a list of runners: a job that is assigned to an idle runner has completed, and its
+   * event was lost. A very recent event may be ahead of the list.
+   */
   reconcileWithList(runners: readonly ListedRunner[], now: number): void {
     const idle = new Set(
       runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])),
@@ -233,29 +286,39 @@ export class SetJobs {
     return this.#queued;
   }
 
-  /** Jobs of its own that wait in other sets: what others have passed here, and went on, they count. */
+  /**
+   * Number of this set's own jobs that are queued in other sets. Jobs that other sets rerouted here
+   * and this set rerouted again are counted by those sets.
+   */
   get reroutedCount(): number {
     return this.#reroutedCount;
   }
 
-  /** What {@link count} counts, and what was passed on, by repository. */
+  /** Returns the counts of {@link count} and the number of rerouted jobs, by repository. */
   byRepository(leaves: (workflowId: string) => boolean): Map<string, JobCount> {
     return countByRepository(this.#live, this.#assigned.countWaiting(leaves));
   }
 
-  /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
+  /**
+   * Returns the number of jobs that require a runner of this set.
+   *
+   * @param leaves - whether a runner is draining; its jobs are not counted
+   */
   count(leaves: (workflowId: string) => boolean): { queued: number; running: number } {
     return { queued: this.#queued, running: this.#assigned.count(leaves) };
   }
 
-  /** Queued jobs that a look begun at this time or later found queued. */
+  /** Returns the number of queued jobs that a check started at this time or later found queued. */
   confirmedSince(checkedAt: number): number {
     let confirmed = 0;
     for (const at of this.#confirmed.values()) if (at >= checkedAt) confirmed++;
     return confirmed;
   }
 
-  /** Jobs that have been queued since before this time, by the CI server's clock. */
+  /**
+   * Returns the number of jobs that have been queued since before this time, by the CI server's
+   * clock.
+   */
   queuedSince(before: number): number {
     let waiting = 0;
     for (const job of this.#live.values()) if (isQueuedHere(job) && job.since < before) waiting++;
@@ -264,7 +327,7 @@ export class SetJobs {
 
   /**
    * Returns whether a job is assigned to the runner of this name at the CI server.
-   * @param workflowId - workflow of that runner, if it is known: finding it costs time
+   * @param workflowId - workflow of that runner, if it is known, because finding it is slow
    */
   runningOn(runnerName: string, workflowId?: string): boolean {
     return this.#assigned.has(runnerName, workflowId);
@@ -274,7 +337,7 @@ export class SetJobs {
     return { active: this.#live.size, completed: this.#over.size };
   }
 
-  /** Forgets what nothing more can be heard of. */
+  /** Forgets jobs for which no further event can arrive. */
   drop(now: number): void {
     this.#dropCompleted(now);
     const { queuedMs, runningMs } = this.limits;
@@ -290,7 +353,8 @@ export class SetJobs {
     for (const [key, at] of this.#over) {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
-      // One that had to go for want of room says nothing of the news of its time: most of that is still to come.
+      // A job that was dropped to make room proves nothing about other events of its time: most of
+      // these are still to come.
       if (at <= now - FORGET_MS) this.#droppedUntil = Math.max(this.#droppedUntil, at);
     }
   }
@@ -312,7 +376,7 @@ export class SetJobs {
       this.#store(key, after);
       return after;
     }
-    // A job that ran, told by its completion alone: it has started, too.
+    // A job that ran and is known by its completion only has started as well.
     if (before?.state !== 'assigned' && after.runnerName !== undefined) this.startedTotal++;
     this.completedTotal++;
     this.#drop(key);

@@ -1,12 +1,12 @@
-/** What a set's limits make of its demand, and of its runners' time. Pure. */
+/** Applies a set's limits to its demand and to the time of its runners. Pure. */
 import type { SetLimits } from '../../core/contract/index.ts';
 import { matchesPattern } from '../../core/domain/filterPattern.ts';
 
-/** Jobs that ask for a place. */
+/** Number of jobs that require a runner. */
 export interface JobCount {
   readonly queued: number;
   readonly running: number;
-  /** Jobs of its own that it has passed on to other sets. @default 0 */
+  /** Number of this set's own jobs that it has rerouted to other sets. @default 0 */
   readonly rerouted?: number;
 }
 
@@ -14,19 +14,19 @@ export interface JobCount {
 export interface WithinLimits {
   readonly queued: number;
   readonly running: number;
-  /** Queued jobs within the limits, by repository. Absent: there is no limit. */
+  /** Number of queued jobs within the limits, by repository. Absent if there is no limit. */
   readonly allowed?: ReadonlyMap<string, number>;
-  /**
-   * Number of queued jobs that a limit holds back, by repository or by the names of the limit's
-   * entry.
-   */
+  /** Number of queued jobs held by a limit, by repository or by the names of the limit's entry. */
   readonly limited: ReadonlyMap<string, number>;
 }
 
-/** Repositories whose entries are remembered: there may be as many as jobs. */
+/**
+ * Maximum number of repositories whose entries are cached. There may be as many repositories as
+ * jobs.
+ */
 const MAX_KNOWN = 20_000;
 
-/** The limits of one declaration. */
+/** Limits of one declaration. */
 export class JobLimits {
   readonly of: SetLimits;
   readonly #names: readonly (readonly string[])[];
@@ -40,15 +40,23 @@ export class JobLimits {
     );
   }
 
-  /** Without one every job counts, whatever its repository. */
+  /**
+   * Whether there is a limit for repositories. Without one every job counts, whatever its
+   * repository.
+   */
   get any(): boolean {
     return this.of.perRepository !== undefined || this.#names.length > 0;
   }
 
   /**
-   * Of these jobs, those that the set has runners for. What a repository has beyond its limit counts neither as queued nor as running: the CI server may give its jobs
-   * runners that were started for others', and then others must not be started in their place, again and again. What was passed on takes up its repository's limit:
-   * else the next that it holds back would follow, until all of them are elsewhere.
+   * Applies the limits to these jobs.
+   *
+   * Jobs of a repository beyond its limit count neither as queued nor as running. The CI server may
+   * assign them to runners that were started for other jobs. If they counted, runners would be
+   * started in their place again and again.
+   *
+   * Rerouted jobs use up the limit of their repository. Otherwise each limited job would be
+   * rerouted after the previous one, until all are in other sets.
    */
   count(jobs: ReadonlyMap<string, JobCount>): WithinLimits {
     const { perRepository = Number.POSITIVE_INFINITY, repositories = [] } = this.of;
@@ -69,7 +77,7 @@ export class JobLimits {
       total.running += served;
       total.queued += counted - served;
       allowed.set(repository, counted - served);
-      // What runs already is not held back.
+      // Running jobs are never limited.
       const queuedBeyond = (limit: number): number =>
         Math.max(0, queued - Math.max(0, limit - running));
       add(limited, repository, queuedBeyond(alone));
@@ -99,21 +107,25 @@ function add(counts: Map<string, number>, name: string, count: number): void {
   if (count > 0) counts.set(name, (counts.get(name) ?? 0) + count);
 }
 
-/** The time of a set's runners together, in one day (UTC). */
+/** Sum of the run times of a set's runners in one day (UTC). */
 export interface RunnerTime {
-  /** When the day began (ms since the epoch). */
+  /** Start of the day (ms since the epoch). */
   readonly day: number;
-  /** ms, until `at`. */
+  /** Time used until `at` (ms). */
   readonly used: number;
   readonly at: number;
-  /** Runners since then. */
+  /** Number of runners since `at`. */
   readonly runners: number;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 
-/** @param runners - that there are from now on */
+/**
+ * Adds the run time since the last call.
+ *
+ * @param runners - number of runners from now on
+ */
 export function accumulateRunnerTime(
   known: RunnerTime | undefined,
   runners: number,
@@ -131,15 +143,15 @@ export function accumulateRunnerTime(
   };
 }
 
-/** Is the day's time used up? */
+/** Whether the day's time is used up. */
 export function isExhausted({ maxRunnerHours }: SetLimits, time: RunnerTime | undefined): boolean {
   return (
     maxRunnerHours !== undefined && time !== undefined && time.used >= maxRunnerHours * HOUR_MS
   );
 }
 
-/** When the next day begins (ms since the epoch). */
+/** Returns the start of the next day (ms since the epoch). */
 export const nextDay = (now: number): number => (Math.floor(now / DAY_MS) + 1) * DAY_MS;
 
-/** As people read it: hours, to a tenth. */
+/** Returns the used time in hours, rounded to one decimal, for display. */
 export const runnerHours = ({ used }: RunnerTime): number => Math.round((used / HOUR_MS) * 10) / 10;

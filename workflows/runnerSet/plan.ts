@@ -1,4 +1,7 @@
-/** Next steps of a set: which data to refresh, which runners to start, and which to drain. Pure. */
+/**
+ * Decides the next steps of a set: which data to refresh, which runners to start, and which to
+ * drain. Pure.
+ */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
 import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
@@ -7,40 +10,40 @@ import { recentPeak, scaleDownTime } from './peaks.ts';
 import { readyTime } from './runnerRecord.ts';
 import type { SetState } from './state.ts';
 
-/** What is to be done now, and when to ask again if nothing happens. */
+/** Actions to take now, and the time of the next decision if nothing happens. */
 export interface SetDecision {
   readonly evaluateSchedule: boolean;
-  /** Read the runners from visibility. */
+  /** Whether to list the runners from visibility. */
   readonly listRunners: boolean;
-  /** Look at the jobs of the CI server. */
+  /** Whether to check the jobs of the CI server. */
   readonly checkQueue: boolean;
-  /** Pass jobs on to other sets. */
+  /** Whether to reroute jobs to other sets. */
   readonly rerouteJobs: boolean;
   readonly start: number;
   readonly drain: SetPlan['drain'];
-  /** The set was to end, and has no runner left. */
+  /** Whether the set was to end and has no runner left. */
   readonly ended: boolean;
-  /** ms since the epoch. */
+  /** Time of the next decision (ms since the epoch). */
   readonly wakeAt: number;
 }
 
-/** Plan for this moment, with the reasons for what it holds back. */
+/** Plan for this moment, with the reasons for what it does not do yet. */
 export interface CurrentPlan extends SetPlan {
   readonly allowance: StartAllowance;
   /** Time of the next scale-down, if there are excess runners (ms since the epoch). */
   readonly scaleDownAt: number;
-  /** Number of runners that the recreation guard holds back. */
+  /** Number of runners that are not replaced yet because of the recreation guard. */
   readonly guarded: number;
   /** Number of runners of the current template that are not ready yet. */
   readonly unready: number;
 }
 
-/** A runner is drained on fresh knowledge only. */
+/** Maximum age of the runner list for draining a runner (ms). */
 const LIST_MAX_AGE_MS = 2_000;
-/** Whoever has heard of no job for so long has no webhook. */
+/** Time without a job event after which the set assumes that it has no webhook (ms). */
 const WEBHOOK_SILENT_MS = 24 * 3_600_000;
 
-/** The plan, with the reasons for what it does not do. */
+/** Returns the plan, with the reasons for what it does not do yet. */
 export function currentPlan(state: SetState, now: number): CurrentPlan {
   const { facts } = state;
   const { spec } = facts;
@@ -98,7 +101,10 @@ function nextScaleDown({ facts, runners }: SetState, { drain }: SetPlan): number
   return scaleDownTime(peaks, kept.length, spec.scaleDownDelayMs);
 }
 
-/** The next step. The same as long as nothing changes and no time named in it has come. */
+/**
+ * Decides the next step. The result is the same as long as nothing changes and none of its times
+ * has been reached.
+ */
 export function decideSet(state: SetState, now: number): SetDecision {
   const { facts, runners } = state;
   const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
@@ -133,7 +139,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     listRunners,
     checkQueue: checkAt <= now,
     rerouteJobs: passAt <= now,
-    // Nothing is started before it is known what runs already.
+    // Nothing is started before the running runners are known.
     start: listedAt === undefined ? 0 : plan.start,
     drain: listRunners ? [] : plan.drain,
     ended: ending !== undefined && !listRunners && passAt > now && runners.all().length === 0,
@@ -142,8 +148,10 @@ export function decideSet(state: SetState, now: number): SetDecision {
 }
 
 /**
- * Sooner when a place is kept empty for an event that may never come. A set of fixed size needs no looks to know how many it wants: only whether a job
- * that it takes for queued still is.
+ * Returns the time of the next queue check (ms since the epoch). Checks are more frequent while the
+ * recreation guard blocks a runner because of an event that may never arrive. A set of fixed size
+ * needs no checks to determine its size, only to find out whether a job that it considers queued
+ * still is.
  */
 function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
   const { spec, ending, queueCheckStartedAt, queueCheckFailure } = facts;
@@ -162,7 +170,10 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
   );
 }
 
-/** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
+/**
+ * Whether runners that are started now must report when their jobs start. Not needed if job events
+ * arrive. A runner that is not ephemeral would have to report the end of the job as well.
+ */
 export function needsBusyEvents({ facts, bounds }: SetState, now: number): boolean {
   const { spec, lastJobEventAt } = facts;
   const told = lastJobEventAt !== undefined && now - lastJobEventAt < WEBHOOK_SILENT_MS;
@@ -171,27 +182,36 @@ export function needsBusyEvents({ facts, bounds }: SetState, now: number): boole
   );
 }
 
-/** May runners that are started now be told as ended while their pods are going? Where these count, or leave a volume to the next, they have to be gone. */
+/**
+ * Whether runners that are started now may be reported as ended before their pods are deleted. Not
+ * if pods count towards the maximum or pass a volume to the next runner: then they must be deleted
+ * first.
+ */
 export function mayNotifyEndEarly({ facts, bounds }: SetState): boolean {
   return maxPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
 }
 
-/** The CI server has no list of its jobs: it is not asked again. */
+/**
+ * Failure of a queue check on a CI server that has no list of its jobs. The check is not repeated.
+ */
 export const QUEUE_CHECK_UNSUPPORTED = 'unsupported';
 
-/** A runner of the set, as far as the plan needs it. */
+/** Runner of the set, with the fields that the plan needs. */
 export interface PlannedRunner {
   readonly workflowId: string;
   readonly templateHash: string;
   readonly state: SetRunnerStatus['state'];
-  /** ms since the epoch. */
+  /** Time of the start (ms since the epoch). */
   readonly startedAt: number;
   readonly onHold: boolean;
-  /** Whether it has been online for `minReady`, or has taken a job. */
+  /** Whether the runner has been online for `minReady`, or has taken a job. */
   readonly ready: boolean;
-  /** Ends by itself after its one job. */
+  /** Whether the runner ends by itself after its one job. */
   readonly ephemeral: boolean;
-  /** It was asked to drain some time ago, and does not say that it does. */
+  /**
+   * Whether the runner was requested to drain some time ago and does not report that it is
+   * draining.
+   */
   readonly unresponsive: boolean;
 }
 
@@ -232,24 +252,28 @@ export interface SetPlan {
   /** Number of runners that are not started because of the recreation guard or `maxStarts`. */
   readonly blocked: number;
   /**
-   * Number of runners that are not started until draining ones are gone, because of `maxRunners`.
+   * Number of runners that are not started until draining ones have ended, because of `maxRunners`.
    */
   readonly blockedByMax: number;
 }
 
-/** To a runner that was asked before. */
+/** Reason given to a runner that was already requested to drain. */
 export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain';
 
 /**
- * The plan for this moment.
+ * Plans the starts and drains for this moment.
  *
- * - Starts at once what is missing, as far as `most` goes: those that leave are there until they are gone. While runners of another template are left, only
- *   `maxSurge` more than desired, those that leave included; and beyond `most` no more than those that are left.
- * - Scales down runners that are not up yet, the newest first, then idle ones, the oldest first; never a busy one, and never below `recentPeak`.
- * - Rolls out by draining as many old runners as new ones are ready: first those that are not up yet, then idle ones, then static ones
- *   that are busy, whose job may finish. An ephemeral runner that is busy ends by itself.
- * - Asks again who was asked and does not drain.
- * - Never touches a runner that is held, except when the whole set ends.
+ * - Starts missing runners immediately, up to `maxRunners`. Draining runners count until they
+ *   have ended. While runners of another template are left, at most `maxSurge` more than desired
+ *   are running, including draining ones. `maxRunners` is exceeded by at most the number of those
+ *   runners.
+ * - Scales down runners that are not online yet, newest first, then idle runners, oldest first.
+ *   Never a busy runner, and never below `recentPeak`.
+ * - Rolls out by draining as many old runners as new ones are ready: first those that are not
+ *   online yet, then idle ones, then busy static ones, whose job may finish. A busy ephemeral
+ *   runner ends by itself.
+ * - Repeats drain requests to runners that do not drain.
+ * - Never touches a runner on hold, except when the whole set ends.
  */
 export function planSet(facts: PlanFacts): SetPlan {
   const { runners, templateHash, mode } = facts;
@@ -288,7 +312,7 @@ export function planSet(facts: PlanFacts): SetPlan {
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
   const free = current.filter(({ onHold: held }) => !held);
   const surplus = Math.max(0, current.length - facts.desired);
-  // Sorting costs more than all the rest, and mostly there is nothing to choose.
+  // Sorting costs more than everything else, and there is usually nothing to choose.
   const inExcess = surplus === 0 ? [] : inTurnToLeave(free).slice(0, surplus);
   const most = Math.max(facts.desired, facts.recentPeak);
   const mayLeave = inExcess.slice(0, Math.max(0, current.length - most));
@@ -328,7 +352,7 @@ function rolloutDrains(
 ): SetPlan['drain'] {
   const ready = current.filter((runner) => runner.ready).length;
   const spare = old.length + ready - desired;
-  // Without a way to start new ones the old ones are all there is, unless nothing wants them.
+  // If no new runners can be started, keep the old ones, unless no runners are desired.
   if (spare <= 0 || (maxStarts === 0 && ready === 0 && desired > 0)) return [];
   const free = old.filter(({ onHold: held }) => !held);
   const inTurn = [
@@ -341,7 +365,10 @@ function rolloutDrains(
     .map(({ workflowId }) => ({ workflowId, reason: 'the template has changed' }));
 }
 
-/** Oldest first; of the same age in the order of their ids, so that a plan made twice is the same. */
+/**
+ * Sorts runners by age, oldest first. Runners of the same age are sorted by id, so that the plan is
+ * deterministic.
+ */
 function byAge(runners: readonly PlannedRunner[]): PlannedRunner[] {
   return runners.toSorted(
     (a, b) => a.startedAt - b.startedAt || (a.workflowId < b.workflowId ? -1 : 1),

@@ -39,27 +39,30 @@ import type { SetState } from './state.ts';
 import { areDetailsDue, setDetails, setStatus } from './status.ts';
 import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 
-/** Runners started by one activity. */
+/** Maximum number of runners started by one activity. */
 const BATCH = 100;
-/** A look that another set has had is as good, if it is no older than this share of the pace of looks, and no older than that. */
+/**
+ * A check result of another set is reused if it is no older than this share of the interval between
+ * checks, and no older than MAX_SHARED_CHECK_AGE_MS.
+ */
 const SHARED_CHECK_AGE_RATIO = 1 / 5;
 const MAX_SHARED_CHECK_AGE_MS = 60_000;
-/** Jobs that one look asks for one by one. */
+/** Maximum number of jobs that one check queries individually. */
 const MAX_OVERDUE = 20;
-/** A timer for a schedule that is months away is set again every day. */
+/** Maximum time to wait (ms). The timer for a schedule that is months away is renewed every day. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** What a piece of news does to the set. */
+/** Change that an event makes to the state of the set. */
 type StateChange = (state: SetState, now: number) => void;
 
 interface ReceiveOptions {
-  /** Job events, or news of runners, in it. @default 0 */
+  /** Number of job events or runner events in the signal. @default 0 */
   readonly size?: number;
-  /** When it was told, by the clock of who told it (ms since the epoch). */
+  /** Time at which the event was sent, by the sender's clock (ms since the epoch). */
   readonly at?: number;
 }
 
-/** @property hearsay - only somebody's news tells that it is so late */
+/** @property fromSignal - the time comes only from a sender's signal */
 interface Moment extends Timestamped {
   readonly fromSignal?: true;
 }
@@ -71,21 +74,29 @@ interface Alarm {
 }
 
 /**
- * A set's state, and the loop that does what follows from it.
+ * State of a set, with the loop that carries out the decisions based on it.
  *
- * Decisions go by the time that activities and timers have brought into the history, never by the workflow's own clock: that one shows
- * another time in a replay after a local activity (its end instead of the workflow task's start), and after a query to a workflow that was
- * not in the worker's cache (the query runs what has happened since the last workflow task at that task's time).
+ * Decisions use the time that activities and timers have recorded in the history, never the
+ * workflow's own clock. During replay that clock shows another time in two cases: after a local
+ * activity (the time of its completion instead of the start of the workflow task), and after a
+ * query to a workflow that was not in the worker's cache (the query executes what has happened
+ * since the last workflow task at the time of that task).
  */
 export class RunningSet {
   readonly state: SetState;
   readonly #commands: SetCommands;
-  /** What has come in and is not in the state yet. */
+  /** Changes that have been received and not yet applied to the state. */
   readonly #inbox: { readonly news: StateChange; readonly at?: number }[] = [];
   #now: number;
-  /** The latest time that an activity or a timer of this run has told; nobody's news. */
+  /**
+   * Latest time that an activity or a timer of this run has recorded (ms since the epoch). Signals
+   * do not change it.
+   */
   #trustedNow = 0;
-  /** A look of this run is under way; one of the run before may be, too. */
+  /**
+   * Whether a queue check of this run is in progress. A check of the previous run may be in
+   * progress too.
+   */
   #checkingQueue = false;
   readonly #length = new RunLength();
   #timer: Alarm | undefined;
@@ -93,26 +104,29 @@ export class RunningSet {
   /** Time of the last update of the details (ms since the epoch). */
   #detailsAt = 0;
 
-  /** @param commandsDone - ids of the commands that the run before has carried out */
+  /** @param commandsDone - ids of the commands that previous runs have executed */
   constructor(state: SetState, commandsDone: readonly string[]) {
     this.state = state;
     this.#commands = new SetCommands(commandsDone);
     this.#now = state.facts.at;
   }
 
-  /** Takes in these signals from now on. */
+  /** Receives these signals from now on. */
   openGate(signals: readonly GatedSignal[]): void {
     this.#gate = new SignalGate(signals);
     this.#gate.open();
   }
 
-  /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
+  /**
+   * Receives an event. It is applied with the time that it carries, or with the time that the loop
+   * reads from a worker, once for all events that arrive meanwhile.
+   */
   receive(news: StateChange, { size = 0, at }: ReceiveOptions = {}): void {
     this.#inbox.push({ news, ...omitUndefined({ at }) });
     this.#length.countSignal(size);
   }
 
-  /** A command, whoever sent it: carried out before anything else is begun. */
+  /** Receives a command from any sender. It is executed before any other action is started. */
   receiveCommand(request: unknown): void {
     this.#commands.receive(request);
     this.#length.countCommand();
@@ -122,7 +136,7 @@ export class RunningSet {
     return setStatus(this.state, this.#now);
   }
 
-  /** Returns when the set has ended. */
+  /** Runs the loop until the set has ended. */
   async run(): Promise<void> {
     for (;;) {
       this.#drainInbox();
@@ -141,7 +155,10 @@ export class RunningSet {
     }
   }
 
-  /** Makes a call again later if it fails for good: a set that ended would leave its runners without one. */
+  /**
+   * Returns the time of a call's completion. If the call fails permanently, continues after a
+   * delay, so that the loop calls again: a set that ended would leave its runners without a set.
+   */
   async #survive(call: Promise<Moment>): Promise<Moment> {
     const called = await toCallResult(call);
     if (called.kind === 'done') return called.value;
@@ -166,7 +183,7 @@ export class RunningSet {
     this.#publishStatus();
   }
 
-  /** In an activation of its own, which the activity begins. */
+  /** Receives more signals, in an activation of their own, which the activity starts. */
   async #takeMoreSignals(): Promise<Timestamped> {
     const moment = await workerActivities('Take in more signals').getTime();
     this.#gate.open();
@@ -185,7 +202,11 @@ export class RunningSet {
       upsertMemo({ [SET_ROUTING_MEMO]: cover });
   }
 
-  /** @returns `undefined`: there is no command */
+  /**
+   * Executes the next command.
+   *
+   * @returns `undefined` if there is no command
+   */
   #runNextCommand(): Promise<Moment> | undefined {
     if (!this.#commands.hasNext) return undefined;
     return this.#commands
@@ -193,7 +214,12 @@ export class RunningSet {
       .then((at) => ({ at, fromSignal: true }));
   }
 
-  /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
+  /**
+   * Starts the next action of the decision.
+   *
+   * @returns the action, after which the decision must be made again; `undefined` if there is
+   * nothing to do now
+   */
   #act(decision: SetDecision): Promise<Timestamped> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.listRunners) return this.#list();
@@ -204,7 +230,12 @@ export class RunningSet {
     return undefined;
   }
 
-  /** @returns the time, if it is known: its coming has ended the wait, or news that tells it, or a command, which asks for it */
+  /**
+   * Waits until a timer fires, a signal or command arrives, or the run may end or continue as new.
+   *
+   * @returns the time, if it is known: the timer's, that of the received events, or that of a
+   * command, which reads the time itself
+   */
   async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + MAX_WAIT_MS));
     await condition(
@@ -223,8 +254,10 @@ export class RunningSet {
   }
 
   /**
-   * The time that the inbox tells, if it tells one that can be: an alarm goes off at least with each list of the runners, so none is much later than the last. Signals may come from
-   * anybody, and a set that believed any time would believe every deadline over, for good.
+   * Returns the latest time of the received events, if it is plausible. A timer fires at least for
+   * each list of the runners, so the time of an event is never much later than that of the last
+   * timer. Anyone may send signals, and a set that accepted any time would consider every deadline
+   * expired, permanently.
    */
   #signalTime(): Moment | undefined {
     const at = this.#inbox.reduce(
@@ -236,7 +269,10 @@ export class RunningSet {
       : undefined;
   }
 
-  /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
+  /**
+   * Returns a timer for the given time. There is one timer, which is kept as long as it is early
+   * enough: most events change no deadline, and must not cost a timer each.
+   */
   #wakeAt(at: number): Alarm {
     if (
       this.#timer !== undefined &&
@@ -262,7 +298,8 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
+    // Only the run that received the cancellation can end as Cancelled, so it continues as long as
+    // possible.
     const isTime =
       workflowInfo().continueAsNewSuggested ||
       (this.#length.isLong && this.state.facts.cancelled !== true);
@@ -270,8 +307,9 @@ export class RunningSet {
   }
 
   /**
-   * Nothing may lie between taking in the inbox and this. The memo has to be given along: without it the webhook would not know which jobs
-   * the set is for, until a worker has got to the new run.
+   * Continues in a new run. Nothing may be received between applying the inbox and this call. The
+   * memo has to be passed on: without it the webhook would not know which jobs the set serves until
+   * a worker has processed the new run.
    */
   async #continueAsNew(): Promise<never> {
     const memo = workflowInfo().memo ?? {};
@@ -311,7 +349,11 @@ export class RunningSet {
     return { at: found.at };
   }
 
-  /** @returns with the time of the first page: what came up since need not be listed */
+  /**
+   * Lists the runners.
+   *
+   * @returns the time of the first page, because runners started since need not be in the list
+   */
   async #listPages(): Promise<Timestamped & { runners: ListedRunner[] }> {
     const set = this.state.facts.spec.name;
     const { at, runners, next } = await temporalActivities('list the runners').listRunners({ set });
@@ -324,7 +366,10 @@ export class RunningSet {
     return { at, runners: all };
   }
 
-  /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. What it finds comes as a signal, to whichever run there is then. */
+  /**
+   * Starts a queue check without waiting for it: a slow CI server must not delay what events
+   * require. The result arrives as a signal, in whichever run is current then.
+   */
   #checkQueue(): void {
     const { state } = this;
     const { name, scope, credential, labels, queueCheckMs, guardCheckMs } = state.facts.spec;
@@ -378,7 +423,7 @@ export class RunningSet {
         ...omitUndefined({ slot, traceparent: trace }),
       };
     });
-    // Before they are started: an end that is told at once must find them.
+    // Add them before they are started, so that an end that is reported immediately finds them.
     this.state.onRunnersStarting(runners, this.#now);
     const {
       at,
@@ -420,7 +465,10 @@ function sameRouting(memo: unknown, routing: SetRoutingInfo): boolean {
   return routingText((memo ?? {}) as Partial<SetRoutingInfo>) === routingText(routing);
 }
 
-/** Independent of the order of the fields, which a memo need not keep. */
+/**
+ * Returns the text for comparison, which is independent of the order of the fields, because a memo
+ * does not preserve it.
+ */
 function routingText(routing: Partial<SetRoutingInfo>): string {
   const { ciServer, labels, scope, scopeKind, group, groupJobs, atCapacity, draining } = routing;
   return JSON.stringify([

@@ -17,12 +17,17 @@ import type { CarriedSet } from './carriedState.ts';
 import { SetState } from './state.ts';
 
 /**
- * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own
- * workflows'; a set decides only how many there are, of which template, and which are drained.
- * Ends after the command `drain`, or plain cancellation, when the last of its runners has left.
- * @param input - checked in the first step of each run
- * @param carried - state of the run before, when this one continues it: what was counted and heard, which says nothing of what the set is
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * Maintains a number of runners of one template: `replicas`, or as many as the demand of jobs
+ * requires. The runners are workflows of their own. A set decides only how many there are, which
+ * template they have and which of them are drained.
+ *
+ * Completes after the command `drain` or a Temporal cancellation, once the last of its runners has
+ * ended.
+ *
+ * @param input - validated in the first step of each run
+ * @param carried - state of the previous run, if this run continues it: counters and received
+ * events. It does not define what the set is.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every invalid field
  */
 export async function runnerSet(
   input: RunnerSetInput,
@@ -42,7 +47,7 @@ export async function runnerSet(
   return set.status();
 }
 
-/** IDs of the commands that the runs before have carried out. */
+/** Returns the IDs of the commands that previous runs have executed. */
 function commandsDone(carried: CarriedSet | undefined): string[] {
   const ids: unknown = carried?.commandsDone;
   return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
@@ -58,11 +63,14 @@ async function admit(input: RunnerSetInput): Promise<SetState> {
 }
 
 /**
- * Admits the declaration again. Where the worker's rules have become stricter meanwhile, nothing fails: the set pauses, and says why.
- * @throws ApplicationFailure `InvalidInput` (non-retryable): there was no such run, or the set cannot have been admitted
+ * Admits the declaration again. If the worker's rules have become stricter meanwhile, the workflow
+ * does not fail: the set pauses, with the reason.
+ *
+ * @throws ApplicationFailure `InvalidInput` (non-retryable) if there was no such run, or the set
+ * cannot have been admitted
  */
 async function readmit(input: RunnerSetInput, carried: CarriedSet): Promise<SetState> {
-  // A cancellation waits for it, because runners are there.
+  // A cancellation waits for it, because runners exist.
   const admitted = await CancellationScope.nonCancellable(
     async () => await admissionActivities().admitSet({ input, continued: true }),
   );
@@ -72,7 +80,11 @@ async function readmit(input: RunnerSetInput, carried: CarriedSet): Promise<SetS
   return state;
 }
 
-/** Anybody can have written it. */
+/**
+ * Restores the carried state, which anyone who may start a workflow can have written.
+ *
+ * @throws ApplicationFailure `InvalidInput` (non-retryable) if the state is invalid
+ */
 function restore(carried: CarriedSet, admitted: AdmittedSet): SetState {
   try {
     const state = SetState.restore(carried, admitted);

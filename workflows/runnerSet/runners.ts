@@ -1,4 +1,7 @@
-/** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
+/**
+ * Runners of a set, as known from its own starts, their signals, job events and Temporal's
+ * visibility.
+ */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerPhase } from '../../core/contract/index.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
@@ -12,9 +15,12 @@ import {
 import { BUSY_LAG_MS } from './jobs.ts';
 import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
 
-/** Visibility may be behind for this long: it lists who has ended, and not yet who was started. Temporal is not asked for each of those. */
+/**
+ * Maximum lag of visibility (ms). Within it, visibility lists runners that have ended and misses
+ * runners that were started. Temporal is not queried for each of those.
+ */
 const VISIBILITY_LAG_MS = 5_000;
-/** For this long the end of a runner is remembered against a list that still has it. */
+/** Time for which the end of a runner is remembered, in case a list still contains it (ms). */
 const REMEMBER_ENDED_MS = 60_000;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set([
   'Draining',
@@ -55,7 +61,7 @@ export class SetRunners {
     return this.#runners.get(workflowId);
   }
 
-  /** By name at the CI server, or by workflow id. */
+  /** Returns a runner by its name at the CI server, or by its workflow id. */
   find(nameOrId: string): SetRunner | undefined {
     const named = this.#runners.get(runnerWorkflowIdFromName(this.#set, nameOrId) ?? '');
     return this.#runners.get(nameOrId) ?? (named?.runnerName === nameOrId ? named : undefined);
@@ -96,13 +102,20 @@ export class SetRunners {
     runner.runnerName = runnerName;
   }
 
-  /** The set has asked it to drain. That it does is for the runner itself to say. */
+  /**
+   * Records that the set requested the runner to drain. Only the runner itself reports that it is
+   * draining.
+   */
   markDrainRequested(runner: SetRunner, now: number): void {
     this.setState(runner, 'draining', now);
     runner.drainRequested = { at: now, times: (runner.drainRequested?.times ?? 0) + 1 };
   }
 
-  /** @returns what was known of it; `undefined` when it was not known (any more) */
+  /**
+   * Removes a runner that has ended.
+   *
+   * @returns the runner; `undefined` if it was unknown or already removed
+   */
   remove(workflowId: string, now: number): SetRunner | undefined {
     const known = this.#runners.get(workflowId);
     this.#runners.delete(workflowId);
@@ -118,7 +131,10 @@ export class SetRunners {
     return this.#ended.has(workflowId);
   }
 
-  /** The lowest numbers that no runner has, those that leave included: each stands for a volume. */
+  /**
+   * Returns the lowest slot numbers that no runner has, including draining ones. Each slot has a
+   * volume.
+   */
   freeSlots(count: number): number[] {
     const taken = new Set(this.all().map(({ slot }) => slot));
     const free: number[] = [];
@@ -126,7 +142,10 @@ export class SetRunners {
     return free;
   }
 
-  /** Those that visibility should list by now, and does not: whether they are gone is for Temporal itself to say. */
+  /**
+   * Returns runners that visibility should list by now and does not. Whether they have ended must
+   * be confirmed by Temporal itself.
+   */
   missing(listed: readonly ListedRunner[], now: number): string[] {
     const seen = new Set(listed.map(({ workflowId }) => workflowId));
     return this.all().flatMap(({ workflowId, startedAt }) =>
@@ -134,21 +153,29 @@ export class SetRunners {
     );
   }
 
-  /** Those listed that are not known, and may be this set's: one that is not there would keep another from being started. */
+  /**
+   * Returns listed runners that are unknown and may belong to this set. A listed runner that does
+   * not exist would prevent the start of another.
+   */
   unknown(listed: readonly ListedRunner[]): string[] {
     return listed.flatMap(({ workflowId }) =>
       !this.#runners.has(workflowId) && this.#isOurs(workflowId) ? [workflowId] : [],
     );
   }
 
-  /** Not one that has ended meanwhile, or was started by hand with this set's name. */
+  /**
+   * Whether the runner belongs to this set, has not ended meanwhile and was not started by hand
+   * with this set's name.
+   */
   #isOurs(workflowId: string): boolean {
     return !this.#ended.has(workflowId) && runnerSuffix(this.#set, workflowId) !== undefined;
   }
 
   /**
-   * Takes in what visibility lists: each runner's own word on what it does.
-   * @param hasJob - by job events, which are ahead of visibility
+   * Applies a list from visibility, which contains the phase that each runner reports.
+   *
+   * @param hasJob - whether a runner has a job according to job events, which are ahead of
+   * visibility
    */
   list(
     listed: readonly ListedRunner[],
@@ -158,7 +185,7 @@ export class SetRunners {
     for (const one of listed) {
       if (!this.#isOurs(one.workflowId)) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
-      // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
+      // A workflow that lost its runner continues with another, which has not had a job yet.
       if (one.runnerName !== undefined) this.rename(known, one.runnerName);
       const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.drainRequested;
@@ -195,13 +222,13 @@ function stateOf(
 ): SetRunner['state'] {
   if (LEAVING.has(phase)) return 'draining';
   if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
-  // An ephemeral runner that has had its job waits for no other.
+  // An ephemeral runner that has had its job does not wait for another.
   if (ephemeral && jobReported) return 'busy';
-  // Its own word that its job has started is ahead of visibility.
+  // The runner's signal that its job has started is ahead of visibility.
   if (phase === 'Idle')
     return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
-  // One that was leaving is none that is lost: its life goes on with another runner.
+  // The workflow was draining and has a phase that does not: it has replaced its lost runner.
   if (state === 'draining') return 'starting';
-  // Its own signal that it is online is ahead of visibility.
+  // The runner's signal that it is online is ahead of visibility.
   return state;
 }

@@ -1,4 +1,7 @@
-/** How many runners a set wants now, how many jobs it can serve, and how many of them are beyond that. Pure. */
+/**
+ * Calculates how many runners a set requires now, how many jobs it can serve, and how many jobs
+ * exceed that. Pure.
+ */
 import {
   desiredSize,
   minAndMax,
@@ -11,7 +14,7 @@ import type { SetJobs } from './jobs.ts';
 import { isExhausted, accumulateRunnerTime, type JobLimits, type WithinLimits } from './limits.ts';
 import type { SetRunners } from './runners.ts';
 
-/** What a set's size follows from. */
+/** State that the size of a set depends on. */
 export interface SetParts {
   readonly facts: SetStateData;
   readonly bounds: ScaleBounds;
@@ -20,13 +23,16 @@ export interface SetParts {
   readonly limits: JobLimits;
 }
 
-/** What follows from it. */
+/** Calculated size of a set. */
 export type SetSize = Pick<
   SetStateData,
   'desired' | 'asked' | 'demandedQueued' | 'full' | 'availableAt' | 'limited' | 'time'
 >;
 
-/** Looks at every runner: once after all news of a moment. */
+/**
+ * Calculates the size of the set. Called once after all events of a moment, because it evaluates
+ * every runner.
+ */
 export function sizeNow(parts: SetParts, now: number): SetSize {
   const { facts, bounds, jobs, runners, limits } = parts;
   const busy = runners.all().filter(({ state }) => state === 'busy');
@@ -49,7 +55,7 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
       ? undefined
       : accumulateRunnerTime(facts.time, runners.all().length, now);
   const spent = isExhausted(limits.of, time);
-  // Who is busy ends with its job; who is idle would only use up more.
+  // Busy runners end with their jobs. Idle runners would only use more time.
   const desired = spent ? Math.min(wanted, busy.length) : wanted;
   const asked = runnersForJobs(asking);
   const places = capacityFor(parts, spent);
@@ -66,7 +72,10 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   };
 }
 
-/** A set that was full has room again when it has had some for a while: what it says of itself must not change with every job. */
+/**
+ * Calculates whether the set is full. A set that was full counts as available only after it has had
+ * capacity for a while, because its published state must not change with every job.
+ */
 function room(
   { full, availableAt, spec }: SetStateData,
   isFull: boolean,
@@ -77,7 +86,7 @@ function room(
   return at <= now ? { full: false } : { full, availableAt: at };
 }
 
-/** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */
+/** Returns the number of jobs that require a runner of the set, after its limits are applied. */
 export function applyLimits({
   facts,
   jobs,
@@ -87,7 +96,8 @@ export function applyLimits({
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
   if (!limits.any) return { ...jobs.count(leaves), limited: new Map() };
   const counts = jobs.byRepository(leaves);
-  // Nobody is left to serve later what a set that ends holds back: one after the other goes to another set.
+  // A set that is ending cannot serve limited jobs later, so they are all rerouted, one after the
+  // other.
   return limits.count(
     facts.ending === undefined
       ? counts
@@ -97,7 +107,10 @@ export function applyLimits({
   );
 }
 
-/** Queued jobs that it cannot serve now. Those that a limit holds back are none of them: another set would serve them against its will. */
+/**
+ * Returns the number of queued jobs that the set cannot serve now. Jobs that are held by a limit do
+ * not count: another set would serve them although the limit forbids it.
+ */
 export function jobsOverCapacity(parts: SetParts): number {
   const { facts, limits } = parts;
   if (facts.spec.scope === undefined || facts.demandedQueued === 0) return 0;
@@ -110,7 +123,10 @@ export function jobsOverCapacity(parts: SetParts): number {
   );
 }
 
-/** Jobs that it can have runners for at a time. One that starts no runner has those that are there; one that ends has none. */
+/**
+ * Returns the number of jobs for which the set can have runners at a time. A set that does not
+ * start runners has its current runners only; a set that is ending has none.
+ */
 function capacityFor({ facts, bounds, runners }: SetParts, spent: boolean): number {
   const { ending, pausedBy, health } = facts;
   if (ending !== undefined) return 0;

@@ -36,9 +36,12 @@ const MIN_SCHEDULE_INTERVAL_MS = 1_000;
  */
 export class SetState {
   readonly facts: SetStateData;
-  /** Runners that no scale-down and no rollout touches, by name or workflow id. */
+  /** Runners that scale-downs and rollouts do not touch, by name or workflow id. */
   readonly holds: Set<string>;
-  /** Ephemeral runners that ended with a job of which no event has told, by workflow id, and when. */
+  /**
+   * Ephemeral runners that ended with a job that no event has reported: workflow id to the time of
+   * the end (ms since the epoch).
+   */
   readonly guards: Map<string, number>;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
@@ -82,15 +85,17 @@ export class SetState {
   }
 
   /**
-   * The set of the run before, as this run has admitted it. Its runners are read again: what happened at the seam is in visibility.
-   * @param admitted - what the set is; `at`: when it was admitted (ms since the epoch)
+   * Restores the set of the previous run, as admitted by this run. Its runners are listed again,
+   * because what happened between the two runs is found in visibility only.
+   *
+   * @param admitted - definition of the set; `at`: time of the admission (ms since the epoch)
    */
   static restore(
     carried: CarriedSetState,
     { spec, declaration: { holds = [], paused, ...declaration }, schedule, at }: AdmittedSet,
   ): SetState {
     const { pausedBy = '', ...facts } = carried.facts;
-    // A set that believed any time would believe every deadline over.
+    // Limit the carried time: a set that accepted any time would consider every deadline expired.
     const now = Math.min(facts.at, at + spec.relistMs);
     const state = new SetState(
       {
@@ -121,9 +126,12 @@ export class SetState {
     };
   }
 
-  // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
+  // --- Events: the cost of each is independent of the number of runners and jobs.
 
-  /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
+  /**
+   * Applies another declaration. A different template resets the health. Holds and pauses that the
+   * declaration does not mention stay as they are.
+   */
   declare(
     spec: SetSpec,
     { holds, paused, ...declaration }: RunnerSetInput,
@@ -145,7 +153,7 @@ export class SetState {
     if (paused === false) delete facts.pausedBy;
   }
 
-  /** What the set was last told to be, with an operator's holds and pauses. */
+  /** Returns the last declaration of the set, with the holds and pauses of operators. */
   currentDeclaration(): RunnerSetInput {
     const { declaration, pausedBy } = this.facts;
     return {
@@ -156,9 +164,12 @@ export class SetState {
   }
 
   /**
-   * Which schedule holds, by the clock of the worker that was asked. From that clock only the distance is taken, because it need not be this set's; and
-   * it is asked again after a while in any case, because it may have been wrong.
-   * @param askedAt - what that clock showed (ms since the epoch)
+   * Sets the active schedule, as evaluated by the clock of the worker that was asked. Only the
+   * distance to the next change is taken from that clock, because it may differ from the set's. The
+   * schedule is evaluated again after a while in any case, because that clock may have been wrong.
+   *
+   * @param askedAt - time that the worker's clock showed (ms since the epoch)
+   * @param now - the set's clock (ms since the epoch)
    */
   reschedule(schedule: ActiveSchedule, askedAt: number, now: number): void {
     const { facts } = this;
@@ -174,7 +185,7 @@ export class SetState {
     this.facts.pausedBy = reason;
   }
 
-  /** An operator's word closes the breaker, too. */
+  /** Resumes the set. This also closes the breaker. */
   resume(): void {
     delete this.facts.pausedBy;
     this.facts.health = HEALTHY;
@@ -185,7 +196,7 @@ export class SetState {
     this.#setHolds(release ? others : [...others, nameOrId]);
   }
 
-  /** A runner goes by its name and by its workflow id. */
+  /** Whether two identifiers, each a runner name or a workflow id, refer to the same runner. */
   isSame(one: string, other: string): boolean {
     const runner = this.runners.find(one);
     return one === other || (runner !== undefined && runner === this.runners.find(other));
@@ -194,23 +205,26 @@ export class SetState {
   end(reason: string, cancelled = false): void {
     this.facts.ending ??= reason;
     if (cancelled) this.facts.cancelled = true;
-    // Whether nothing is left is for a list taken from now on to say.
+    // Only a list taken from now on can show that no runner remains.
     delete this.facts.listedAt;
   }
 
   jobEvents(events: readonly JobEvent[], now: number): void {
     for (const event of events) {
       if (this.jobs.isOlderThanHistory(event)) continue;
-      // By its own time, which does not change when its delivery is sent again.
+      // Use the event's own time, which stays the same when its delivery is sent again.
       this.facts.lastJobEventAt = Math.max(this.facts.lastJobEventAt ?? 0, event.at);
       this.#jobEvent(event, now);
     }
   }
 
-  /** Of the webhook, of another set, or found by a look: which may be older than the end of the job's runner. */
+  /**
+   * Applies a job event from the webhook, from another set or from a queue check. An event found by
+   * a check may be older than the end of the job's runner.
+   */
   #jobEvent(event: JobEvent, now: number): void {
     const { facts } = this;
-    // Another organization's runner may have the name of one of this set's.
+    // A runner of another organization may have the same name as a runner of this set.
     if (facts.spec.scope !== undefined && !scopeHolds(facts.spec.scope, event.repository)) return;
     const before = this.jobs.get(event);
     const job = this.jobs.applyEvent(event, now);
@@ -221,7 +235,8 @@ export class SetState {
     if (name === undefined || workflowId === undefined) return;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
-      // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
+      // The runner has ended: the end of its job is confirmed, so its guard is removed, and its job
+      // has completed. Before the first list this is unknown.
       this.guards.delete(workflowId);
       if (facts.listedAt !== undefined && job?.state === 'assigned')
         this.jobs.runnerEnded(workflowId, now);
@@ -242,7 +257,10 @@ export class SetState {
       this.runners.setState(runner, this.jobs.runningOn(news.runnerName) ? 'busy' : 'idle', now);
   }
 
-  /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
+  /**
+   * Marks a runner as busy, because the runner reports that its job has started. The report may
+   * arrive before the report that it is online, and before the job's event.
+   */
   onRunnerBusy(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
     if (runner === undefined) return;
@@ -260,7 +278,7 @@ export class SetState {
     const { facts } = this;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
-      // One that this set has not started, or has lost sight of: the list will tell.
+      // The set has not started this runner, or has lost track of it: list the runners.
       if (
         runnerSuffix(facts.spec.name, workflowId) !== undefined &&
         !this.runners.hasEnded(workflowId)
@@ -291,13 +309,16 @@ export class SetState {
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
-  /** Runners were put on their way: known before they are started, so that nothing is started twice. */
+  /**
+   * Adds runners that are about to be started. They are added before the start, so that nothing is
+   * started twice.
+   */
   onRunnersStarting(runners: readonly { workflowId: string; slot?: number }[], now: number): void {
     const { templateHash, ephemeral } = this.facts.spec;
     for (const runner of runners) this.runners.add(runner, templateHash, ephemeral, now);
   }
 
-  /** Some could not even be started. */
+  /** Handles runners whose start was rejected. */
   onStartRejected(workflowIds: readonly string[], reason: string, now: number): void {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
@@ -313,7 +334,12 @@ export class SetState {
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
   }
 
-  /** Those of whom a list proves nothing: the missing, by the set's own time, which a clock that was ahead has brought ahead of others; and those that the set does not know. */
+  /**
+   * Returns the workflow ids of runners about which a list proves nothing: runners missing from the
+   * list, and listed runners that the set does not know. The missing runners are determined with
+   * the set's own time if it is later, because a clock that was ahead may have advanced it beyond
+   * others.
+   */
   unverified(listed: readonly ListedRunner[], at: number): string[] {
     return [
       ...this.runners.missing(listed, Math.max(at, this.facts.at)),
@@ -321,12 +347,16 @@ export class SetState {
     ];
   }
 
-  /** @param gone - those of the {@link unverified} that do not run, by Temporal's own record */
+  /**
+   * Applies a list of the runners.
+   *
+   * @param gone - the {@link unverified} runners that are not running, according to Temporal itself
+   */
   onRunnersListed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const free = this.runners.all().filter(({ state }) => state === 'starting' || state === 'idle');
     this.jobs.reconcileWithList(listed, now);
     this.runners.list(listed, now, (name) => this.jobs.runningOn(name));
-    // The event that it has taken a job was lost.
+    // The event that the runner has taken a job was lost.
     for (const runner of free) if (runner.state === 'busy') this.#onJobTaken(runner, now);
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
     this.facts.listedAt = now;
@@ -355,14 +385,17 @@ export class SetState {
     this.facts.incomplete = { since: this.facts.incomplete?.since ?? now };
   }
 
-  // ----------------------------------------------------------------------------------------------- what follows
+  // --- Derived values.
 
   get bounds(): ScaleBounds {
     const { spec, schedule } = this.facts;
     return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
   }
 
-  /** Notes what the demand is now: once after all news of a moment, because it looks at every runner. */
+  /**
+   * Records the current demand. Called once after all events of a moment, because it evaluates
+   * every runner.
+   */
   updateDemand(now: number): void {
     const { facts } = this;
     facts.at = now;
@@ -375,7 +408,7 @@ export class SetState {
     Object.assign(facts, size);
   }
 
-  /** A runner that has become ready since the last failure ends the delays between starts. */
+  /** Ends the delays between starts if a runner has become ready since the last failure. */
   #recordReadyRunners(now: number): void {
     const { health, spec } = this.facts;
     if (health.failedAt === undefined) return;
@@ -390,7 +423,7 @@ export class SetState {
     }
   }
 
-  /** Jobs that ask for a place of this set. */
+  /** Returns the number of jobs that require a runner of this set. */
   demand(): { queued: number; running: number } {
     return this.jobs.count((workflowId) => this.runners.get(workflowId)?.state === 'draining');
   }
@@ -399,7 +432,10 @@ export class SetState {
     return this.holds.has(workflowId) || (runnerName !== undefined && this.holds.has(runnerName));
   }
 
-  /** Places that stay empty: no more than there are jobs that the missing events may be about. */
+  /**
+   * Returns the number of runners that are not replaced yet. It never exceeds the number of jobs
+   * that the missing events may be about.
+   */
   guardedRunners(): number {
     if (this.guards.size === 0) return 0;
     return Math.max(
@@ -411,13 +447,13 @@ export class SetState {
     );
   }
 
-  /** Gone without a word: nobody knows what became of it. */
+  /** Removes a runner that ended without notifying the set, so its result is unknown. */
   #onRunnerMissing(workflowId: string, now: number): void {
     this.#releaseHold(workflowId, this.runners.remove(workflowId, now)?.runnerName);
     this.jobs.runnerEnded(workflowId, now);
   }
 
-  /** A hold ends with its runner. */
+  /** Releases the hold of a runner that has ended. */
   #releaseHold(workflowId: string, runnerName: string | undefined): void {
     this.holds.delete(workflowId);
     if (runnerName !== undefined) this.holds.delete(runnerName);

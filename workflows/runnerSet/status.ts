@@ -16,15 +16,15 @@ import { minAndMax } from '../../core/domain/scale.ts';
 import { jobsOverCapacity, applyLimits } from './size.ts';
 import type { SetState } from './state.ts';
 
-/** A job that waits longer than this shows as such. */
+/** Time after which a queued job is shown as waiting too long (ms). */
 const LONG_QUEUED_MS = 10 * 60_000;
-/** Rows of runners in the details: the UI is for a look. */
+/** Maximum number of runner rows in the details. The UI is for an overview. */
 const MAX_ROWS = 50;
 /** Number of runners above which the details are not updated with every signal. */
 const MANY_RUNNERS = 200;
 /** Interval between updates of the details of such a set (ms). */
 const DETAILS_INTERVAL_MS = 5_000;
-/** Repositories that are named because a limit holds their jobs back. */
+/** Maximum number of repositories that are named because a limit applies to their jobs. */
 const MAX_LIMITS = 5;
 
 /**
@@ -39,7 +39,10 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
   };
 }
 
-/** Status without the runners: listing thousands of them costs more than all the rest. */
+/**
+ * Returns the status without the runners. Listing thousands of runners costs more than everything
+ * else.
+ */
 function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runners'> {
   const { facts, jobs } = state;
   const { spec } = facts;
@@ -98,7 +101,7 @@ function queueCheckStatus({
     : { reason: 'budget', incompleteSince, budgetUntil: isoTime(incomplete.budgetUntil) };
 }
 
-/** The answer to a command. */
+/** Returns the response to a command. */
 export function commandResult(state: SetState, now: number): SetCommandResult {
   return { ...setSummary(state, now), runners: countByState(state) };
 }
@@ -136,7 +139,7 @@ function notStartingReason({ facts }: SetState, { allowance }: CurrentPlan): str
   return facts.pausedBy === '' ? 'paused' : `paused: ${facts.pausedBy}`;
 }
 
-/** `''`: nothing. */
+/** Returns what the set waits for, or `''` for nothing. */
 function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   const { facts, jobs } = state;
   const { spec } = facts;
