@@ -6,12 +6,12 @@ import type { JobRecord } from './jobRecord.ts';
 /** Key of a job: the job's number if it is one and its attempt is the first. */
 type CarriedKey = string | number;
 
-/** One job that is not over. */
+/** Job that has not completed. */
 type CarriedJob = readonly [
   key: CarriedKey,
   /** Index of the state, times two, plus one if another set has rerouted the job to this one. */
   state?: number,
-  /** `updatedAt` minus that of the job before. */
+  /** `updatedAt` minus that of the previous job. */
   updated?: number,
   /** `updatedAt` minus `since`. */
   age?: number,
@@ -29,7 +29,7 @@ export interface CarriedJobs {
   readonly active: readonly CarriedJob[];
   /** Repositories and sets. */
   readonly names: readonly string[];
-  /** Keys of jobs that are over, by the minute of their end (minutes since the epoch). */
+  /** Keys of completed jobs, by the minute of their end (minutes since the epoch). */
   readonly completed: readonly (readonly [number, readonly CarriedKey[]])[];
   readonly droppedUntil?: number;
   /** Keys, each with its `traceparent`. */
@@ -42,7 +42,7 @@ const STATES: readonly CiJobState[] = ['queued', 'left', 'assigned', 'completed'
 const FIRST_ATTEMPT = /^([1-9]\d{0,14})\/1$/;
 const MINUTE_MS = 60_000;
 
-/** Encodes the jobs that are not over, and the names that they refer to. */
+/** Encodes the jobs that have not completed, and the names that they refer to. */
 export function encodeJobs(
   set: string,
   jobs: ReadonlyMap<string, JobRecord>,
@@ -95,7 +95,7 @@ export function decodeJobs(
   });
 }
 
-/** Encodes the keys of jobs that are over, with the times of their ends (ms since the epoch). */
+/** Encodes the keys of completed jobs, with the times of their ends (ms since the epoch). */
 export function encodeCompleted(over: ReadonlyMap<string, number>): CarriedJobs['completed'] {
   const byMinute = new Map<number, CarriedKey[]>();
   for (const [key, at] of over) {

@@ -3,13 +3,13 @@ import { runnerSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames
 import { decodeName, decodeTime, encodeName, encodeTime, trimRecord } from './compact.ts';
 import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
 
-/** One runner. */
+/** Runner of the set. */
 type CarriedRunner = readonly [
   /** Suffix of the workflow id. */
   suffix: string,
   /** Index of the state, times two, plus one if a job event has named the runner. */
   state?: number,
-  /** `startedAt` minus that of the runner before. */
+  /** `startedAt` minus that of the previous runner. */
   started?: number,
   /** Name at the CI server. */
   runnerName?: string,
@@ -33,7 +33,7 @@ export interface CarriedRunners {
   readonly runners: readonly CarriedRunner[];
   /**
    * Suffixes of the workflow ids of ended runners, each with the time of its end minus that of the
-   * one before (ms).
+   * previous one (ms).
    */
   readonly ended: readonly (readonly [string, number])[];
 }

@@ -1,4 +1,4 @@
-/** Size of what a set carries over with continue-as-new, and what it drops if that is too much. */
+/** Limits the size of the state that a set carries over with continue-as-new. */
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import type { CarriedSet } from './carriedState.ts';
 import type { SetState } from './state.ts';
@@ -22,10 +22,11 @@ export interface CarriedArgs {
 }
 
 /**
- * Returns the arguments of the next run, and changes the state so that they fit. It drops first
- * what costs least: jobs that are over, then traces and events for other sets, and at last jobs in
- * the queue, which the next check of the CI server finds again.
- * @param commandsDone - IDs of the commands that were executed last
+ * Returns the arguments of the next run, and changes the state so that they fit. It first drops
+ * what costs least: completed jobs, then traces and events for other sets, and finally queued jobs,
+ * which the next check of the CI server finds again.
+ * @param commandsDone - IDs of the last executed commands
+ * @param maxBytes - maximum size of the arguments as JSON (bytes)
  */
 export function carryWithinLimit(
   state: SetState,
@@ -51,12 +52,19 @@ export function carryWithinLimit(
   }
 }
 
-/** A quarter of the jobs at a time: each time costs a new encoding of all. */
+/**
+ * Share of the jobs that is dropped at a time: a quarter. Each step requires a new encoding of all
+ * jobs.
+ */
 const PART = 4;
-/** Fewer jobs than this are dropped at once. */
+/** Number of jobs below which all are dropped in one step. */
 const FEW = 500;
 
-/** @returns whether there was something to drop */
+/**
+ * Drops some of the records.
+ *
+ * @returns whether there was something to drop
+ */
 function dropSome(state: SetState): boolean {
   const { completed, traces, forwarded, active } = recordsOf(state);
   if (completed > 0)
@@ -65,7 +73,7 @@ function dropSome(state: SetState): boolean {
   else if (forwarded > 0) state.passing.clear();
   else {
     state.jobs.forgetQueued(Math.max(FEW, Math.ceil(active / PART)));
-    // The next run asks the CI server at once.
+    // The next run checks the CI server immediately.
     delete state.facts.queueCheckStartedAt;
     return state.jobs.size.active < active;
   }

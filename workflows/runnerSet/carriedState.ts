@@ -1,4 +1,4 @@
-/** What continue-as-new carries over of a set. */
+/** State of a set that continue-as-new carries over. */
 import type { ActiveSchedule } from '../../core/activities/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
@@ -9,49 +9,64 @@ import type { ForwardedJobEvent } from '../../core/activities/index.ts';
 import type { CarriedJobs } from './carriedJobs.ts';
 import type { CarriedRunners } from './carriedRunners.ts';
 
-/** What a set's state keeps besides runners and jobs; plain data. */
+/** State of a set other than its runners and jobs. Plain data. */
 export interface SetStateData {
   spec: SetSpec;
-  /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
+  /**
+   * Last declaration of the set. Holds and pauses are stored separately, because operators change
+   * them as well.
+   */
   declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
-  /** The time of the last change (ms since the epoch). */
+  /** Time of the last change (ms since the epoch). */
   at: number;
   schedule: ActiveSchedule;
-  /** When to ask again which schedule holds (ms since the epoch); absent: never. */
+  /** Time of the next evaluation of the schedules (ms since the epoch). Absent if there is none. */
   rescheduleAt?: number;
   health: SetHealth;
-  /** An operator's reason to start no runner. */
+  /** Reason of an operator for pausing the set. */
   pausedBy?: string;
-  /** The set ends when its runners have. */
+  /** Reason for ending the set. It ends after its runners have ended. */
   ending?: string;
-  /** By plain cancellation. */
+  /** Whether the end was requested by a Temporal cancellation. */
   cancelled?: true;
   desired: number;
-  /** Jobs that asked for runners, and of them those that wait; without those that a limit holds back. */
+  /**
+   * Number of jobs that require runners (`asked`), and number of these that are queued
+   * (`demandedQueued`). Jobs held by a limit are not included.
+   */
   asked: number;
   demandedQueued: number;
-  /** It has as many jobs as it can serve. */
+  /** Whether the set has as many jobs as it can serve. */
   full: boolean;
-  /** When it says that it has room again (ms since the epoch). */
+  /** Time at which the set publishes that it has capacity again (ms since the epoch). */
   availableAt?: number;
-  /** Jobs and runners that limits hold back. */
+  /** Number of jobs and runners held by limits. */
   limited: { jobs: number; runners: number };
-  /** Its runners' time; with a limit of it. */
+  /** Run time of the runners, if there is a limit for it. */
   time?: RunnerTime;
-  /** No other set had room for its jobs: not before this time is one looked for again (ms since the epoch). */
+  /**
+   * Time before which the set does not look for another set for its jobs, because none had room (ms
+   * since the epoch).
+   */
   rerouteAt?: number;
   /** Numbers of runners above `desired` that were wanted within `scaleDownDelay`. */
   peaks: readonly Peak[];
-  /** When the runners were last read from visibility. */
+  /** Time of the last list of the runners from visibility (ms since the epoch). */
   listedAt?: number;
-  /** When the last job event happened, by the CI server's clock (ms since the epoch). */
+  /** Time of the last job event, by the CI server's clock (ms since the epoch). */
   lastJobEventAt?: number;
-  /** When the last look at the jobs of the CI server began, and the last that had an answer. */
+  /**
+   * Start of the last check of the CI server's jobs (`queueCheckStartedAt`), and of the last check
+   * with a result (`checkedAt`), in ms since the epoch.
+   */
   queueCheckStartedAt?: number;
   checkedAt?: number;
-  /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
+  /**
+   * Reason why the last check had no result. `unsupported`: the CI server does not support such a
+   * check.
+   */
   queueCheckFailure?: string;
-  /** Why the last check was incomplete. Absent: it was complete, or there was none. */
+  /** Reason why the last check was incomplete. Absent if it was complete, or there was none. */
   incomplete?: {
     /** Time since which no check was complete (ms since the epoch). */
     readonly since: number;
@@ -62,25 +77,27 @@ export interface SetStateData {
   };
 }
 
-/** Facts that each run has from its own admission, and those that an operator has said, which are in the declaration. */
+/** Facts that each run takes from its own admission. */
 export type AdmittedFacts = 'spec' | 'declaration' | 'schedule' | 'rescheduleAt';
 
 /**
- * What continue-as-new carries over of a set's state: what was counted and heard. It is the second argument of the workflow, which whoever may
- * start one can write as well, so nothing of it says what the set is: that is in its input, which each run admits.
+ * State of a set that continue-as-new carries over: counters and received events.
+ *
+ * It is the second argument of the workflow, which anyone who may start a workflow can write as
+ * well. So it does not define what the set is: that is in the input, which each run admits.
  */
 export interface CarriedSetState {
   readonly facts: Omit<SetStateData, AdmittedFacts>;
-  /** Suffixes of workflow ids, each with a time minus that of the one before. */
+  /** Suffixes of workflow ids, each with a time minus that of the previous one (ms). */
   readonly guards: CarriedRunners['ended'];
-  /** News of jobs that were passed on, for the sets that have them. */
+  /** Events of rerouted jobs, for the sets that have these jobs now. */
   readonly forwardedEvents: readonly ForwardedJobEvent[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
 }
 
-/** All that continue-as-new carries over. */
+/** Complete state that continue-as-new carries over. */
 export interface CarriedSet extends CarriedSetState {
-  /** IDs of the commands that were carried out last. */
+  /** IDs of the last executed commands. */
   readonly commandsDone: readonly string[];
 }

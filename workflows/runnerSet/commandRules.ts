@@ -29,11 +29,15 @@ const NAMES: Readonly<Record<SetCommand['command'], true>> = {
   drain: true,
 };
 
-/** @returns `undefined`: it is none */
+/**
+ * Parses the body of a command signal.
+ *
+ * @returns `undefined` if it is not a valid command
+ */
 export function parseRequest(request: unknown): SetCommandRequest | undefined {
   if (!isObject(request) || !isObject(request['command'])) return undefined;
   const { workflowId, command } = request;
-  // The server fails a workflow for good that sends a signal to an id that none can have.
+  // The server permanently fails a workflow that sends a signal to an invalid workflow id.
   const isId = typeof workflowId === 'string' && /^[\x20-\x7E]{1,1000}$/.test(workflowId);
   const name = command['command'];
   return isId && typeof name === 'string' && Object.hasOwn(NAMES, name)
@@ -41,14 +45,17 @@ export function parseRequest(request: unknown): SetCommandRequest | undefined {
     : undefined;
 }
 
-/** Why no such command is carried out now. */
+/** Returns the reason why such a command is rejected now, if any. */
 export function rejectionOf({ facts }: SetState, { command }: SetCommand): Rejection | undefined {
   return facts.ending !== undefined && command !== 'drain'
     ? reject('the set is being drained, and ends when its runners have')
     : undefined;
 }
 
-/** What the set would be; `undefined`: the command declares nothing. It is to be admitted before it is declared. */
+/**
+ * Returns the declaration of the set after the command; `undefined` if the command changes no
+ * declaration. The declaration must be admitted before it is applied.
+ */
 export function declarationFrom(
   { facts: { declaration } }: SetState,
   command: SetCommand,
@@ -71,7 +78,10 @@ export function declarationFrom(
   }
 }
 
-/** Another size; of an elastic one that names only one bound, the other stays. */
+/**
+ * Returns the declaration with another size. If the command names only one bound of an elastic set,
+ * the other stays.
+ */
 function scaled(
   { replicas, minIdle, max, ...rest }: RunnerSetInput,
   scale: SetScale,
@@ -80,7 +90,11 @@ function scaled(
   return { ...rest, ...omitUndefined({ minIdle, max }), ...scale };
 }
 
-/** @returns why not, if so */
+/**
+ * Applies an admitted declaration.
+ *
+ * @returns the rejection, if any
+ */
 export function applyDeclaration(
   state: SetState,
   { spec, declaration, schedule, at }: AdmittedSet,
@@ -96,7 +110,11 @@ export function applyDeclaration(
   return undefined;
 }
 
-/** Carries out what declares nothing. @returns why not, if so */
+/**
+ * Executes a command that changes no declaration.
+ *
+ * @returns the rejection, if any
+ */
 export function executeCommand(state: SetState, command: SetCommand): Rejection | undefined {
   switch (command.command) {
     case 'pause':
@@ -112,7 +130,7 @@ export function executeCommand(state: SetState, command: SetCommand): Rejection 
       return typeof command.runner === 'string'
         ? hold(state, command.runner, command.release === true)
         : reject('runner: give its name or workflow id');
-    // By hand, and without what is to be declared.
+    // A signal sent by hand, without the required fields.
     case 'scale':
     case 'apply':
     case 'setTemplate':

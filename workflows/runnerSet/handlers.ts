@@ -1,4 +1,4 @@
-/** What a set can be told, and asked. */
+/** Handlers of the signals and queries of a set. */
 import { setHandler } from '@temporalio/workflow';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
@@ -14,8 +14,10 @@ import type { RunningSet } from './reconcile.ts';
 import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
 /**
- * Sets all handlers. A set takes no updates: one that reaches a worker together with other news, and not the workflow in its cache, is put in
- * another order by a later replay (https://github.com/temporalio/sdk-python/issues/673), and nothing would get the set on again.
+ * Registers all handlers. A set accepts no updates. If an update reaches a worker together with
+ * other events, and the workflow is not in the worker's cache, a later replay processes them in
+ * another order (https://github.com/temporalio/sdk-python/issues/673), and nothing would unblock
+ * the set.
  */
 export function registerHandlers(set: RunningSet): void {
   set.openGate([

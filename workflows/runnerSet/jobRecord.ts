@@ -1,31 +1,35 @@
-/** What is known of one job, and what each piece of news makes of it. Pure. */
+/** Record of one job, and the effect of each event on it. Pure. */
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isLaterState, ciJobStateOf, type CiJobState } from '../../core/domain/ciJobState.ts';
 
-/** One job of one attempt. Times in ms since the epoch. */
+/** Job in one attempt. Times are in ms since the epoch. */
 export interface JobRecord {
   readonly state: CiJobState;
-  /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
+  /** Time at which the job was queued, or of the first known event, by the CI server's clock. */
   readonly since: number;
-  /** When this set last learnt something about it, by the workflow's clock. */
+  /** Time at which this set last received information about the job, by the workflow's clock. */
   readonly updatedAt: number;
-  /** The runner it runs or ran on, by its name at the CI server. */
+  /** Name at the CI server of the runner that runs or ran the job. */
   readonly runnerName?: string;
-  /** Start of the last look at the CI server that found it queued. */
+  /** Start of the last check of the CI server that found the job queued. */
   readonly confirmedAt?: number;
   /** `owner/repo`. */
   readonly repository: string;
-  /** Workflow id of the set that it was passed on to: it asks for nothing here. What is heard of it is passed on, too. */
+  /**
+   * Workflow id of the set to which the job was rerouted. The job requires no runner of this set.
+   * Its events are forwarded to that set.
+   */
   readonly reroutedTo?: string;
-  /** Another set has passed it on to this one. */
+  /** Whether another set has rerouted the job to this one. */
   readonly reroutedHere?: true;
 }
 
 /**
- * What is known of a job after an event. The same record when the event says nothing new.
- * @param job - what is known so far, if anything
- * @param now - the workflow's clock
+ * Returns the record after an event. Returns the same record if the event contains no new
+ * information.
+ * @param job - the record before the event, if any
+ * @param now - the workflow's clock (ms since the epoch)
  */
 export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
   const state = ciJobStateOf(event);
@@ -43,7 +47,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
       ...named,
       ...passed,
     };
-  // Passed on, or passed back: whoever did so does not serve it.
+  // The job was rerouted to this set, or returned to it: the other set does not serve it.
   if (
     state === 'queued' &&
     event.reroutedBy !== undefined &&
@@ -54,16 +58,16 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
   }
   if (isLaterState(state, job.state))
     return { ...omitKey(job, 'confirmedAt'), state, updatedAt: now, ...named };
-  // An event that was overtaken may still be the only one to name the runner.
+  // An event that was overtaken may still be the only one that names the runner.
   if (job.runnerName === undefined && 'runnerName' in named)
     return { ...job, updatedAt: now, ...named };
   return job;
 }
 
 /**
- * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
- * gone further since stays.
- * @param checkedAt - when the look began, by the workflow's clock
+ * Returns the record after a check of the CI server found the job queued. The check is older than
+ * an event that arrived meanwhile, so a later state is kept.
+ * @param checkedAt - start of the check, by the workflow's clock (ms since the epoch)
  */
 export function recordQueued(
   job: JobRecord | undefined,
@@ -79,8 +83,8 @@ export function recordQueued(
 }
 
 /**
- * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
- * An event may still say where it went.
+ * Returns the record after a complete check of the CI server did not find the job: a queued job has
+ * left the queue, and a running job has completed. An event may still report where it went.
  */
 export function recordUnlisted(job: JobRecord, checkedAt: number, now: number): JobRecord {
   if (job.updatedAt >= checkedAt) return job;

@@ -1,10 +1,17 @@
-/** What a set is told of jobs. Whoever may send a signal can send anything: what is no news is left out, because what a set cannot read would stop it for good. Pure. */
+/**
+ * Parses the signals about jobs that a set receives. Anyone who may send a signal can send any
+ * body, so invalid events are dropped: a body that the set cannot process would block it
+ * permanently. Pure.
+ */
 import type { JobEvent, QueueCheckResult } from '../../core/contract/index.ts';
 import { parseCiId } from '../../core/domain/ciId.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
-/** All of it is carried on, and no CI server has names so long. */
+/**
+ * Maximum length of a text (characters). All texts are carried over by continue-as-new, and no CI
+ * server has names this long.
+ */
 const MAX_TEXT = 1_000;
 const ACTIONS: readonly unknown[] = [
   'queued',
@@ -19,11 +26,14 @@ const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || is(value);
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** Years 1970 to 9999: others have no ISO 8601 text. */
+/** Years 1970 to 9999: other times have no ISO 8601 format. */
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
 
-/** The events of a signal. `at`: when it was sent, if it says so. */
+/**
+ * Parses the events of a signal. `at` is the time at which it was sent, if it contains one (ms
+ * since the epoch).
+ */
 export function parseJobEvents(body: unknown): {
   readonly events: JobEvent[];
   readonly at?: number;
@@ -52,7 +62,11 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
   );
 }
 
-/** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
+/**
+ * Parses the result of a queue check. A result with an unreadable part is not complete.
+ *
+ * @returns `undefined` if the body is not a result
+ */
 export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
   const { checkedAt, jobs, complete, listed, absent, endedSets, budgetUntil } = body;

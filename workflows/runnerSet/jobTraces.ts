@@ -1,9 +1,15 @@
 import { parseTraceparent } from '../../core/domain/traceContext.ts';
 
-/** More are not kept: each is some 80 bytes of what continue-as-new carries, and only runners that are started soon have use for one. */
+/**
+ * Maximum number of traces. Each adds about 80 bytes to the state that continue-as-new carries
+ * over, and is useful only for runners that are started soon.
+ */
 export const MAX_TRACES = 1_000;
 
-/** Traces of queued jobs for which no runner has been started yet: which runner a job gets is the CI server's choice, so that the oldest has the next one. */
+/**
+ * Traces of queued jobs for which no runner has been started yet. The CI server chooses the runner
+ * of a job, so the next runner gets the oldest trace.
+ */
 export class JobTraces {
   readonly #byKey: Map<string, string>;
 
@@ -15,7 +21,9 @@ export class JobTraces {
     return this.#byKey.size === 0 ? {} : { traces: [...this.#byKey] };
   }
 
-  /** Anybody may send a signal: what is no `traceparent` is not kept. */
+  /**
+   * Stores the trace of a job. Anyone may send a signal, so an invalid `traceparent` is ignored.
+   */
   set(key: string, trace: string): void {
     if (this.#byKey.size < MAX_TRACES && parseTraceparent(trace) !== undefined)
       this.#byKey.set(key, trace);
@@ -33,7 +41,7 @@ export class JobTraces {
     this.#byKey.delete(key);
   }
 
-  /** Those of the oldest jobs, for runners that are started now. */
+  /** Removes and returns the traces of the oldest jobs, for runners that are started now. */
   take(count: number): string[] {
     const taken = [...this.#byKey].slice(0, count);
     for (const [key] of taken) this.#byKey.delete(key);

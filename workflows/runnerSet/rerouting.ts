@@ -1,4 +1,7 @@
-/** Jobs that a set cannot serve, in other sets: each is another's from the moment that it has it, and what is heard of it is handed on. */
+/**
+ * Reroutes jobs that a set cannot serve to other sets. A job belongs to another set from the moment
+ * that this set has received it, and its later events are forwarded.
+ */
 import { parseSetWorkflowId, type JobEvent } from '../../core/contract/index.ts';
 import type {
   ForwardedJobEvent,
@@ -13,7 +16,7 @@ import type { JobRecord } from './jobRecord.ts';
 import type { SetJobs } from './jobs.ts';
 import { jobsOverCapacity, applyLimits, type SetParts } from './size.ts';
 
-/** Jobs and pieces of news in one activity: each is some 100 bytes. */
+/** Maximum number of jobs and of events in one activity. Each has about 100 bytes. */
 const BATCH = 1_000;
 
 /**
@@ -21,9 +24,12 @@ const BATCH = 1_000;
  * are forwarded.
  */
 export class Rerouting {
-  /** News of jobs that were passed on, for the sets that have them. */
+  /** Events of rerouted jobs, for the sets that have these jobs now. */
   readonly #forwardedEvents: ForwardedJobEvent[];
-  /** Keys of the jobs that are being passed on, and of those the ones that another set has meanwhile passed to this one. */
+  /**
+   * Keys of the jobs that are being rerouted (`#trying`), and of those that another set has
+   * meanwhile rerouted to this set (`#back`).
+   */
   readonly #trying = new Set<string>();
   readonly #back = new Set<string>();
 
@@ -40,13 +46,13 @@ export class Rerouting {
     this.#forwardedEvents.length = 0;
   }
 
-  /** @returns when something is to be passed on (ms since the epoch) */
+  /** Returns the time at which something is to be rerouted or forwarded (ms since the epoch). */
   dueAt(parts: SetParts): number {
     if (this.#forwardedEvents.length > 0) return 0;
     return jobsOverCapacity(parts) === 0 ? Number.POSITIVE_INFINITY : (parts.facts.rerouteAt ?? 0);
   }
 
-  /** What is to be passed on now. */
+  /** Returns the jobs and events to send now. */
   next(parts: SetParts, now: number): RerouteJobsInput {
     const { spec, ending, rerouteAt = 0 } = parts.facts;
     const jobs =
@@ -68,7 +74,7 @@ export class Rerouting {
     };
   }
 
-  /** It was tried. */
+  /** Applies the result of a rerouting. */
   done(
     tried: RerouteJobsInput,
     { rerouted, substitutes }: RerouteJobsResult,
@@ -80,11 +86,14 @@ export class Rerouting {
     let count = 0;
     for (const { to, keys } of rerouted) {
       for (const key of keys) {
-        // Whoever has passed it here asks for no runner any more. Who did is not asked: it may have gone through several sets.
+        // The set that rerouted the job here no longer requires a runner for it, so this set keeps
+        // it. Which set did so is not checked, because the job may have passed through several
+        // sets.
         if (this.#back.has(key)) continue;
         count++;
         const job = jobs.reroute(key, to, now);
-        // Heard of while it was under way: whoever has it now has not.
+        // An event arrived during the rerouting, and the set that has the job now has not received
+        // it.
         if (job?.state !== 'queued')
           this.#handOn(to, eventOf(key, job, repositories.get(key) ?? '', now));
       }
@@ -94,7 +103,12 @@ export class Rerouting {
     else if (count > 0) delete facts.rerouteAt;
   }
 
-  /** Something was heard of a job. @param before - what was known of it */
+  /**
+   * Records an event of a job.
+   *
+   * @param before - the job before the event
+   * @param job - the job after the event
+   */
   heard(event: JobEvent, before: JobRecord | undefined, job: JobRecord | undefined): void {
     if (
       event.action === 'queued' &&
@@ -106,14 +120,21 @@ export class Rerouting {
       this.#handOn(before.reroutedTo, event);
   }
 
-  /** The set whose runner runs the job hears of it anyway. */
+  /**
+   * Queues an event for another set, unless the job runs on a runner of that set, which receives
+   * the event anyway.
+   */
   #handOn(to: string, event: JobEvent): void {
     if (runnerWorkflowIdFromName(parseSetWorkflowId(to), event.runnerName ?? '') === undefined)
       this.#forwardedEvents.push({ to, event });
   }
 }
 
-/** What is known of a job, as news; `undefined`: it is over. */
+/**
+ * Converts the record of a job to an event.
+ *
+ * @param job - the record; `undefined` if the job has completed
+ */
 function eventOf(
   key: string,
   job: JobRecord | undefined,

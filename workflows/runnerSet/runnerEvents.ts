@@ -10,10 +10,10 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
-/** Limit of a runner's message: the set keeps the last one. */
+/** Maximum length of a runner's message (characters). The set keeps the last message. */
 const MAX_MESSAGE = 500;
 
-/** The events of a signal, the earliest first. */
+/** Parses the events of a signal, earliest first. */
 export function parseRunnerEvents(body: unknown): TimedRunnerEvent[] {
   const events = isObject(body) && Array.isArray(body['events']) ? body['events'] : [];
   return events.filter(isRunnerEvent).toSorted((a, b) => a.at - b.at);

@@ -1,7 +1,7 @@
-/** A runner as its set knows it. Pure. */
+/** Record of one runner of a set. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
 
-/** Runner as its set knows it. */
+/** Runner with the state that its set knows. */
 export interface SetRunner {
   readonly workflowId: string;
   /** Hash of the template that the runner was started with. */
@@ -30,7 +30,10 @@ export interface SetRunner {
   drainRequested?: { readonly at: number; readonly times: number };
 }
 
-/** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
+/**
+ * Template of a runner whose template is unknown: a set of this name was lost and created again.
+ * Such a runner counts as having an old template.
+ */
 export const UNKNOWN_GENERATION = ['unknown', true] as const;
 
 /**

@@ -1,13 +1,19 @@
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { JobRecord } from './jobRecord.ts';
 
-/** The jobs that are assigned to runners, found by their runner: no piece of news may cost a walk over all of them. */
+/**
+ * Jobs that are assigned to runners, indexed by runner, so that an event never requires an
+ * iteration over all of them.
+ */
 export class RunningJobs {
   readonly #set: string;
   readonly #jobs = new Map<string, JobRecord>();
-  /** Those of this set's runners, by workflow id: a life may have had several names. */
+  /**
+   * Jobs of this set's runners, by workflow id. A runner workflow may have had several runner
+   * names.
+   */
   readonly #byRunner = new Map<string, Map<string, JobRecord>>();
-  /** Those of which nobody has said who runs them. */
+  /** Number of jobs whose runner is unknown. */
   #unnamed = 0;
 
   constructor(set: string) {
@@ -46,7 +52,7 @@ export class RunningJobs {
 
   /**
    * Returns whether a job is assigned to the runner of this name at the CI server.
-   * @param workflowId - workflow of that runner, if it is known: finding it costs time
+   * @param workflowId - workflow of that runner, if it is known, because finding it is slow
    */
   has(runnerName: string, workflowId = runnerWorkflowIdFromName(this.#set, runnerName)): boolean {
     for (const job of this.#byRunner.get(workflowId ?? '')?.values() ?? [])
@@ -54,7 +60,12 @@ export class RunningJobs {
     return false;
   }
 
-  /** Those that ask for a place of this set: not those on somebody else's runners. @param leaves - tells runners that have no place any more */
+  /**
+   * Returns the number of jobs that require a runner of this set. Jobs on other runners are not
+   * counted.
+   *
+   * @param leaves - whether a runner is draining; its jobs are not counted
+   */
   count(leaves: (workflowId: string) => boolean): number {
     let asking = this.#unnamed;
     for (const [workflowId, theirs] of this.#byRunner)
@@ -62,7 +73,7 @@ export class RunningJobs {
     return asking;
   }
 
-  /** Those that {@link count} counts. */
+  /** Iterates over the jobs that {@link count} counts. */
   *countWaiting(leaves: (workflowId: string) => boolean): Iterable<JobRecord> {
     for (const job of this.#jobs.values()) {
       const workflowId = this.#runnerOf(job);

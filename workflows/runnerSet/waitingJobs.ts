@@ -1,23 +1,32 @@
-/** What is asked of all live jobs together: which of them wait here, and for whom. Each walks over all of them. Pure. */
+/**
+ * Queries over all active jobs of a set: which are queued here, and for which repository. Each
+ * query iterates over all jobs. Pure.
+ */
 import type { JobRecord } from './jobRecord.ts';
 import type { JobCount } from './limits.ts';
 
 type Live = ReadonlyMap<string, JobRecord>;
 
-/** Does it ask this set for a runner? */
+/** Whether the job requires a runner of this set. */
 export const isQueuedHere = ({ state, reroutedTo }: JobRecord): boolean =>
   state === 'queued' && reroutedTo === undefined;
 
-/** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
+/**
+ * Whether this is one of the set's own jobs and another set has it now. Jobs that other sets
+ * rerouted here count towards the limits of those sets. The end of a job that was returned is not
+ * reported to this set.
+ */
 const isAway = ({ state, reroutedTo, reroutedHere }: JobRecord): boolean =>
   reroutedTo !== undefined && reroutedHere === undefined && state !== 'left';
 
-/** Does it wait in another set, to which this one has passed it? */
+/** Whether the job is queued in another set, to which this set has rerouted it. */
 export const isRerouted = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);
 
 /**
- * Those that wait here, the last to come first: at the most so many.
- * @param asking - only so many of each repository, the first to come. @default all
+ * Returns jobs that are queued here, most recently queued first.
+ * @param count - maximum number of jobs
+ * @param asking - maximum number of jobs for each repository, of which the first are taken.
+ * @default all
  */
 export function lastQueued(
   live: Live,
@@ -40,7 +49,13 @@ export function lastQueued(
   return may.toReversed().slice(0, count);
 }
 
-/** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
+/**
+ * Returns jobs that are queued here and were last updated before the given time, those with the
+ * oldest update first.
+ *
+ * @param before - time (ms since the epoch)
+ * @param count - maximum number of jobs
+ */
 export function staleJobs(
   live: Live,
   before: number,
@@ -57,7 +72,11 @@ export function staleJobs(
     .map(({ key, repository }) => ({ key, repository }));
 }
 
-/** @param assigned - those of the live ones that ask for a place here because they run */
+/**
+ * Counts the jobs of each repository.
+ *
+ * @param assigned - running jobs that require a runner of this set
+ */
 export function countByRepository(
   live: Live,
   assigned: Iterable<JobRecord>,
@@ -74,7 +93,7 @@ export function countByRepository(
   }
   for (const job of assigned) {
     of(job).running++;
-    // The CI server has given it a runner of this set all the same.
+    // The CI server has assigned the job to a runner of this set all the same.
     if (isAway(job)) of(job).rerouted--;
   }
   return counts;
