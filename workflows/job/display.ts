@@ -5,7 +5,7 @@ import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import type { JobVerdict } from './plan.ts';
 
-/** Name and scope in lists: once, when the job is admitted. */
+/** Publishes name and scope in search attributes. Called once, when the job is admitted. */
 export function upsertJobAttributes({ name, scope }: JobSpec): void {
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.name, value: name },
@@ -13,7 +13,7 @@ export function upsertJobAttributes({ name, scope }: JobSpec): void {
   ]);
 }
 
-/** The stage that the job has come to. */
+/** Publishes the current stage of the job. */
 export function upsertStage(stage: JobStage): void {
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: stage }]);
 }
@@ -26,7 +26,10 @@ export function upsertVerdict({ outcome, cause }: JobVerdict): void {
   ]);
 }
 
-/** Markdown for the UI: the verdict, once there is one, and a row for each step. */
+/**
+ * Renders the details for the UI as Markdown: the verdict, once there is one, and a row for each
+ * step.
+ */
 export function renderDetails(
   { scope, warnings }: JobSpec,
   { name, steps, waitingFor, waitingUntil, cancel }: JobStatus,

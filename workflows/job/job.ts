@@ -30,10 +30,13 @@ import { nextAction, type JobAction } from './plan.ts';
 import { startStep, stopStep } from './steps.ts';
 
 /**
- * A job of several steps: pre → test → post, each step a life of its own (`runner`). What must happen after an interruption happens. Ends with a
- * verdict ({@link JobResult}); Cancelled only after plain cancellation; Failed only for invalid input and defects.
- * @param input - checked in the first step, against a worker's config
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * Runs a job of several steps: pre, test and post. Each step is a `runner` workflow. The post steps
+ * run after an interruption as well. Completes with a verdict ({@link JobResult}). The workflow
+ * ends as Cancelled only after a Temporal cancellation, and as Failed only for invalid input and
+ * defects.
+ *
+ * @param input - validated in the first step, against the settings of a worker
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every invalid field
  */
 export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(await admit(input), workflowInfo().startTime.getTime());
@@ -42,7 +45,8 @@ export async function job(input: JobInput): Promise<JobResult> {
     run.workflowCancelled = true;
     run.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
-  // Whatever interrupts the job, post is not up for cancellation; a plain cancel is a request like the others.
+  // The post steps must run whatever interrupts the job, so a Temporal cancellation is handled as a
+  // cancel request and does not interrupt them.
   const result = await CancellationScope.nonCancellable(async () => await runSteps(run));
   if (run.workflowCancelled) throw new CancelledFailure(result.message);
   return result;
@@ -50,7 +54,7 @@ export async function job(input: JobInput): Promise<JobResult> {
 
 pinVersion(job);
 
-/** One action after the other, each decided by plan.ts, until nothing is left to be done. */
+/** Executes one action after the other, as decided by plan.ts, until the job has ended. */
 async function runSteps(run: JobRun): Promise<JobResult> {
   upsertJobAttributes(run.spec);
   initializeJobCounters();
@@ -98,7 +102,10 @@ async function runSteps(run: JobRun): Promise<JobResult> {
   }
 }
 
-/** Not a local activity: what follows goes by the clock at once. */
+/**
+ * Admits the job in a regular activity, not a local one, because deadlines are evaluated
+ * immediately afterwards.
+ */
 async function admit(input: JobInput): Promise<JobSpec> {
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const called = await toCallResult(
@@ -137,7 +144,10 @@ function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): Ru
   return found;
 }
 
-/** A deadline has one timer, however many steps come and go before it: a job's history stays short. */
+/**
+ * Waits for the next change. Each deadline has one timer, however many steps end before it, so that
+ * the job's history stays short.
+ */
 async function waitForEvent(
   run: JobRun,
   { spec: { stage, name }, status: { state } }: RunningStep,

@@ -1,4 +1,4 @@
-/** The state of one job, and what news does to it. */
+/** State of one job, and how events change it. */
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
 import type {
   JobLogLine,
@@ -22,38 +22,41 @@ import {
 } from './plan.ts';
 import { parseStepEnded, parseStepPodCreated } from './stepEvents.ts';
 
-/** One step: what it is, what has become of it, and how it is spoken to. */
+/** Step of a job: its spec, its status and the handle of its workflow. */
 export interface RunningStep {
   readonly spec: StepSpec;
   readonly status: StepStatus;
   stopRequested?: NonNullable<StepFacts['stopRequested']>;
-  /** How many pods it has had. */
+  /** Number of pods that the step has had. */
   attempts: number;
-  /** Its life is not over: until then its pod may be there. */
+  /** Whether the step's workflow is running. Until it has ended, its pod may exist. */
   isRunning: boolean;
   handle?: ChildWorkflowHandle<(input: RunnerInput) => Promise<RunnerResult>>;
 }
 
-/** So many attempts in a row were all lost with their nodes: nobody looks further back. */
+/**
+ * Maximum number of previous attempts whose SHARED_DIR is searched for. If this many attempts in a
+ * row were lost with their nodes, older ones are not searched.
+ */
 const MAX_SOURCES = 20;
 
 type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'> & {
   readonly attempt?: number;
 };
 
-/** Its clock is the workflow's own. */
+/** State of a job. Its times use the workflow's own clock. */
 export class JobRun {
   readonly spec: JobSpec;
   readonly steps: readonly RunningStep[];
   readonly log: JobLogLine[] = [];
   cancel: Cancellation | undefined;
-  /** Plain cancellation was requested: the workflow ends Cancelled. */
+  /** Whether a Temporal cancellation was requested. The workflow then ends as Cancelled. */
   workflowCancelled = false;
-  /** The job's grace was over before the job was. */
+  /** Whether the job's grace period expired before the job ended. */
   outOfGrace = false;
-  /** Counts what has happened: who waits sees that something has. */
+  /** Number of changes so far, by which a waiting workflow recognizes a change. */
   changeCount = 0;
-  /** Deadlines that a timer was set for (ms since the epoch). */
+  /** Deadlines for which a timer is running (ms since the epoch). */
   readonly timers = new Set<number>();
   readonly #startedAtMs: number;
   #firstPodAtMs: number | undefined;
@@ -61,7 +64,7 @@ export class JobRun {
   #waits: Pick<JobStatus, 'waitingFor' | 'waitingUntil'> = {};
   #verdict: JobVerdict | undefined;
 
-  /** @param startedAtMs - when the job was started (ms since the epoch) */
+  /** @param startedAtMs - start of the job (ms since the epoch) */
   constructor(spec: JobSpec, startedAtMs: number) {
     this.spec = spec;
     this.#startedAtMs = startedAtMs;
@@ -82,7 +85,7 @@ export class JobRun {
     });
   }
 
-  /** A line of the job's own log. */
+  /** Adds a line to the job's own log. */
   logLine(message: string): void {
     this.log.push({ at: new Date().toISOString(), message });
   }
@@ -96,7 +99,7 @@ export class JobRun {
     this.logLine('error: Process interrupted with signal interrupt, cancelling execution...');
   }
 
-  /** A deadline of the job's own is over. */
+  /** Interrupts the job after one of its own deadlines. */
   interrupt({ deadline }: Extract<JobAction, { kind: 'interrupt' }>): void {
     const { timeoutMs, maxAgeMs } = this.spec;
     const afterMs = deadline === 'timeout' ? timeoutMs : maxAgeMs;
@@ -118,7 +121,10 @@ export class JobRun {
     );
   }
 
-  /** The last thing in a job. One that was ended by force has had no grace. */
+  /**
+   * Records the verdict. This is the last change of a job. A job that was ended by force had no
+   * grace period.
+   */
   close(verdict: JobVerdict): void {
     this.#verdict = verdict;
     this.waitFor(undefined);
@@ -128,7 +134,7 @@ export class JobRun {
       );
   }
 
-  /** The job's clock starts with the first pod. */
+  /** Handles the event that a step has a pod. The job's clock starts with the first pod. */
   onStepPodCreated(body: unknown): void {
     const news = parseStepPodCreated(body);
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
@@ -139,7 +145,10 @@ export class JobRun {
     this.changeCount++;
   }
 
-  /** The step is over before its life is, which tidies up. Of another one, or once more, it is no news. */
+  /**
+   * Handles the event that a step has ended, which arrives before the end of its workflow, because
+   * that still cleans up. An event about another step, or a repeated event, is ignored.
+   */
   onStepEnded(body: unknown): void {
     const news = parseStepEnded(body);
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
@@ -151,7 +160,10 @@ export class JobRun {
     });
   }
 
-  /** What a life's news of its pods did not tell, its result does. */
+  /**
+   * Records the end of a step. The result of the step's workflow provides what its events did not
+   * report.
+   */
   onStepCompleted(
     step: RunningStep,
     { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd,
@@ -167,7 +179,10 @@ export class JobRun {
     this.changeCount++;
   }
 
-  /** What the steps before have left for this one in SHARED_DIR: keys of the store, the last first. */
+  /**
+   * Returns the store keys of the SHARED_DIR contents that previous steps have left for this step,
+   * latest first.
+   */
   sharedFor(step: RunningStep): string[] {
     const before = this.steps.slice(0, this.steps.indexOf(step)).toReversed();
     return before
@@ -175,7 +190,7 @@ export class JobRun {
       .slice(0, MAX_SOURCES);
   }
 
-  /** Says what the job waits for, and until when (ms since the epoch). */
+  /** Sets what the job waits for, and the deadline of that wait (ms since the epoch). */
   waitFor(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
       waitingFor,

@@ -1,4 +1,6 @@
-/** What a job does next: from what has become of its steps, what was asked, and the clock. Pure. */
+/**
+ * Decides the next action of a job, from the state of its steps, the requests and the clock. Pure.
+ */
 import type {
   CancelRequest,
   JobStage,
@@ -9,36 +11,36 @@ import type {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 
-/** A step, as far as the plan goes by it. */
+/** Facts about a step that the plan depends on. */
 export interface StepFacts {
   readonly stage: JobStage;
   readonly name: string;
   readonly bestEffort: boolean;
   readonly skipOnSuccess: boolean;
   readonly state: StepState;
-  /** Of one that has ended. */
+  /** Outcome of a step that has ended. */
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
-  /** Its life is not over. One that has ended is tidied up. */
+  /** Whether the step's workflow is running. After the end of the step it cleans up. */
   readonly isRunning: boolean;
-  /** It was told to go, so. */
+  /** Mode in which the step was requested to stop, if it was. */
   readonly stopRequested?: StopMode;
 }
 
-/** Times in ms since the epoch. */
+/** Facts that the plan depends on. Times are in ms since the epoch. */
 export interface JobFacts {
-  /** In their order; one runs at a time. */
+  /** Steps in their order. One step runs at a time. */
   readonly steps: readonly StepFacts[];
-  /** What was asked, by people or by a deadline: the strongest. */
+  /** Strongest cancel request, by a user or a deadline. */
   readonly cancel?: Cancellation;
   readonly nowMs: number;
-  /** When its timeout is over; absent before its first step has a pod. */
+  /** Deadline of the job's timeout. Absent before its first step has a pod. */
   readonly timeoutAtMs?: number;
-  /** When its maxAge is over. */
+  /** Deadline of the job's maxAge. */
   readonly maxDurationDeadlineMs: number;
-  /** When its grace is over; absent before it is interrupted. */
+  /** End of the job's grace period. Absent before it is interrupted. */
   readonly graceEndsAtMs?: number;
-  /** That has been seen. */
+  /** Whether the end of the grace period has been recorded. */
   readonly outOfGrace: boolean;
 }
 
@@ -52,7 +54,7 @@ export interface JobVerdict {
   readonly message: string;
 }
 
-/** `step`: an index in {@link JobFacts.steps}. */
+/** Next action of a job. `step` is an index into {@link JobFacts.steps}. */
 export type JobAction =
   | { readonly kind: 'interrupt'; readonly deadline: 'timeout' | 'maxAge' }
   | { readonly kind: 'outOfGrace' }
@@ -73,7 +75,10 @@ export type JobAction =
   | { readonly kind: 'wait'; readonly step: number; readonly untilMs?: number }
   | { readonly kind: 'end'; readonly verdict: JobVerdict };
 
-/** The first rule that matches decides; docs/jobs.md has them as a table. */
+/**
+ * Decides the next action. The first rule that matches decides; docs/jobs.md has the rules as a
+ * table.
+ */
 export function nextAction(f: JobFacts): JobAction {
   const next = f.steps.findIndex(({ state }) => state === 'running' || state === 'waiting');
   const step = f.steps[next];
@@ -93,7 +98,10 @@ export function nextAction(f: JobFacts): JobAction {
   return step.state === 'running' ? whileItRuns(f, step, next) : skipReason(f, step, next);
 }
 
-/** Everything but a drain interrupts: the running step is told, and what is left shares the job's grace. */
+/**
+ * Whether the job is interrupted. Every request except a drain interrupts: the running step is
+ * stopped, and all remaining steps share the job's grace period.
+ */
 export function isInterrupted(cancel: Cancellation | undefined): boolean {
   return cancel !== undefined && cancel.mode !== 'drain';
 }
@@ -104,7 +112,7 @@ function whileItRuns(f: JobFacts, { stage, stopRequested }: StepFacts, step: num
     return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
   if (cancel?.mode === 'stop' && stage !== 'post' && stopRequested === undefined)
     return { kind: 'stop', step, mode: 'stop', by: stopReasonFor(cancel), reason: cancel.reason };
-  // However often its end is asked for, it has the job's grace, unless by force.
+  // Repeated stop requests do not shorten the job's grace period. Only force does.
   if (outOfGrace && stopRequested === undefined)
     return {
       kind: 'stop',
@@ -126,7 +134,10 @@ function whileItRuns(f: JobFacts, { stage, stopRequested }: StepFacts, step: num
   };
 }
 
-/** A job ends after the last of its pods: who comes next may count on that. */
+/**
+ * Waits for the deletion of all pods. A job ends after the last of its pods, so that its successor
+ * can rely on that.
+ */
 function waitForDeletion(f: JobFacts): JobAction {
   const { steps, cancel } = f;
   const step = steps.findIndex(({ isRunning }) => isRunning);
@@ -172,7 +183,10 @@ function isFailure({ outcome }: StepFacts): boolean {
   return outcome !== undefined && outcome !== 'succeeded';
 }
 
-/** The first step that counts and did not succeed decides, whatever became of those after it; an interruption comes before all of them. */
+/**
+ * Returns the verdict. The first required step that did not succeed decides, whatever the outcome
+ * of the later steps. An interruption takes precedence.
+ */
 function verdictOn({ steps, cancel }: JobFacts): JobVerdict {
   const bad = steps.filter((step) => isFailure(step) && !step.bestEffort);
   const list = bad

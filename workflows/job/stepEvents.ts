@@ -1,4 +1,7 @@
-/** What steps tell their job. Whoever may send a signal can send anything: what is no such news is left out. Pure. */
+/**
+ * Parses the events that steps send to their job. Anyone who may send a signal can send any body,
+ * so invalid events are dropped. Pure.
+ */
 import {
   RUNNER_CAUSES,
   RUNNER_OUTCOMES,
@@ -8,10 +11,17 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** No runner may have more attempts (`maxAttempts`). What each may have left is looked for, so the number must not be anybody's. */
+/**
+ * Maximum number of attempts of a runner (`maxAttempts`). The store is searched for the files of
+ * each attempt, so the number must not be arbitrary.
+ */
 const MAX_ATTEMPTS = 1_000;
 
-/** @returns `undefined`: it is no news of a pod */
+/**
+ * Parses the event that a step has a pod.
+ *
+ * @returns `undefined` if the body is not such an event
+ */
 export function parseStepPodCreated(body: unknown): StepPodCreatedEvent | undefined {
   if (!isObject(body)) return undefined;
   const { workflowId, pod } = body;
@@ -20,7 +30,11 @@ export function parseStepPodCreated(body: unknown): StepPodCreatedEvent | undefi
     : undefined;
 }
 
-/** @returns `undefined`: it is no news of an end */
+/**
+ * Parses the event that a step has ended.
+ *
+ * @returns `undefined` if the body is not such an event
+ */
 export function parseStepEnded(body: unknown): StepEndedEvent | undefined {
   if (!isObject(body)) return undefined;
   const { workflowId, message, attempt, exitCode } = body;

@@ -1,4 +1,4 @@
-/** A step is a runner's whole life, as a child workflow: how it is started, followed and stopped. */
+/** Starts, follows and stops a step, which is a `runner` child workflow. */
 import {
   CancelledFailure,
   TerminatedFailure,
@@ -16,7 +16,7 @@ import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
 import type { JobRun, RunningStep } from './jobRun.ts';
 import { isInterrupted, type JobAction } from './plan.ts';
 
-/** Begins the life of a step. Its end is heard of later. */
+/** Starts the workflow of a step. Its end is handled later. */
 export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
   const { spec, status } = step;
   run.logLine(`Running step ${spec.name}.`);
@@ -25,7 +25,7 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
     step.handle = await startChild<(input: RunnerInput) => Promise<RunnerResult>>(RUNNER_WORKFLOW, {
       workflowId: spec.workflowId,
       args: [childInput(run, step)],
-      // A job that is terminated leaves a life that can tidy up after itself.
+      // If the job is terminated, the step's workflow can still clean up after itself.
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: `${spec.stage} ${spec.name}`,
     });
@@ -40,7 +40,10 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
   }
 }
 
-/** With what those before it left; a step of `post` is told what has interrupted the job, if something has. */
+/**
+ * Returns the input of the step's workflow, with the SHARED_DIR contents of previous steps. A post
+ * step also receives the reason for which the job was interrupted, if it was.
+ */
 function childInput(run: JobRun, step: RunningStep): RunnerInput {
   const {
     spec: { runner: admitted, storage, stage },
@@ -59,11 +62,14 @@ async function watchStep(
   const end = await result.catch(withoutVerdict);
   step.isRunning = false;
   run.changeCount++;
-  // What it has told before stands.
+  // The end that the step has already reported takes precedence.
   if (step.status.state === 'running') run.onStepCompleted(step, end);
 }
 
-/** A life that gave no verdict: somebody has ended it from outside, or its worker refused its input. */
+/**
+ * Returns the end of a step whose workflow has no verdict: it was ended from outside, or its worker
+ * rejected its input.
+ */
 function withoutVerdict(error: unknown): Pick<StepStatus, 'outcome' | 'cause' | 'message'> {
   if (!(error instanceof ChildWorkflowFailure)) throw error;
   const { cause } = error;
@@ -81,7 +87,10 @@ function withoutVerdict(error: unknown): Pick<StepStatus, 'outcome' | 'cause' | 
   return { outcome: 'errored', message: cause?.message ?? error.message };
 }
 
-/** Has a running step stopped: its life tells its supervisor why, and keeps its grace. */
+/**
+ * Stops a running step. Its workflow passes the reason to the supervisor and keeps its grace
+ * period.
+ */
 export async function stopStep(
   run: JobRun,
   step: RunningStep,

@@ -1,6 +1,7 @@
 /**
- * The runs of one job for one change set: one at a time, and of those that wait the newest alone. A newer version has the older one ended first, and
- * begins when that is over, its pods included. Pure; the state is plain data, for a continue-as-new.
+ * Runs of one job for one change set. One run at a time; of the waiting revisions only the newest
+ * is kept. A newer revision ends the older run first, and starts when that run and its pods have
+ * ended. Pure. The state is plain data, for continue-as-new.
  */
 import { RUNNER_OUTCOMES, type RunnerOutcome } from '../../core/contract/index.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
@@ -46,11 +47,13 @@ export interface RunningVersion {
 
 /** Event that changes the state of a job group. */
 export type GroupEvent =
-  /** `again`: somebody asks for another run of this commit, of whatever age. */
+  /**
+   * A revision has arrived. `rerun`: a user requests another run of this commit, whatever its age.
+   */
   | { readonly kind: 'asked'; readonly version: Version; readonly rerun: boolean }
-  /** No revision that is known so far is to be run, as after the closing of a pull request. */
+  /** No revision received so far is to be run, for example after a pull request was closed. */
   | { readonly kind: 'cancelled' }
-  /** The run is over, and nothing of it is left. */
+  /** The run has ended, including all of its pods. */
   | { readonly kind: 'ended'; readonly runNumber: number; readonly outcome: RunnerOutcome };
 
 /** Action of a job group: start the run of a revision, end one in favor of a newer revision, or pass a cancel request on to it. */
@@ -63,8 +66,9 @@ export type GroupAction =
 export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
 
 /**
- * Reads what a run says it was handed by the run before: whoever may start a workflow can write it. A run hands on only while nothing runs and
- * nothing waits, so that a state that says otherwise starts nothing. What is no state is a beginning.
+ * Parses the state carried over from the previous run, which anyone who may start a workflow can
+ * write. A run continues as new only while no run is in progress and no revision is waiting, so a
+ * state that claims otherwise starts nothing. An invalid state is replaced by the initial state.
  */
 export function parseGroupState(raw: unknown): GroupState {
   if (!isObject(raw)) return INITIAL_STATE;
@@ -94,7 +98,10 @@ interface Step {
   readonly actions: readonly GroupAction[];
 }
 
-/** What an event changes, and what is to be done about it. Afterwards, when all that is known has been taken in: {@link begin}. */
+/**
+ * Returns the state after an event, and the actions that follow. {@link begin} is called
+ * afterwards, when all received events have been applied.
+ */
 export function step(state: GroupState, event: GroupEvent): Step {
   if (event.kind === 'ended')
     return {
@@ -110,7 +117,7 @@ export function step(state: GroupState, event: GroupEvent): Step {
     : { state: known, actions: [] };
 }
 
-/** Starts the newest, if it waits and nothing runs any more. */
+/** Starts the newest revision, if it is waiting and no run is in progress. */
 export function begin(state: GroupState): Step {
   const { runNumber, commit, running, queued } = state;
   if (!queued || running !== undefined || commit === undefined) return { state, actions: [] };
@@ -120,14 +127,19 @@ export function begin(state: GroupState): Step {
   };
 }
 
-/** Will the newest be to be run once this has been taken in, too? Who asks meanwhile must not hear of the older one's end as the last word. */
+/**
+ * Whether the newest revision will be waiting to run after the unread events have been applied. A
+ * query in the meantime must not take the end of the older run for the final result.
+ */
 export function willRun(state: GroupState, unread: readonly GroupEvent[]): boolean {
   return unread.reduce((known, event) => step(known, event).state, state).queued;
 }
 
 /**
- * A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. After a cancel the same commit
- * is news if it comes with a later time, as of a pull request that is opened again.
+ * Whether a revision is later than the last one. A webhook delivery that is late or repeated
+ * describes an older state. Of two revisions with the same time, the one received last counts.
+ * After a cancel, the same commit counts as later if its time is later, for example when a pull
+ * request is reopened.
  */
 function isLater(
   { commit, atMs }: Version,

@@ -38,14 +38,16 @@ import {
   type GroupState,
 } from './groupState.ts';
 
-/** How long it stays when nothing runs: until then the same commit is not run a second time. */
+/** Time after which an idle job group ends. Until then the same commit is not run a second time. */
 const IDLE_TIMEOUT = '7d';
-/** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
+/**
+ * Time without events before a run starts. Of several pushes in succession only the last is run.
+ */
 const SETTLED = '1s';
 
 const SUPERSEDED = 'a newer version has come';
 
-/** What has come, and the job that goes with it. */
+/** Received event, with the job or cancel request that belongs to it. */
 interface ReceivedEvent {
   readonly event: GroupEvent;
   readonly job?: JobInput;
@@ -53,10 +55,13 @@ interface ReceivedEvent {
 }
 
 /**
- * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
- * version has the older run ended first. `cancel` ends the run and drops the version that waits. Ends by itself when nothing has run for a week.
- * @param carried - what this workflow knew before it went on as a new one: numbers and names, which allow nothing. What is run comes with a
- *   signal, and is admitted by the job itself
+ * Runs one job for the revisions of one change set, one run at a time. The workflow id is that of
+ * the change set (core/domain/changeSet.ts). Start the workflow together with its first signal
+ * `jobRevision`. A newer revision ends the older run first. The signal `cancel` ends the run and
+ * drops the waiting revision. The workflow completes by itself if nothing has run for a week.
+ *
+ * @param carried - state of the previous run: numbers and names, which grant nothing. The job to
+ * run arrives with a signal and is admitted by the job workflow itself.
  */
 export async function jobGroup(carried?: GroupState): Promise<void> {
   const group = workflowInfo().workflowId;
@@ -110,13 +115,17 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
-    // The end of a run comes to the one that has begun it.
+    // Only the workflow run that started a job receives its end.
     if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof jobGroup>(state);
   }
 }
 
-/** @param heard - gets what comes */
+/**
+ * Returns the gate for the signals.
+ *
+ * @param heard - receives the events
+ */
 function revisionGate(heard: ReceivedEvent[]): SignalGate {
   const gate = new SignalGate([
     {
@@ -141,7 +150,7 @@ function revisionGate(heard: ReceivedEvent[]): SignalGate {
   return gate;
 }
 
-/** It comes from outside: what cannot be read is left out, and said. */
+/** Parses a revision, which comes from outside. An invalid revision is dropped and logged. */
 function parseRevision(body: unknown): ReceivedEvent[] {
   const { commit, at, job, rerun } = isObject(body) ? body : {};
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
@@ -153,7 +162,8 @@ function parseRevision(body: unknown): ReceivedEvent[] {
       },
     ];
   }
-  // Only texts: what cannot be copied to the worker's log would stop the workflow for good.
+  // Log strings only: a value that cannot be copied to the worker's log would block the workflow
+  // permanently.
   log.warn(
     'A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job',
     { at: typeof at === 'string' ? at : undefined },
@@ -167,7 +177,11 @@ function parseCancel(body: unknown): CancelRequest {
   return { mode, reason };
 }
 
-/** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
+/**
+ * Starts a run. The job workflow validates its own input.
+ *
+ * @param ended - called once, when the run and all of its pods have ended
+ */
 async function start(
   workflowId: string,
   commit: string,
@@ -178,7 +192,7 @@ async function start(
     const run = await startChild<(input: JobInput) => Promise<JobResult>>(JOB_WORKFLOW, {
       workflowId,
       args: [job as JobInput],
-      // Post runs, whatever becomes of the group.
+      // The post steps run, whatever happens to the group.
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: commit,
     });
@@ -195,7 +209,7 @@ async function start(
   }
 }
 
-/** It was cancelled, terminated, or refused. */
+/** Returns the outcome of a run without a verdict: it was cancelled, terminated or rejected. */
 function withoutVerdict(error: unknown): RunnerOutcome {
   return error instanceof ChildWorkflowFailure && error.cause instanceof CancelledFailure
     ? 'aborted'

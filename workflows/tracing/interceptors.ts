@@ -1,4 +1,4 @@
-/** Traces lives: for the bundle's `workflowInterceptorModules`. */
+/** Traces workflows. Add this module to the bundle's `workflowInterceptorModules`. */
 import type { Headers } from '@temporalio/common';
 import {
   workflowInfo,
@@ -15,7 +15,10 @@ import {
 } from '../../core/contract/index.ts';
 import { Spans, senderContext } from './spans.ts';
 
-/** They end. What has no end of its own, as a set, is in no trace: only what it is told is. */
+/**
+ * Workflows that complete by themselves and get a span. A workflow without an end of its own, such
+ * as a set, is in no trace; only its signals and updates are.
+ */
 const LIVES: ReadonlySet<string> = new Set([
   RUNNER_WORKFLOW,
   JOB_WORKFLOW,
@@ -23,7 +26,10 @@ const LIVES: ReadonlySet<string> = new Set([
 ]);
 const OURS: ReadonlySet<string> = new Set([...LIVES, RUNNER_SET_WORKFLOW, JOB_GROUP_WORKFLOW]);
 
-/** One set of them for each workflow. Workflows of others, which may be in the same bundle, are not touched. */
+/**
+ * Returns the interceptors of one workflow. Workflows of other projects, which may be in the same
+ * bundle, are not traced.
+ */
 export function interceptors(): WorkflowInterceptors {
   const spans = new Spans();
   return { inbound: [inbound(spans)], outbound: [outbound(spans)] };
@@ -58,7 +64,7 @@ function inbound(spans: Spans): WorkflowInboundCallsInterceptor {
 }
 
 function outbound(spans: Spans): WorkflowOutboundCallsInterceptor {
-  /** In a span of its own, if this is done in one. */
+  /** Runs the call in a span of its own, if there is an active span. */
   const send = <I extends { readonly headers: Headers }, T>(
     name: string,
     input: I,

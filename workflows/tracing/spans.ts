@@ -15,22 +15,28 @@ import {
 } from '../../core/domain/traceContext.ts';
 
 /**
- * The spans of one workflow. Whether there are any follows from its history alone, that is from the headers in it: a worker that exports none
- * runs the same code as one that does, so a life may go from one to the other. What is not traced goes straight on.
+ * Spans of one workflow. Whether there are any depends only on the headers in its history. A worker
+ * that exports no spans runs the same code as one that does, so a workflow can move between them.
+ * Calls outside a trace are passed through.
  *
- * Not the SDK's own: those are made by every workflow of a worker that has them, whatever its history says, and bring OpenTelemetry's whole SDK
- * into each workflow's memory.
+ * The SDK's own interceptors are not used. With them, every workflow of the worker creates spans,
+ * whatever its history contains, and OpenTelemetry's whole SDK is loaded into each workflow's
+ * memory.
  */
 export class Spans {
-  /** Made with the first span: a workflow that is not traced has none. */
+  /** Created with the first span. A workflow that is not traced has none. */
   #around: InstanceType<typeof AsyncLocalStorage<TraceContext>> | undefined;
 
-  /** The span that this is done in. */
+  /** Returns the active span. */
   active(): TraceContext | undefined {
     return this.#around?.getStore();
   }
 
-  /** Does it in a span, which ends with it. @param parent - of the span */
+  /**
+   * Runs a function in a new span, which ends with it.
+   *
+   * @param parent - parent of the new span
+   */
   async run<T>(
     name: string,
     parent: TraceContext,
@@ -61,7 +67,12 @@ export class Spans {
   }
 }
 
-/** The span in whose name something was sent here. @returns `undefined` also where its trace is not recorded: what comes of it then bears no header either */
+/**
+ * Returns the span of the sender of a request.
+ *
+ * @returns `undefined` if there is none, or its trace is not recorded. Calls that follow then have
+ * no trace header either.
+ */
 export function senderContext(headers: Headers): TraceContext | undefined {
   const header = headers[TRACE_HEADER];
   if (header === undefined) return undefined;
@@ -69,13 +80,16 @@ export function senderContext(headers: Headers): TraceContext | undefined {
   return context?.sampled === true ? context : undefined;
 }
 
-/** Whoever may send a signal may send any header with it: one that says nothing must not stop the workflow. */
+/**
+ * Returns the `traceparent` in a header. Anyone who may send a signal may send any header, so an
+ * invalid one must not block the workflow.
+ */
 function traceparentIn(header: Payload): unknown {
   try {
     return defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)
       ?.traceparent;
   } catch {
-    return undefined; // of no encoding that is known, or no JSON
+    return undefined; // The encoding is unknown, or the payload is not JSON.
   }
 }
 
@@ -85,7 +99,10 @@ function headersOf(context: TraceContext): Headers {
   };
 }
 
-/** From a stream of its own: a workflow that is traced makes the same random choices as one that is not. */
+/**
+ * Returns a span id from a random stream of its own, so that a traced workflow makes the same
+ * random choices as one that is not traced.
+ */
 function spanId(): string {
   const bytes = getRandomStream('holdfast/spans').fill(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
