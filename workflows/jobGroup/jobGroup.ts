@@ -57,7 +57,7 @@ interface ReceivedEvent {
 /**
  * Runs one job for the revisions of one change set, one run at a time. The workflow id is that of
  * the change set (core/domain/changeSet.ts). Start the workflow together with its first signal
- * `jobRevision`. A newer revision ends the older run first. The signal `cancel` ends the run and
+ * `revision`. A newer revision ends the older run first. The signal `cancel` ends the run and
  * drops the waiting revision. The workflow completes by itself if nothing has run for a week.
  *
  * @param carried - state of the previous run: numbers and names, which grant nothing. The job to
