@@ -1,22 +1,27 @@
-/** `uploader`: beside a step. `uploader restore`: before it. What it has to say is one line of JSON, also as the container's termination message. */
+/**
+ * `uploader` runs beside a step, `uploader restore` before it. Its output is one line of JSON,
+ * which is also the container's termination message.
+ */
 import { existsSync, writeFileSync } from 'node:fs';
 import { restoreSharedDir } from './restoreSharedDir.ts';
 import { restoreOptions, uploaderOptions } from './settings.ts';
 import { terminationMessage } from './terminationMessage.ts';
 import { runUploader } from './uploader.ts';
 
-/** Where the kubelet looks for a container's termination message. */
+/** Path at which the kubelet reads a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
 
 async function main(): Promise<object> {
-  // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
+  // Steps have different users, and so have their uploaders: files that one has created in the
+  // store must be writable for the next.
   process.umask(0);
   if (process.argv[2] === 'restore') {
     const { records, store, sources } = await restoreOptions(process.env);
     return { from: (await restoreSharedDir(records, store, sources)) ?? null };
   }
   const terminationRequested = new AbortController();
-  // The kubelet signals every container of the pod at once; the step has its grace, and this one the rest of the pod's.
+  // The kubelet signals all containers of the pod at once. The step has its own grace period, and
+  // the uploader the rest of the pod's.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const)
     process.on(signal, () => terminationRequested.abort());
   const record = await runUploader(await uploaderOptions(process.env), terminationRequested.signal);

@@ -4,12 +4,13 @@ import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { SHARED_SNAPSHOTS } from '../core/domain/sharedDir.ts';
 
 /**
- * Before a step: gets what the steps before it left for it. The step's supervisor puts the files
- * into SHARED_DIR, as the step's user.
- * @param records - folder that the supervisor reads
- * @param sources - keys of snapshots, the best first (core/domain/artifactLayout.ts); the first that is there is taken, and no other
- * @returns that key; `undefined`: none is there
- * @throws Error when the store cannot tell, or a snapshot is there already
+ * Gets the files that previous steps left for a step, before it starts. The step's supervisor puts
+ * the files into SHARED_DIR, as the step's user.
+ * @param records - directory that the supervisor reads
+ * @param sources - keys of snapshots, best first (core/domain/artifactLayout.ts); only the first
+ * that exists is used
+ * @returns the key of that snapshot; `undefined` if none exists
+ * @throws Error if the store cannot be read, or a snapshot is there already
  */
 export async function restoreSharedDir(
   records: string,

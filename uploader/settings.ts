@@ -7,30 +7,37 @@ import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import { parseDuration } from '../core/domain/duration.ts';
 import type { UploaderOptions } from './uploader.ts';
 
-/** Set by who makes the pod. */
+/** Environment variables of the uploader, set by the creator of the pod. */
 export const UPLOADER_ENV = {
-  /** The store: a folder, mounted into this container and into none of the step's. */
+  /**
+   * Artifact store: a directory that is mounted into this container and into none of the step's.
+   */
   directory: 'HOLDFAST_UPLOAD_DIRECTORY',
-  /** Or a bucket. */
+  /** Bucket, as an alternative to a directory. */
   bucket: 'HOLDFAST_UPLOAD_BUCKET',
   folder: 'HOLDFAST_UPLOAD_FOLDER',
   endpoint: 'HOLDFAST_UPLOAD_ENDPOINT',
   region: 'HOLDFAST_UPLOAD_REGION',
-  /** `true`: the bucket is named in the path. */
+  /** `true`: the bucket name is part of the URL path. */
   pathStyle: 'HOLDFAST_UPLOAD_PATH_STYLE',
-  /** Folder with the files of the bucket's key. Default: the SDK looks for credentials. */
+  /** Directory with the files of the bucket's key. Default: the SDK looks for credentials. */
   key: 'HOLDFAST_UPLOAD_KEY',
-  /** The step's folder in the store. */
+  /** Directory of the step in the store. */
   to: 'HOLDFAST_UPLOAD_TO',
-  /** Key of its snapshot of SHARED_DIR. */
+  /** Key of the step's snapshot of SHARED_DIR. */
   sharedKey: 'HOLDFAST_UPLOAD_SHARED_KEY',
-  /** Keys of the snapshots that SHARED_DIR may come from, the best first, with spaces between them. */
+  /**
+   * Keys of the snapshots that SHARED_DIR may be restored from, best first, separated by spaces.
+   */
   sources: 'HOLDFAST_UPLOAD_SHARED_SOURCES',
-  /** Where the step's supervisor keeps its start note, its marker and the snapshots of SHARED_DIR. */
+  /**
+   * Directory in which the step's supervisor keeps its start record, its marker and the snapshots
+   * of SHARED_DIR.
+   */
   records: 'HOLDFAST_UPLOAD_RECORDS',
-  /** Folder with the step's Secrets: each file in it, at whatever depth, is one. Optional. */
+  /** Directory with the step's Secrets: each file in it, at any depth, is one. Optional. */
   secrets: 'HOLDFAST_UPLOAD_SECRETS',
-  /** How long storing is tried, from the step's end. */
+  /** Maximum time for the upload, from the step's end. */
   timeout: 'HOLDFAST_UPLOAD_TIMEOUT',
   probePort: 'HOLDFAST_PROBE_PORT',
   artifactDir: 'ARTIFACT_DIR',
@@ -39,7 +46,11 @@ export const UPLOADER_ENV = {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @throws Error that names a variable which is missing or wrong */
+/**
+ * Reads the options of the uploader.
+ *
+ * @throws Error that names a missing or invalid variable
+ */
 export async function uploaderOptions(env: Environment): Promise<UploaderOptions> {
   const port = Number(required(env, 'probePort'));
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
@@ -61,7 +72,11 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
   };
 }
 
-/** @throws Error that names a variable which is missing */
+/**
+ * Reads the options of `uploader restore`.
+ *
+ * @throws Error that names a missing variable
+ */
 export async function restoreOptions(
   env: Environment,
 ): Promise<{ records: string; store: ArtifactStore; sources: readonly string[] }> {
@@ -94,7 +109,10 @@ function required(env: Environment, name: keyof typeof UPLOADER_ENV): string {
   return value;
 }
 
-/** A mounted Secret has its files behind links, beside a folder with a time in its name, which is theirs: `..2026_…`, `..data`. */
+/**
+ * Reads the secrets in a directory. In a mounted Secret the files are links into a directory with a
+ * time in its name. Such directories (`..2026_…`, `..data`) are skipped.
+ */
 async function readSecretVariants(folder: string): Promise<string[]> {
   const paths = (await readdir(folder))
     .filter((name) => !name.startsWith('..'))

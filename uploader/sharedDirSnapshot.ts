@@ -5,14 +5,17 @@ import { ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { SHARED_SNAPSHOTS } from '../core/domain/sharedDir.ts';
 import { createSnapshot, parseSnapshot } from '../supervisor/records/sharedSnapshot.ts';
 
-/** Largest file that is read as a snapshot (bytes): what SHARED_DIR may hold as base64, and its names. */
+/**
+ * Maximum size of a file that is read as a snapshot (bytes): the maximum content of SHARED_DIR in
+ * base64, and its names.
+ */
 const MAX_SNAPSHOT_BYTES = 8 * 1_048_576;
 
 /**
- * Returns what a step hands on: the snapshot that its supervisor took as the step's user, or, of a
- * step whose command never started, what was left for it. A supervisor that was killed has taken
- * none: then the folder itself, as far as the uploader may read it.
- * @throws SharedDirError when there is too much of it, or something that cannot be handed on
+ * Returns the files that a step passes on: the snapshot that its supervisor took as the step's user
+ * or, if its command never started, the files that were left for it. A supervisor that was killed
+ * has taken no snapshot: then the directory itself is read, as far as the uploader has permission.
+ * @throws SharedDirError if the contents are too large, or an entry cannot be passed on
  */
 export async function sharedDirSnapshot(records: string, sharedDir: string): Promise<Uint8Array> {
   const isStarted = existsSync(join(records, ARTIFACT_NAMES.started));
@@ -23,7 +26,7 @@ export async function sharedDirSnapshot(records: string, sharedDir: string): Pro
   );
 }
 
-/** The step may write there, too: what is no snapshot is none. */
+/** Reads a snapshot. The step may write there as well, so an invalid file counts as missing. */
 async function readSnapshot(path: string): Promise<Uint8Array | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);

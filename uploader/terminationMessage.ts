@@ -1,15 +1,18 @@
-/** The uploader's last line for the kubelet, which keeps 4 KiB for all containers of a pod. Pure. */
+/**
+ * Formats the uploader's last line for the kubelet, which keeps 4 KiB for all containers of a pod.
+ * Pure.
+ */
 
-/** In bytes of UTF-8. */
+/** Maximum size of the message (bytes of UTF-8). */
 export const MAX_TERMINATION_MESSAGE = 1_024;
-/** Of a text in it, in bytes: one alone always fits. */
+/** Maximum size of a text in the message (bytes). A single text always fits. */
 const MAX_TEXT = 512;
-/** Of the name of a file in it, in bytes. */
+/** Maximum size of a file name in the message (bytes). */
 const MAX_PATH = 128;
 
 /**
- * Shortens what the uploader says to one line of JSON that fits: what went wrong first, then how many files were left out, then as many of their
- * names as there is room for.
+ * Shortens the record to one line of JSON that fits: first the error, then the number of skipped
+ * files, then as many of their names as fit.
  */
 export function terminationMessage(record: object): string {
   const { skippedFiles = [], ...said } = record as { readonly skippedFiles?: readonly string[] };
@@ -32,11 +35,11 @@ export function terminationMessage(record: object): string {
 
 const line = (said: object): string => `${JSON.stringify(said)}\n`;
 
-/** Cuts a text so that its JSON has at most so many bytes. */
+/** Shortens a text so that its JSON has at most this many bytes. */
 function cut(text: string, maxBytes: number): string {
   const fits = (it: string): boolean => Buffer.byteLength(JSON.stringify(it)) - 2 <= maxBytes;
   if (fits(text)) return text;
-  // No more of it can fit. Code points stay whole.
+  // More than this can never fit. Code points stay whole.
   const points = Array.from(text.slice(0, maxBytes));
   while (!fits(`${points.join('')}…`)) points.pop();
   return `${points.join('')}…`;

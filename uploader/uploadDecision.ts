@@ -1,6 +1,6 @@
-/** Decision when the uploader starts, and when it exits without an upload. Pure. */
+/** Decides when the uploader starts the upload, and when it exits without one. Pure. */
 
-/** What the uploader knows of the step whose files it stores. */
+/** Facts about the step whose files the uploader stores. */
 export interface StepFacts {
   /**
    * Whether the step's supervisor was up: it has started a log, or recorded its start or its end.
@@ -20,13 +20,16 @@ export interface StepFacts {
 export type UploadAction = 'wait' | 'upload' | 'leave';
 
 /**
- * | Started | Listens | Told to go | Then |
- * |---|---|---|---|
- * | yes | yes | any | wait: the step has its grace, and goes on writing |
- * | yes | no | any | upload: nothing of it is left that could write, however it ended |
- * | no | yes | any | wait: it is just starting |
- * | no | no | no | wait: its container comes up later than this one |
- * | no | no | yes | leave: it was never up, and the pod would wait for nothing |
+ * Decides the next action:
+ *
+ * - started, listening: wait. The step has its grace period and continues to write.
+ * - started, not listening: upload. No process of the step is left that could write, however it
+ *   ended.
+ * - not started, listening: wait. The step is starting.
+ * - not started, not listening, no termination requested: wait. The step's container starts
+ *   later than this one.
+ * - not started, not listening, termination requested: leave. The step never started, and the
+ *   pod would wait for nothing.
  */
 export function uploadAction({
   started,

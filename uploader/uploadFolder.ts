@@ -8,10 +8,10 @@ import { SecretMasker } from '../core/domain/secretMasker.ts';
 
 /** Files of one directory that are stored at the same time. */
 const CONCURRENCY = 8;
-/** A pipe that has taken the place of a file must not block the open. */
+/** Flags for opening files. If a pipe has replaced a file, the open must not block. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Errors of files and directories that cannot be read, however often it is tried. */
+/** Errors of files and directories that cannot be read, even with retries. */
 const UNREADABLE: ReadonlySet<string | undefined> = new Set([
   'EACCES',
   'ELOOP',
@@ -23,18 +23,19 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set([
 /** Target of the upload of a directory. */
 export interface UploadTarget {
   readonly store: ArtifactStore;
-  /** The step's folder in the store, with a trailing slash. */
+  /** Directory of the step in the store, with a trailing slash. */
   readonly destination: string;
   /** Texts to mask (core/domain/secretMasker.ts). */
   readonly secretVariants: readonly string[];
 }
 
 /**
- * Stores the files of a step's ARTIFACT_DIR, and its JUnit reports a second time, in one place.
+ * Stores the files of a step's ARTIFACT_DIR. Its JUnit reports are stored a second time, all in one
+ * directory.
  *
- * Each file is opened relative to an open directory, and no link is followed: what the step swaps
- * during the upload cannot lead to files of the uploader, such as the store's key.
- * @returns the paths that were skipped: not a file, or not readable
+ * Each file is opened relative to an open directory, and no link is followed. So files that the
+ * step replaces during the upload cannot lead to files of the uploader, such as the store's key.
+ * @returns the paths that were skipped because they are not files or not readable
  * @throws Error the first error of the store; other files may have been stored
  */
 export async function uploadDirectory(directory: string, target: UploadTarget): Promise<string[]> {
@@ -52,7 +53,7 @@ async function uploadOpenDirectory(
   prefix: string,
   target: UploadTarget,
 ): Promise<string[]> {
-  // The kernel resolves this link to the open directory itself, wherever its name leads now.
+  // The kernel resolves this link to the open directory itself, wherever its name points now.
   const at = `/proc/self/fd/${directory.fd}`;
   const entries = await readdir(at, { withFileTypes: true });
   const directories = entries.filter((entry) => entry.isDirectory());
@@ -93,7 +94,7 @@ async function uploadArtifact(
 /**
  * Stores one file with its secrets masked.
  * @returns false if it is not a file or cannot be read
- * @throws Error when it cannot be stored
+ * @throws Error if it cannot be stored
  */
 export async function uploadFile(
   path: string,

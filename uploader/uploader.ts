@@ -1,4 +1,7 @@
-/** Beside a step, in a container of its own: stores what the step made when nothing of it runs any more, however it ended, and ends by itself. */
+/**
+ * Stores the files of a step once no process of the step is running, however it ended, and then
+ * exits. It runs beside the step, in a container of its own.
+ */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -15,18 +18,18 @@ import { uploadFile, uploadDirectory } from './uploadFolder.ts';
 /** Options of an upload. */
 export interface UploaderOptions {
   /**
-   * Folder with the supervisor's records and the step's output: `started.json`, `finished.json`,
+   * Directory with the supervisor's records and the step's output: `started.json`, `finished.json`,
    * `build-log.txt`.
    */
   readonly records: string;
-  /** Folder with the step's artifacts (ARTIFACT_DIR). */
+  /** Directory with the step's artifacts (ARTIFACT_DIR). */
   readonly artifactDir: string;
-  /** Folder with the files for later steps (SHARED_DIR). */
+  /** Directory with the files for later steps (SHARED_DIR). */
   readonly sharedDir: string;
   /** Port of the step's probes on this host. It is open while the step's supervisor runs. */
   readonly port: number;
   readonly store: ArtifactStore;
-  /** Folder of the step in the store, with a trailing slash. */
+  /** Directory of the step in the store, with a trailing slash. */
   readonly destination: string;
   /** Key in the store for the snapshot of SHARED_DIR. */
   readonly sharedKey: string;
@@ -38,18 +41,20 @@ export interface UploaderOptions {
   readonly pollMs?: number;
 }
 
-/** `nothing`: the step was never up. */
+/** Result of an upload. `nothing`: the step never started. */
 export interface UploadRecord {
   readonly end: 'stored' | 'nothing';
-  /** Of ARTIFACT_DIR: what could not be read, or is no file. */
+  /** Paths in ARTIFACT_DIR that are not readable or not files. */
   readonly skippedFiles: readonly string[];
-  /** Why the next step does not get what this one left in SHARED_DIR. */
+  /** Reason why the next step does not receive the contents of SHARED_DIR. */
   readonly sharedDirFault?: string;
 }
 
 /**
- * @param terminationRequested - aborted by a signal, which ends nothing else
- * @throws Error when the store took something not, or not within the timeout
+ * Waits for the end of the step and stores its files.
+ *
+ * @param terminationRequested - aborted by a signal, which has no other effect
+ * @throws Error if the store did not accept everything within the timeout
  */
 export async function runUploader(
   options: UploaderOptions,
@@ -88,7 +93,8 @@ async function stepEnded(
   terminationRequested: AbortSignal,
 ): Promise<'upload' | 'leave'> {
   for (;;) {
-    // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
+    // Evaluate in this order: a supervisor that has started a log, or recorded a start or an end,
+    // was listening by then.
     const started = [ARTIFACT_NAMES.log, ARTIFACT_NAMES.started, ARTIFACT_NAMES.finished].some(
       (note) => existsSync(join(records, note)),
     );
@@ -102,7 +108,11 @@ async function stepEnded(
   }
 }
 
-/** Refused by the kernel: nobody has the port. A slow answer is one; a reset is one of somebody who is just going, of which the next look tells. */
+/**
+ * Whether the supervisor accepts connections. Refused by the kernel: no process has the port. A
+ * slow response counts as listening. A reset comes from a supervisor that is exiting, which the
+ * next check shows.
+ */
 async function isProbeListening(port: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   return await new Promise<boolean>((resolve, reject) => {
@@ -115,7 +125,10 @@ async function isProbeListening(port: number): Promise<boolean> {
   }).finally(() => socket.destroy());
 }
 
-/** What the next step needs comes first; its record last: a step that has one there is complete. */
+/**
+ * Stores the snapshot first, because the next step needs it, and the record last: a step with a
+ * stored record is complete.
+ */
 async function uploadAll({
   records,
   artifactDir,
@@ -137,7 +150,8 @@ async function uploadAll({
     destination,
     secretVariants,
   });
-  // Without the one its command could not be started; without the other its container was killed, its supervisor included.
+  // Without the first file, the command could not be started. Without the second, the step's
+  // container was killed, including its supervisor.
   await uploadFile(
     join(records, ARTIFACT_NAMES.started),
     store,
