@@ -6,9 +6,15 @@ import type { Readable } from 'node:stream';
 import type { ChildEnd } from './exitStatus.ts';
 import { readProcess } from './processTable.ts';
 
-/** So that a job which takes every core does not starve the supervisor, nor the probes that it answers. */
+/**
+ * Niceness of the child, so that a job which uses every core does not starve the supervisor and its
+ * probes.
+ */
 const CHILD_NICE = 5;
-/** A fork that was under way at the first look has been made by then, in ms. */
+/**
+ * Time after which the priority is set a second time (ms). A fork that was in progress the first
+ * time has completed by then.
+ */
 const RECHECK_MS = 250;
 
 /**
@@ -21,7 +27,7 @@ export interface ChildHandlers {
   readonly exited: (end: ChildEnd) => void;
 }
 
-/** `null`: it goes where ours goes, or there is no process. */
+/** Piped output streams. `null` if the stream is inherited, or there is no process. */
 export interface OutputPipes {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
@@ -51,8 +57,8 @@ function stdioOf(mode: OutputMode): StdioOptions {
 }
 
 /**
- * Starts a process as the leader of a session, hence of a process group, of its own.
- * @returns what is piped of it
+ * Starts a process as the leader of a session of its own, and so of a process group of its own.
+ * @returns the piped output streams
  */
 export function startChild(
   command: readonly string[],
@@ -63,14 +69,15 @@ export function startChild(
   const [file = '', ...args] = command;
   let child: ChildProcess;
   try {
-    // Node's "pipe" is a socket, which nobody can open by way of /proc: no process of a job writes what the log says.
+    // Node's "pipe" is a socket, which cannot be opened through /proc, so no process of a job can
+    // write to the log.
     child = spawn(file, args, {
       env,
       detached: true,
       stdio: stdioOf(piped),
     });
   } catch (error) {
-    handlers.failed((error as Error).message); // too long a command line, for one
+    handlers.failed((error as Error).message); // For example, the command line is too long.
     return NO_PIPES;
   }
   const { pid } = child;
@@ -80,7 +87,7 @@ export function startChild(
   if (pid === undefined) return NO_PIPES;
   lowerPriority(pid);
   const again = setTimeout(() => lowerPriority(pid), RECHECK_MS).unref();
-  // Not `close`: that waits for everybody who holds the pipe.
+  // Not `close`, which waits for every process that has the pipe open.
   child.on('exit', (code, signal) => {
     clearTimeout(again);
     handlers.exited({ code, signal });
@@ -90,8 +97,9 @@ export function startChild(
 }
 
 /**
- * Node cannot start a process with a priority: set it at once, on what it may have forked in the meantime, too. What it is just forking
- * has the old one, and is in no list yet.
+ * Lowers the priority of a process. Node cannot start a process with a priority, so it is set
+ * immediately afterwards, including on children that were forked in the meantime. A child that is
+ * being forked at that moment has the old priority and is not listed yet.
  */
 function lowerPriority(pid: number): void {
   const row = readProcess(pid);
@@ -102,7 +110,8 @@ function lowerPriority(pid: number): void {
       if (child !== '') lowerPriority(Number(child));
     }
   } catch (error) {
-    // It ended meanwhile, or the kernel keeps no list of children: children inherit, only those of the first moment are missed.
+    // The process has ended meanwhile, or the kernel keeps no list of children. Children inherit
+    // the priority, so only those of the first moment are missed.
     const { code, info } = error as NodeJS.ErrnoException & { info?: { code: string } };
     if (!['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(info?.code ?? code ?? '')) throw error;
   }

@@ -1,6 +1,9 @@
 import { CHILD_ENV_PREFIX, SETTINGS, type Setting } from '../settings/settings.ts';
 
-/** The command's environment: the container's, without the supervisor's settings, with what the supervisor has to say. */
+/**
+ * Returns the command's environment: that of the container, without the supervisor's settings, and
+ * with the supervisor's own entries.
+ */
 export function childEnvironment(
   env: NodeJS.ProcessEnv,
   said: Readonly<Record<string, string>>,

@@ -8,17 +8,23 @@ import {
   readProcessTable,
 } from './processTable.ts';
 
-/** Time between two looks at what is still alive, in ms. */
+/** Interval between checks for running processes (ms). */
 const CHECK_INTERVAL_MS = 20;
-/** The same during a grace, which may be long: every look reads all of /proc. */
+/**
+ * Maximum of this interval during a grace period, which may be long (ms). Each check reads all of
+ * /proc.
+ */
 const SELDOM_MS = 300;
-/** How long SIGKILL may take to be obeyed before that is reported, in ms. */
+/** Time after which processes that survive SIGKILL are reported (ms). */
 const KILL_MS = 2000;
 
-/** All processes of the supervised command, found and killed wherever they went. */
+/**
+ * Processes of the supervised command. They are found and killed in every session and process
+ * group.
+ */
 export class CommandProcesses {
   readonly #scope: KillScope;
-  /** NAME=value in the environment of everything the supervisor starts. */
+  /** NAME=value entry in the environment of everything that the supervisor starts. */
   readonly #markerEnv: string;
   child: number | undefined;
 
@@ -37,7 +43,7 @@ export class CommandProcesses {
     return this.#scope;
   }
 
-  /** Living processes of the command. */
+  /** Returns the running processes of the command. */
   alive(): ProcessRow[] {
     const table = readProcessTable();
     if (this.#scope.kind === 'namespace')
@@ -51,7 +57,9 @@ export class CommandProcesses {
     });
   }
 
-  /** Returns when each living process of the command's process group started, by its id. */
+  /**
+   * Returns the start times of the running processes in the command's process group, by process id.
+   */
   group(): ReadonlyMap<number, number> {
     return new Map(
       readProcessTable()
@@ -60,40 +68,53 @@ export class CommandProcesses {
     );
   }
 
-  /** Whether a living process is left in the command's process group. */
+  /** Whether a running process is left in the command's process group. */
   groupAlive(): boolean {
     try {
       if (this.child === undefined || !process.kill(-this.child, 0)) return false;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
     }
-    // Somebody is there, if only a zombie that its parent has not reaped yet.
+    // The group has a member, but it may be a zombie that its parent has not reaped yet.
     return readProcessTable().some(({ group, zombie }) => group === this.child && !zombie);
   }
 
-  /** SIGKILL to all of them, once. In a PID namespace of our own the kernel does it in one go: nothing can fork its way out. */
+  /**
+   * Sends SIGKILL to all processes, once. In a PID namespace of its own the kernel does this
+   * atomically, so that no process can escape by forking.
+   */
   killAll(): void {
     if (this.#scope.kind === 'namespace') return void sendSignal(-1, 'SIGKILL');
     for (const { pid } of this.alive()) sendSignal(pid, 'SIGKILL');
   }
 
-  /** Kills until nothing is alive that can be killed. @returns the ids of those that would not die: another user's, or stuck in the kernel */
+  /**
+   * Kills until no process is left that can be killed.
+   *
+   * @returns the ids of processes that do not end: those of another user, or stuck in the kernel
+   */
   async sweep(): Promise<number[]> {
     if (this.alive().length === 0) {
-      await new Promise((resolve) => setImmediate(resolve)); // a child that was killed but is not reaped yet needs its turn
+      // A child that was killed but not reaped yet needs one turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
       return [];
     }
     for (const endMs = performance.now() + KILL_MS; ;) {
       this.killAll();
       await new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
       const remaining = this.alive();
-      // Waiting does not make another user's die.
+      // Waiting does not end the processes of another user.
       if (performance.now() > endMs || !remaining.some(({ pid }) => sendSignal(pid, 0)))
         return this.alive().map(({ pid }) => pid);
     }
   }
 
-  /** Settles when no living process is left in the command's group; gives up when told. */
+  /**
+   * Waits until no running process is left in the command's group.
+   *
+   * @param given - ends the wait when aborted
+   * @returns whether the group is empty
+   */
   async groupEmpty(given: AbortSignal): Promise<boolean> {
     for (
       let waitMs = CHECK_INTERVAL_MS;
@@ -107,7 +128,12 @@ export class CommandProcesses {
   }
 }
 
-/** Sends a signal, or with 0 none; a process that has gone or is another user's is no error. @returns whether it was delivered, or could have been, to any */
+/**
+ * Sends a signal, or none with 0. A process that has ended or belongs to another user is not an
+ * error.
+ *
+ * @returns whether it was, or could have been, delivered to any process
+ */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

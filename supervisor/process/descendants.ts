@@ -1,17 +1,25 @@
 import type { ProcessRow } from './processTable.ts';
 
-/** What makes a process one of ours. */
+/** Criteria that identify the processes of the command. */
 export interface ProcessTreeRoots {
-  /** Its descendants are ours; itself and the supervisor are not. */
+  /**
+   * Process whose descendants belong to the command. The process itself and the supervisor do not.
+   */
   readonly root: number;
   readonly supervisor: number;
-  /** The command's process, leader of its own session and group; undefined while it has none. */
+  /** The command's process, leader of its own session and group; undefined while there is none. */
   readonly child: number | undefined;
-  /** Whether a process carries our mark in its environment: finds those that made a session of their own and lost their parent. */
+  /**
+   * Whether a process has the supervisor's marker in its environment. This finds processes that
+   * created a session of their own and lost their parent.
+   */
   readonly marked: (pid: number) => boolean;
 }
 
-/** The living processes of the command: its descendants, its session, all that carry our mark, and all that descend from any of these. */
+/**
+ * Returns the running processes of the command: its descendants, its session, all processes with
+ * the marker, and all descendants of any of these.
+ */
 export function descendantProcesses(
   table: readonly ProcessRow[],
   ties: ProcessTreeRoots,

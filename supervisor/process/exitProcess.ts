@@ -2,12 +2,12 @@ import { constants } from 'node:os';
 import type { ExitStatus } from './exitStatus.ts';
 import type { Pending } from './pending.ts';
 
-/** How long a signal to ourselves may take, in ms. PID 1 is immune to its own. */
+/** Time that a signal to the own process may take (ms). PID 1 is immune to its own signals. */
 const SELF_SIGNAL_MS = 200;
 
 /**
- * Ends this process with the status. A child's signal becomes our own, with the default handler, so that a waiting parent sees the
- * same wait status as the child's.
+ * Ends this process with the status. A signal that ended the child is sent to this process with the
+ * default handler, so that a waiting parent sees the same wait status as for the child.
  */
 export function exitProcess(status: ExitStatus, pending: Pending): void {
   if (status.kind === 'signal') {
@@ -16,7 +16,7 @@ export function exitProcess(status: ExitStatus, pending: Pending): void {
     setTimeout(() => process.exit(128 + constants.signals[status.signal]), SELF_SIGNAL_MS);
     return;
   }
-  // Node's exit would wait for the thread that hangs in a file operation. Only SIGKILL does not.
+  // Node's exit would wait for a thread that hangs in a file operation. Only SIGKILL does not.
   if (pending.any) process.kill(process.pid, 'SIGKILL');
   process.exit(status.code);
 }

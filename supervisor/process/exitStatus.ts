@@ -1,22 +1,26 @@
 import { constants } from 'node:os';
 
-/** How a child process ended, as Node tells it: one of the two is null. */
+/** End of a child process, as reported by Node: one of the two is null. */
 export interface ChildEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** How the supervisor itself ends: by an exit code, or by sending itself a signal with the default handler. */
+/**
+ * Exit status of the supervisor itself: an exit code, or a signal that it sends to itself with the
+ * default handler.
+ */
 export type ExitStatus =
   | { readonly kind: 'code'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals };
 
-/** Could not be started, or did not finish before its timeout. */
+/** Exit code of a command that could not be started, or did not finish before its timeout. */
 export const EXIT_NOT_RUN = 127;
 
 /**
- * Signals whose default action writes a core dump. The supervisor says 128+n for these instead of dying of them: a core of the
- * supervisor tells nothing, and could overwrite the child's own.
+ * Signals whose default action writes a core dump. The supervisor exits with 128+n instead of
+ * ending by one of these signals: a core dump of the supervisor has no information, and could
+ * overwrite that of the child.
  */
 const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGQUIT',
@@ -32,7 +36,10 @@ const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGXFSZ',
 ]);
 
-/** The supervisor's own end after a child that ended so; the child's own status, in the form a waiting parent can see. */
+/**
+ * Returns the supervisor's exit status after the end of the child: the child's own status, in the
+ * form that a waiting parent can see.
+ */
 export function exitStatusOf(end: ChildEnd): ExitStatus {
   if (end.signal === null) return { kind: 'code', code: end.code ?? EXIT_NOT_RUN };
   return DUMPING.has(end.signal)
@@ -40,7 +47,7 @@ export function exitStatusOf(end: ChildEnd): ExitStatus {
     : { kind: 'signal', signal: end.signal };
 }
 
-/** The number that a container runtime shows for this status. */
+/** Returns the number that a container runtime shows for this status. */
 export function exitCodeOf(status: ExitStatus): number {
   return status.kind === 'code' ? status.code : 128 + constants.signals[status.signal];
 }

@@ -1,26 +1,33 @@
-/** What the supervisor knows of where it runs, at its start. */
+/** Environment in which the supervisor was started. */
 export interface ProcessContext {
   readonly ppid: number;
   readonly parentName: string | undefined;
   readonly parentCommandLine: readonly string[] | undefined;
   readonly ownCommandLine: readonly string[] | undefined;
-  /** HOLDFAST_ASSUME_DEDICATED_PID1=1: whoever wrote the container's command vouches that its init runs nothing but us. */
+  /**
+   * HOLDFAST_ASSUME_DEDICATED_PID1=1: the author of the container's command guarantees that its
+   * init runs only the supervisor.
+   */
   readonly assumedDedicated: boolean;
 }
 
 /**
- * Which processes are the command's.
- * `namespace`: all but PID 1 and us. `family`: those that descend from `root`, ourselves and root excepted.
+ * Processes that belong to the command.
+ *
+ * - `namespace`: all processes except PID 1 and the supervisor
+ * - `family`: the descendants of `root`, except the supervisor and `root`
  */
 export type KillScope =
   { readonly kind: 'namespace' } | { readonly kind: 'family'; readonly root: number | 'self' };
 
 /**
- * kill(-1) reaches every process of the PID namespace. It is right only where that is one container and all of it ours: PID 1 is
- * a tini that was started to run exactly this command line. With hostPID, PID 1 is the node's; with a shared process namespace
- * it is the pause container; our tini has another number then.
- * A tini that is not PID 1 but runs exactly us is still of use: with `-s` it adopts every orphan, so that its descendants are
- * complete.
+ * Returns the scope of a kill. kill(-1) reaches every process of the PID namespace. This is correct
+ * only if the namespace is a single container that runs only the command: PID 1 is a tini that was
+ * started to run exactly this command line. With hostPID, PID 1 is the node's. With a shared
+ * process namespace it is the pause container, and our tini has another id.
+ *
+ * A tini that is not PID 1 but runs exactly the supervisor is still useful: with `-s` it adopts
+ * every orphan, so that its descendants are complete.
  */
 export function killScope(facts: ProcessContext): KillScope {
   const tini = /^tini(-static)?$/.test(facts.parentName ?? '');
@@ -30,7 +37,10 @@ export function killScope(facts: ProcessContext): KillScope {
   return { kind: 'family', root: runsUs ? facts.ppid : 'self' };
 }
 
-/** The words after an init's own options are what it runs. */
+/**
+ * Whether one command line ends with another. What follows an init's own options is the command
+ * that it runs.
+ */
 function endsWith(
   whole: readonly string[] | undefined,
   end: readonly string[] | undefined,

@@ -1,6 +1,7 @@
 /**
- * File operations under way. Node's exit joins the threads that do them: one that hangs (a dead network volume, a log pipe nobody
- * reads) would keep the process for ever, so whoever must leave in time has to know.
+ * Counter of file operations in progress. Node's exit joins the threads that execute them. An
+ * operation that hangs (a dead network volume, a log pipe without a reader) would keep the process
+ * running for ever, so code that must exit in time has to know about it.
  */
 export class Pending {
   #count = 0;
@@ -10,7 +11,7 @@ export class Pending {
     return this.#count > 0;
   }
 
-  /** Counts an operation while it runs, and passes its result or failure on. */
+  /** Counts an operation while it runs, and returns its result or failure. */
   async track<T>(operation: Promise<T>): Promise<T> {
     this.#count++;
     try {
@@ -21,7 +22,7 @@ export class Pending {
     }
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no operation is in progress. */
   async settled(): Promise<void> {
     if (this.any) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

@@ -1,23 +1,31 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** One process, as /proc/PID/stat shows it. */
+/** Process, as shown by /proc/PID/stat. */
 export interface ProcessRow {
   readonly pid: number;
   readonly ppid: number;
   readonly group: number;
   readonly session: number;
-  /** Dead but not reaped: nothing is left to signal. */
+  /** Whether the process is dead but not reaped, so that there is nothing to signal. */
   readonly zombie: boolean;
   readonly nice: number;
-  /** When it started (clock ticks since boot): what tells it from a later one with its number. */
+  /**
+   * Start of the process (clock ticks since boot). It distinguishes the process from a later one
+   * with the same id.
+   */
   readonly startedAt: number;
 }
 
-/** @returns undefined when there is no such process (any more), or it is hidden from us */
+/**
+ * Reads one process.
+ *
+ * @returns undefined if there is no such process any more, or it is hidden from us
+ */
 export function readProcess(pid: number): ProcessRow | undefined {
   const stat = readText(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The name, in parentheses, may hold anything, parentheses included: the fields start after the last one.
+  // The name, in parentheses, may contain anything, including parentheses. The fields start after
+  // the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = '', ppid, group, session] = fields;
   return {
@@ -31,7 +39,11 @@ export function readProcess(pid: number): ProcessRow | undefined {
   };
 }
 
-/** Every process of this PID namespace. @throws Error when /proc is not mounted */
+/**
+ * Reads all processes of this PID namespace.
+ *
+ * @throws Error if /proc is not mounted
+ */
 export function readProcessTable(): ProcessRow[] {
   const rows: ProcessRow[] = [];
   for (const name of readdirSync('/proc')) {
@@ -41,22 +53,28 @@ export function readProcessTable(): ProcessRow[] {
   return rows;
 }
 
-/** The process's arguments, or undefined when they cannot be read. */
+/** Returns the arguments of the process, or undefined if they cannot be read. */
 export function readCommandLine(pid: number | 'self'): string[] | undefined {
   return readText(`/proc/${pid}/cmdline`)?.replace(/\0$/, '').split('\0');
 }
 
-/** The process's name: the file it executes, at most 15 characters. */
+/** Returns the name of the process: the file that it executes, at most 15 characters. */
 export function readName(pid: number): string | undefined {
   return readText(`/proc/${pid}/comm`)?.trimEnd();
 }
 
-/** Whether the process was started with this entry in its environment. Another user's processes hide theirs: false. */
+/**
+ * Whether the process was started with this entry in its environment. False for processes of
+ * another user, whose environment is hidden.
+ */
 export function hasInEnvironment(pid: number, entry: string): boolean {
   return readText(`/proc/${pid}/environ`)?.split('\0').includes(entry) ?? false;
 }
 
-/** Processes come and go between two looks, and some belong to others: what cannot be read is not there for us. */
+/**
+ * Reads a file. Processes start and end between two reads, and some belong to other users: what
+ * cannot be read counts as missing.
+ */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

@@ -31,17 +31,17 @@ import { Timers } from './timers.ts';
 import { outputDrained } from '../records/outputDrained.ts';
 import { withTimeout } from './withTimeout.ts';
 
-/** Where the kubelet looks for a container's termination message. */
+/** Path at which the kubelet reads a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
-/** What an abandoned record may still take, in ms. */
+/** Maximum time for the record when the supervisor gives up (ms). */
 const LAST_MOMENT_MS = 200;
-/** How long a file operation may take at the end until it counts as one that hangs, in ms. */
+/** Time after which a file operation counts as hanging at the end (ms). */
 const SETTLE_MS = 2_000;
-/** How often the reason that somebody outside may state is looked for, in ms. */
+/** Interval between reads of the stop reason source (ms). */
 const CHECK_INTERVAL_MS = 500;
 const MARK = 'HOLDFAST_SUPERVISOR';
 
-/** Does what the lifecycle orders, and tells it what happens. Ends the process. */
+/** Executes the actions of the lifecycle, and passes events to it. Ends the process. */
 export class Supervisor {
   readonly #options: Options;
   readonly #kind: RunnerKind;
@@ -49,11 +49,14 @@ export class Supervisor {
   readonly #pending = new Pending();
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
-  #file: Output | undefined; // to which both are copied
+  #file: Output | undefined; // File to which both outputs are copied.
   #merged: OutputSocket | undefined;
   #logTruncated = false;
   readonly #log: Log = eventLog(this.#stderr);
-  /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
+  /**
+   * Distinguishes the processes of this supervisor from those of another. It does not use
+   * node:crypto, which would cost 1.5 MB for a value that is not secret.
+   */
   readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
   readonly #processes: CommandProcesses;
   readonly #timers = new Timers((name) => this.#onEvent({ kind: 'timer', name }));
@@ -66,7 +69,7 @@ export class Supervisor {
   #reasons: StopReasonFiles | undefined;
   #probes: Probes | undefined;
   #env: NodeJS.ProcessEnv = {};
-  /** A folder of ours that is to go with us. */
+  /** Temporary directory that is removed at the end. */
   #temporary: string | undefined;
   #output: Promise<unknown> = Promise.resolve();
   #startedAt: string | null = null;
@@ -74,11 +77,14 @@ export class Supervisor {
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
   #unkillable = '';
-  /** The command's group at the stop's first signal. */
+  /** The command's process group when the stop's first signal was sent. */
   #toldGroup: ReadonlyMap<number, number> | undefined;
-  /** The command has had SIGTERM: a second one would begin its trap anew, or end its clean-up. */
+  /**
+   * Whether the command has received SIGTERM. A second SIGTERM would run its trap again, or end its
+   * cleanup.
+   */
   #commandHadTerm = false;
-  /** A job was running when the stop's first signal was sent; undefined while none was. */
+  /** Whether a job was running when the stop's first signal was sent. Undefined before that. */
   #busyWhenSignalled: boolean | undefined;
   #isFailing = false;
 
@@ -89,7 +95,7 @@ export class Supervisor {
     this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.assumeDedicatedPid1);
   }
 
-  /** A signal from outside. */
+  /** Handles a signal from outside. */
   stop(signal: StoppingSignal): void {
     this.#onEvent({
       kind: 'stopSignal',
@@ -102,7 +108,7 @@ export class Supervisor {
     this.#onEvent({ kind: 'otherSignal', signal });
   }
 
-  /** A defect of the supervisor itself: leaves nothing behind, and says so. */
+  /** Handles a defect of the supervisor itself: kills all processes and records the failure. */
   failed(error: unknown): void {
     this.#log(
       'error',
@@ -157,7 +163,8 @@ export class Supervisor {
       );
     }
     if (probes !== undefined) this.#probes = await this.#serve(probes);
-    // After the probes: who finds the file knows that they listen, or did.
+    // Opened after the probes: a reader that finds the file knows that the probes are listening, or
+    // were.
     if (logFile !== undefined)
       this.#file = await Output.appendingTo(logFile, this.#pending, (error) =>
         this.#onLogFailure(error),
@@ -168,7 +175,7 @@ export class Supervisor {
     if (this.#probes !== undefined) this.#log('info', `Probes listen on port ${this.#probes.port}`);
   }
 
-  /** Tells it once: a disk that is full fails each line. */
+  /** Logs the failure once: on a full disk every line fails. */
   #onLogFailure(error: Error): void {
     if (this.#logTruncated) return;
     this.#logTruncated = true;
@@ -178,7 +185,10 @@ export class Supervisor {
     );
   }
 
-  /** Only what is copied to a file passes through us; else the command writes to our standard output itself. */
+  /**
+   * Merges both outputs. Only output that is copied to a file passes through the supervisor;
+   * otherwise the command writes to the supervisor's standard output itself.
+   */
   async #mergeOutput(folder: string): Promise<void> {
     const { mergeOutput, logFile } = this.#options;
     if (!mergeOutput || logFile === undefined || this.#kind.log !== undefined) return;
@@ -205,7 +215,7 @@ export class Supervisor {
     return await serveProbes(
       {
         startup: () => runs() && (!this.#takesJobs || this.#job.state.online),
-        // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
+        // Also after the runner has ended: "not ready" must only mean that a job is running.
         ready: () => this.#takesJobs && isReady(this.#job.state, ephemeral),
       },
       probes,
@@ -299,14 +309,17 @@ export class Supervisor {
     ]);
   }
 
-  /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
+  /**
+   * Sends the signal of a stop. The leader of the process group may have ended while the group is
+   * still running, and the ids of ended processes may have been reused.
+   */
   async #sendStop({ signal, to }: SupervisorAction & { kind: 'sendStop' }): Promise<void> {
     await this.#reasons?.written();
     this.#busyWhenSignalled ??= this.#job.state.busy;
     const { child } = this.#processes;
     if (child === undefined) return;
     const ended = this.#state.end !== undefined;
-    // Whoever was stopped (SIGSTOP) handles a signal only when it goes on.
+    // A process stopped by SIGSTOP handles a signal only after it has been continued.
     const send = (pid: number): void => {
       sendSignal(pid, signal);
       if (signal === 'SIGTERM') sendSignal(pid, 'SIGCONT');
@@ -329,7 +342,8 @@ export class Supervisor {
   }
 
   async #sweep(): Promise<void> {
-    // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
+    // One sweep at a time: a sweep still in progress when the next is requested would kill the
+    // cleanup command.
     this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
     const remaining = (await this.#sweeping).join(', ');
     if (remaining !== '' && remaining !== this.#unkillable)
@@ -399,7 +413,10 @@ export class Supervisor {
     });
   }
 
-  /** The dead-man's switch stays armed while the last lines are being written. */
+  /**
+   * Ends the process after the last output has been written. The dead-man's switch stays active
+   * until then.
+   */
   async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
     this.#finished.abort();
     this.#probes?.release();
@@ -408,12 +425,15 @@ export class Supervisor {
     await outputDrained(this.#output, this.#file ?? this.#stdout);
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()]);
     await this.#removeTemporary();
-    // A look at a file, say, that is just being taken: leaving under it would cost the status.
+    // A file may be being read at this moment, and exiting during that would lose the status.
     if (status.kind === 'code') await withTimeout(SETTLE_MS, this.#pending.settled());
     exitProcess(status, this.#pending);
   }
 
-  /** Nothing of the command runs any more. What cannot be handed on is for the uploader to tell. */
+  /**
+   * Takes the snapshot of SHARED_DIR, when no process of the command is running. The uploader
+   * reports contents that cannot be passed on.
+   */
   async #snapshotShared(): Promise<void> {
     const { shared } = this.#options;
     if (shared === undefined || this.#startedAt === null) return;

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A new folder of our own. An image may have no /tmp, or a root file system that nobody may write to; the kubelet gives every
- * container a /dev/shm.
- * @throws Error when none can be made
+ * Creates a new directory for the supervisor. An image may have no /tmp, or a read-only root file
+ * system; the kubelet gives every container a /dev/shm.
+ * @param parents - directories to try, in this order
+ * @throws Error if no directory can be created
  */
 export async function temporaryFolder(
   parents: readonly string[] = [tmpdir(), '/dev/shm', '/run'],

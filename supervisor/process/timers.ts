@@ -1,9 +1,12 @@
 import type { TimerName } from '../signals/events.ts';
 
-/** What Node's setTimeout holds, in ms; beyond it fires at once. */
+/** Maximum delay of Node's setTimeout (ms). A longer one fires immediately. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** The lifecycle's timers by name. Starting one again restarts it. Times are monotonic: a clock set back moves nothing. */
+/**
+ * Timers of the lifecycle, by name. Starting a timer again restarts it. Times are monotonic, so
+ * that setting the clock back has no effect.
+ */
 export class Timers {
   readonly #running = new Map<TimerName, NodeJS.Timeout>();
   readonly #fire: (name: TimerName) => void;

@@ -4,22 +4,28 @@ import type { EndRecord } from '../signals/actions.ts';
 import type { JobRecord } from '../ciRunner/jobState.ts';
 import type { Pending } from '../process/pending.ts';
 
-/** What the marker file and the termination message say. Times ISO 8601; `startedAt` null: it never started. */
+/**
+ * Content of the marker file and the termination message. Times are in ISO 8601. `startedAt` is
+ * null if the command never started.
+ */
 export interface EndRecordFile extends EndRecord {
   readonly startedAt: string | null;
   readonly endedAt: string;
-  /** Only of a CI runner. */
+  /** Record of the last job, for CI runners only. */
   readonly job?: JobRecord;
   /** Whether the log file lacks lines, as on a full disk. */
   readonly logTruncated?: true;
 }
 
-/** The kubelet keeps 4 KiB of a termination message, shared by the pod's containers; ours is a tenth of this, in bytes. */
+/**
+ * Maximum size of a termination message (bytes). The kubelet keeps 4 KiB, shared by the pod's
+ * containers; the supervisor's message is about a tenth of this maximum.
+ */
 export const MAX_MESSAGE_BYTES = 2048;
-/** What of an error's text is kept: the record is to be read whole, in characters. */
+/** Maximum length of an error's text (characters), so that the record can be read completely. */
 const MAX_ERROR = 300;
 
-/** The one line that both carry. */
+/** Returns the line that both contain. */
 export function markerText({
   exitCode,
   signal,
@@ -33,7 +39,12 @@ export function markerText({
   return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, logTruncated, error: error?.slice(0, MAX_ERROR) })}\n`;
 }
 
-/** Writes the file whole or not at all, and on the disk when it is there: whoever sees it can rely on it. @throws Error */
+/**
+ * Writes the file atomically, and flushes it to disk before it becomes visible, so that readers can
+ * rely on it.
+ *
+ * @throws Error if it cannot be written
+ */
 export async function writeEndRecord(path: string, text: string, pending: Pending): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await pending.track(
@@ -61,7 +72,12 @@ export async function writeEndRecord(path: string, text: string, pending: Pendin
   );
 }
 
-/** Writes the termination message in place: the kubelet mounts that one file into the container, so it cannot be renamed over. @throws Error */
+/**
+ * Writes the termination message in place: the kubelet mounts this single file into the container,
+ * so it cannot be replaced by a rename.
+ *
+ * @throws Error if it cannot be written
+ */
 export async function writeTerminationMessage(
   path: string,
   text: string,

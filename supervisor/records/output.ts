@@ -4,12 +4,16 @@ import type { Pending } from '../process/pending.ts';
 
 const writeSome = promisify(write);
 
-/** How long to wait when a descriptor that somebody made non-blocking is full, in ms. */
+/**
+ * Time to wait when a non-blocking descriptor is full (ms). Another process may have made it
+ * non-blocking.
+ */
 const FULL_MS = 5;
 
 /**
- * Writes to one of our own descriptors, in order and whole, without ever blocking the event loop: Node's own process.stdout writes
- * pipes synchronously, so a reader that stalls would stop signal handling, too.
+ * Writes to one of the supervisor's own descriptors, in order and completely, without ever blocking
+ * the event loop. Node's own process.stdout writes to pipes synchronously, so a reader that stalls
+ * would also stop signal handling.
  */
 export class Output {
   readonly #fd: number;
@@ -20,14 +24,18 @@ export class Output {
   #given = 0;
   #written = 0;
 
-  /** @param onFailure - called for each write that fails, such as on a full disk */
+  /** @param onFailure - called for each write that fails, for example on a full disk */
   constructor(fd: number, pending: Pending, onFailure?: (error: Error) => void) {
     this.#fd = fd;
     this.#pending = pending;
     this.#onFailure = onFailure;
   }
 
-  /** To the end of a file, which is made where there is none. @throws Error when it cannot be opened */
+  /**
+   * Opens an output that appends to a file, which is created if it does not exist.
+   *
+   * @throws Error if it cannot be opened
+   */
   static async appendingTo(
     path: string,
     pending: Pending,
@@ -36,12 +44,16 @@ export class Output {
     return new Output(await pending.track(promisify(open)(path, 'a', 0o644)), pending, onFailure);
   }
 
-  /** Whatever is written from now on is written there, too. */
+  /** Copies everything written from now on to another output. */
   copyTo(other: Output): void {
     this.#copy = other;
   }
 
-  /** @returns when these bytes are written, or nobody reads them any more */
+  /**
+   * Writes bytes.
+   *
+   * @returns when these bytes are written, or no reader is left
+   */
   write(bytes: Uint8Array): Promise<void> {
     this.#given++;
     const copied = this.#copy?.write(bytes);
@@ -52,17 +64,17 @@ export class Output {
     return this.#last;
   }
 
-  /** How many times something was given to be written. */
+  /** Number of calls of {@link write}. */
   get bytesAccepted(): number {
     return this.#given;
   }
 
-  /** Something of it is not written yet. */
+  /** Whether some of the accepted bytes are not written yet. */
   get isWriting(): boolean {
     return this.#written < this.#given;
   }
 
-  /** When everything given so far is written. */
+  /** Resolves when everything accepted so far is written. */
   drained(): Promise<void> {
     return this.#last;
   }
@@ -76,8 +88,9 @@ export class Output {
         offset += bytesWritten;
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        // The descriptor is shared with our child and whoever started us; any of them may have set O_NONBLOCK.
-        // EPIPE, EBADF: there is no reader. ENOSPC, EDQUOT, EIO: the file lacks these bytes.
+        // The descriptor is shared with the child and the parent process, and any of them may have
+        // set O_NONBLOCK. EPIPE, EBADF: there is no reader. ENOSPC, EDQUOT, EIO: the file lacks
+        // these bytes.
         if (code !== 'EAGAIN') return this.#onFailure?.(error as Error);
         await new Promise((resolve) => setTimeout(resolve, FULL_MS));
       }

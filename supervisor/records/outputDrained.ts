@@ -2,20 +2,23 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Output } from './output.ts';
 import { withTimeout } from '../process/withTimeout.ts';
 
-/** What a process that has ended wrote is there to be read: silence for so long says that all of it has been, in ms. */
+/**
+ * Time without output after which all output of an ended process counts as read (ms). What the
+ * process wrote is available immediately.
+ */
 const IDLE_TIMEOUT_MS = 100;
 
 /**
- * Resolves when everything that an ended command has written is passed on: at the end of its output; or at the first silence, if somebody
- * who cannot be killed, or cannot be found, holds that output open.
+ * Resolves when all output of an ended command has been forwarded: at the end of its output, or at
+ * the first pause, if a process that cannot be killed or found keeps the output open.
  * @param passing - resolves at the end of the output
- * @param output - where it is passed on to; a reader that is slow is no silence
+ * @param output - destination of the output; a slow reader does not count as a pause
  */
 export async function outputDrained(passing: Promise<unknown>, output: Output): Promise<void> {
   for (;;) {
     const { bytesAccepted } = output;
     if (await withTimeout(IDLE_TIMEOUT_MS, passing)) return;
-    await turn(); // on a busy machine the time may be over before anybody has looked at what there is to read
+    await turn(); // On a busy machine the timeout may expire before available output has been read.
     if (output.bytesAccepted === bytesAccepted && !output.isWriting) return;
   }
 }

@@ -2,22 +2,28 @@ import { once } from 'node:events';
 import { createServer, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Longest path of a Unix socket in bytes: `sun_path` has 108, with a zero at its end. */
+/**
+ * Maximum length of the path of a Unix socket (bytes). `sun_path` has 108, including a terminating
+ * zero.
+ */
 const MAX_PATH = 107;
 
 /** Both ends of one stream for everything that a command prints. */
 export interface OutputSocket {
-  /** End for the command, as its standard output and its standard error. Close ours once it has started. */
+  /**
+   * End for the command, as its standard output and its standard error. Close the supervisor's copy
+   * once the command has started.
+   */
   readonly forCommand: Socket;
   readonly reader: Socket;
 }
 
 /**
- * Opens a stream that a command gets as both of its outputs, so that what it prints is read in the
- * order in which it was printed. Node makes pipes for one descriptor each, hence a Unix socket,
- * whose name is gone before the command starts.
- * @param folder - a folder of ours
- * @throws Error if the folder takes no socket
+ * Opens a stream that a command receives as both of its outputs, so that its output is read in the
+ * order in which it was written. Node creates a separate pipe for each descriptor, so this uses a
+ * Unix socket, whose name is removed before the command starts.
+ * @param folder - directory of the supervisor
+ * @throws Error if no socket can be created in the directory
  */
 export async function openOutputSocket(folder: string): Promise<OutputSocket> {
   const path = join(folder, 'output');
@@ -34,7 +40,7 @@ export async function openOutputSocket(folder: string): Promise<OutputSocket> {
     ]);
     return { forCommand, reader };
   } finally {
-    // This removes the name, too.
+    // This also removes the name.
     server.close();
   }
 }

@@ -5,16 +5,16 @@ import type { Pending } from '../process/pending.ts';
 import { writeEndRecord } from './marker.ts';
 import { createSnapshot, restoreSnapshot } from './sharedSnapshot.ts';
 
-/** Folder that steps of a job hand on, and the folder of its snapshots. */
+/** Directory that steps of a job pass on, and the directory of its snapshots. */
 export interface SharedFolder {
   readonly dir: string;
   readonly snapshots: string;
 }
 
 /**
- * Puts what was left for the step into its folder, as the step's user, who owns the files then.
- * Without a snapshot there is nothing to do.
- * @throws Error that says what could not be restored
+ * Restores the files that previous steps left for this step, as the step's user, who then owns the
+ * files. Does nothing without a snapshot.
+ * @throws Error that describes what could not be restored
  */
 export async function restoreShared({ dir, snapshots }: SharedFolder): Promise<void> {
   try {
@@ -26,9 +26,9 @@ export async function restoreShared({ dir, snapshots }: SharedFolder): Promise<v
 }
 
 /**
- * Takes a snapshot of the folder, which the step's user may read. To be called when nothing writes
+ * Takes a snapshot of the directory, which the step's user may read. Call it when no process writes
  * there any more.
- * @throws SharedDirError if the folder has what cannot be handed on
+ * @throws SharedDirError if the directory contains something that cannot be passed on
  */
 export async function takeShared(
   { dir, snapshots }: SharedFolder,

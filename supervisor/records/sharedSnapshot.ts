@@ -3,17 +3,21 @@ import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sharedDirError, type SharedDirEntry } from '../../core/domain/sharedDir.ts';
 
-/** The step left what cannot be handed on. Its message is for the job's author. */
+/**
+ * Error for contents of SHARED_DIR that cannot be passed on. Its message is for the author of the
+ * job.
+ */
 export class SharedDirError extends Error {
   override readonly name = 'SharedDirError';
 }
 
-/** By file name. */
+/** Files by name. */
 type Snapshot = Record<string, { readonly mode: number; readonly base64: string }>;
 
 /**
- * SHARED_DIR as one object, also where it is empty: its files may have been removed on purpose. To be taken when nothing writes there any more.
- * @throws SharedDirError when there is too much of it, or something that is no file
+ * Creates a snapshot of SHARED_DIR as one object, even if the directory is empty, because its files
+ * may have been removed on purpose. Call it when no process writes there any more.
+ * @throws SharedDirError if the contents are too large, or an entry is not a file
  */
 export async function createSnapshot(folder: string): Promise<Uint8Array> {
   const names = await readdir(folder);
@@ -48,7 +52,7 @@ async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Not through a link: it might lead to what is the uploader's alone. */
+/** Reads a file without following links, which might lead to files of the uploader alone. */
 async function fileOf(path: string): Promise<Snapshot[string]> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -59,13 +63,17 @@ async function fileOf(path: string): Promise<Snapshot[string]> {
   }
 }
 
-/** Puts the files of a snapshot into an empty folder, as they were. @throws Error when it is none, or a file is there already */
+/**
+ * Restores the files of a snapshot into an empty directory.
+ *
+ * @throws Error if the snapshot is invalid, or a file exists already
+ */
 export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Promise<void> {
   for (const [name, { mode, base64 }] of Object.entries(parseSnapshot(snapshot))) {
     const file = await open(join(folder, name), 'wx', mode);
     try {
       await file.writeFile(Buffer.from(base64, 'base64'));
-      // Whatever this process's umask is.
+      // Independent of the umask of this process.
       await file.chmod(mode);
     } finally {
       await file.close();
@@ -74,8 +82,9 @@ export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Pro
 }
 
 /**
- * Reads a snapshot that somebody else has written.
- * @throws Error if it is none, or {@link SharedDirError} if it has more than SHARED_DIR may hold
+ * Parses a snapshot that another process has written.
+ * @throws Error if it is not a snapshot
+ * @throws SharedDirError if it contains more than SHARED_DIR may hold
  */
 export function parseSnapshot(bytes: Uint8Array): Snapshot {
   const files = JSON.parse(Buffer.from(bytes).toString()) as Snapshot;
