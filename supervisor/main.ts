@@ -8,7 +8,7 @@ import { helpText } from './settings/settings.ts';
 import { Supervisor } from './process/supervisor.ts';
 
 const STOPPING: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'];
-/** The command's own business; SIGUSR1 would start Node's debugger in the supervisor. */
+/** Signals that only the command handles. SIGUSR1 would start Node's debugger in the supervisor. */
 const OTHERS: readonly NodeJS.Signals[] = ['SIGUSR1', 'SIGUSR2', 'SIGWINCH'];
 
 async function main(): Promise<void> {

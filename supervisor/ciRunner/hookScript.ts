@@ -1,17 +1,19 @@
-/** A job hook to be written. */
+/** Job hook to write. */
 export interface Hook {
   readonly when: 'started' | 'completed';
-  /** The file that takes the note. */
+  /** File to which the note is appended. */
   readonly file: string;
-  /** The user's own hook. */
+  /** Path of the user's own hook. */
   readonly own: string | undefined;
 }
 
 /**
- * The text of a job hook that notes the event and runs the user's own. The runner chooses the interpreter by the extension (bash,
- * else sh; pwsh; its own Node), so ours has the extension of the user's and runs in the same interpreter. The start is noted before
- * the user's hook runs, the end after it, however it ended. A note that cannot be written fails no job.
- * @returns undefined for an extension that the runner refuses, too
+ * Returns the text of a job hook that notes the event and runs the user's own hook. The runner
+ * chooses the interpreter by the extension (bash, else sh; pwsh; its own Node), so the script has
+ * the extension of the user's hook and runs in the same interpreter. The start is noted before the
+ * user's hook runs, and the end after it, whatever its result. A note that cannot be written does
+ * not fail the job.
+ * @returns undefined for an extension that the runner rejects as well
  */
 export function hookScript(extension: string, hook: Hook): string | undefined {
   switch (extension) {

@@ -6,12 +6,18 @@ import { hookScript } from './hookScript.ts';
 import type { JobSignal } from './jobState.ts';
 import type { Pending } from '../process/pending.ts';
 
-/** How often the hooks' file is looked at, in ms. Not watched: a node's limit on inotify instances is shared by all its pods. */
+/**
+ * Interval between reads of the hooks' file (ms). The file is not watched, because a node's limit
+ * on inotify instances is shared by all its pods.
+ */
 const CHECK_INTERVAL_MS = 500;
-/** How much of it is read in one look, in bytes: a note has ten, but any job can write there what it likes. */
+/** Maximum number of bytes per read. A note has ten bytes, but any job can write to the file. */
 const MAX_BYTES = 4096;
 
-/** The scripts that a CI runner executes before and after each job: they note that in a file, which is read here. */
+/**
+ * Scripts that a CI runner executes before and after each job. They append a note to a file, which
+ * is read here.
+ */
 export class JobHooks {
   readonly #folder: string;
   readonly #file: string;
@@ -26,7 +32,12 @@ export class JobHooks {
     this.#pending = pending;
   }
 
-  /** Writes the scripts. @param env the user's own hooks are in it @returns the variables that make the runner use ours */
+  /**
+   * Writes the scripts.
+   *
+   * @param env - environment, which contains the user's own hooks
+   * @returns the variables that make the runner use the scripts
+   */
   async install(env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
     await this.#pending.track(writeFile(this.#file, ''));
     const set: Record<string, string> = {};
@@ -34,7 +45,8 @@ export class JobHooks {
       const own = env[this.#variables[when]] || undefined;
       const extension = own === undefined ? '.sh' : extname(own);
       const text = hookScript(extension, { when, file: this.#file, own });
-      if (text === undefined) continue; // the runner refuses such a file, and says so better than we could
+      // The runner rejects such a file, with a better message than ours would be.
+      if (text === undefined) continue;
       const path = join(this.#folder, `job-${when}${extension}`);
       await this.#pending.track(writeFile(path, text, { mode: 0o755 }));
       set[this.#variables[when]] = path;
@@ -42,7 +54,13 @@ export class JobHooks {
     return set;
   }
 
-  /** Tells of every hook that has run, in order, for as long as somebody needs it. */
+  /**
+   * Reports every hook that has run, in order.
+   *
+   * @param tell - called for each hook
+   * @param failed - called for each failed read
+   * @param needed - whether to continue
+   */
   watch(
     tell: (sign: JobSignal) => void,
     failed: (error: unknown) => void,
@@ -56,11 +74,11 @@ export class JobHooks {
     }, CHECK_INTERVAL_MS);
   }
 
-  /** Tells of what was noted since the last look. */
+  /** Reports the notes that were added since the last read. */
   async readNew(tell: (sign: JobSignal) => void): Promise<void> {
     const text = await this.#pending.track(this.#offset());
     const end = text.lastIndexOf('\n') + 1;
-    // What has no line's end in so many bytes is no note.
+    // Data without a line break in this many bytes is not a note.
     this.#read += end === 0 && text.length === MAX_BYTES ? MAX_BYTES : end;
     for (const line of text.slice(0, end).split('\n')) {
       if (line === 'started') tell('hookStarted');
@@ -68,7 +86,10 @@ export class JobHooks {
     }
   }
 
-  /** Neither a link is followed nor a pipe waited for that a job has put in the file's place. */
+  /**
+   * Reads the new bytes. A job may have replaced the file by a link, which is not followed, or by a
+   * pipe, which is not waited for.
+   */
   async #offset(): Promise<string> {
     const file = await open(
       this.#file,

@@ -3,7 +3,7 @@ export interface JobState {
   /** Whether the runner is registered and listening. It stays true. */
   readonly online: boolean;
   readonly busy: boolean;
-  /** Whether a job was seen to start. It stays true. */
+  /** Whether a job was observed to start. It stays true. */
   readonly hadJob: boolean;
   /**
    * Whether the log has shown a state. The log then reports the start and end of every job. It
@@ -15,12 +15,16 @@ export interface JobState {
 /** State of a runner before its first log line or job hook. */
 export const INITIAL: JobState = { online: false, busy: false, hadJob: false, fromLog: false };
 
-/** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */
+/**
+ * Sign of a job. `log…`: a line in the runner's log. `hook…`: one of the supervisor's job hooks
+ * ran.
+ */
 export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
 
 /**
- * A runner that has shown that it writes a log is believed by its log alone: the completed hook runs while the job is still being finished (its logs
- * uploaded, its result reported), and into the hooks' file any job can write.
+ * Returns the state after a sign. If a runner is known to write a log, only its log counts: the
+ * completed hook runs while the job is still being finished (uploading its logs, reporting its
+ * result), and any job can write to the hooks' file.
  */
 export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
   switch (sign) {
@@ -38,20 +42,29 @@ export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
 }
 
 /**
- * What the readiness probe answers: no job. A runner that takes one job only (`ephemeral`) does not come back from it, so "ready" always means
- * that it has had none: whoever saw a probe go astray, and took the runner for busy, can take that back.
+ * Whether the readiness probe succeeds: no job is running. A runner that takes one job only
+ * (`ephemeral`) does not become ready again after it, so "ready" always means that it has had no
+ * job. A reader that took the runner for busy because of a failed probe can revoke that.
  */
 export function isReady({ online, busy, hadJob }: JobState, ephemeral: boolean): boolean {
   return online && !(ephemeral ? hadJob : busy);
 }
 
 /**
- * What a CI runner's records say of its (last) job: there was `none`; it was `running` when the runner ended; it was `interrupted`: it
- * ended after the runner had been signalled; it is `done`.
+ * State of the (last) job in the records of a CI runner:
+ *
+ * - `none`: there was no job
+ * - `running`: it was running when the runner ended
+ * - `interrupted`: it ended after the runner had received a signal
+ * - `completed`: it completed
  */
 export type JobRecord = 'none' | 'running' | 'interrupted' | 'completed';
 
-/** @param busyWhenSignalled a job was running when the stop's first signal was sent */
+/**
+ * Returns the record of the last job.
+ *
+ * @param busyWhenSignalled - whether a job was running when the stop's first signal was sent
+ */
 export function jobRecord(state: JobState, busyWhenSignalled: boolean): JobRecord {
   if (!state.hadJob) return 'none';
   if (state.busy) return 'running';

@@ -4,10 +4,16 @@ import { type JobSignal, type JobState, jobStateAfter, INITIAL } from './jobStat
 import type { Output } from '../records/output.ts';
 import type { RunnerLog } from './runnerLog.ts';
 
-/** The runner reports its job's result after the line that says it has ended; a signal would cut that short. In ms. */
+/**
+ * Time that the runner needs to report the job's result after the log line of its end (ms). A
+ * signal during this time would interrupt the report.
+ */
 const REPORT_MS = 5000;
 
-/** Watches a CI runner's log and hooks, for the probes and for a drain that waits for the job's end. */
+/**
+ * Watches the log and the hooks of a CI runner, for the probes and for a drain that waits for the
+ * job's end.
+ */
 export class JobWatch {
   state: JobState = INITIAL;
   readonly #ended: () => void;
@@ -15,15 +21,20 @@ export class JobWatch {
   #settle: NodeJS.Timeout | undefined;
 
   /**
-   * @param ended the job is over and reported, and no other has started since
-   * @param changed {@link state} is another one
+   * @param ended - called when the job has ended and been reported, and no other has started since
+   * @param changed - called when {@link state} has changed
    */
   constructor(ended: () => void, changed: () => void) {
     this.#ended = ended;
     this.#changed = changed;
   }
 
-  /** Passes the runner's output on, byte for byte and no faster than it is taken. @returns when everybody has closed it, and all is written */
+  /**
+   * Forwards the runner's output, byte for byte and no faster than it is accepted, and reads its
+   * log.
+   *
+   * @returns when all writers have closed the stream and everything is written
+   */
   async follow(stdout: Readable, output: Output, log: RunnerLog): Promise<void> {
     for await (const bytes of stdout as AsyncIterable<Buffer>) {
       for (const sign of log.read(bytes)) this.record(sign);
@@ -43,7 +54,8 @@ export class JobWatch {
     this.state = jobStateAfter(this.state, sign);
     this.#changed();
     if (this.state.busy) clearTimeout(this.#settle);
-    // The hook alone does not tell that the job is reported: a runner that is drained then ends by itself, or at the drain's timeout.
+    // The hook alone does not show that the job has been reported. Without a log, a draining runner
+    // ends by itself or at the drain timeout.
     else if (sign === 'logEnded') this.#settle = setTimeout(this.#ended, REPORT_MS);
   }
 }

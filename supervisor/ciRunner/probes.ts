@@ -1,27 +1,32 @@
 /**
- * PROBES THAT HOLD THEIR ANSWER BACK: `/startup`, `/ready` and `/live` for the kubelet, which asks once a second at most.
+ * DELAYED PROBE RESPONSES: `/startup`, `/ready` and `/live` for the kubelet, which sends at most
+ * one request a second.
  *
- * What: asked with `?wait=900ms`, an answer that the asker has had already is held back for so long, or until it is another one. Without
- * `wait`, and where it is news, it is given at once.
+ * What: with `?wait=900ms`, a response that is the same as the previous one is delayed for this
+ * time, or until it changes. Without `wait`, or if the response is different, it is sent
+ * immediately.
  *
- * Why: the kubelet hears of a job's start, or of its end, when it happens and not up to a second later; whatever waits for the pod to be
- * online, or for its runner to be idle again, is sooner by as much, and no request is made that would not be made anyway.
+ * Why: the kubelet learns of the start or end of a job when it happens, and not up to a second
+ * later. Everything that waits for the pod to be online, or for its runner to be idle again, is
+ * faster by this time, without additional requests.
  *
- * What holds if it fails: a probe is answered in any case. An answer that was not held back, or was held back for too long, is still true
- * when it is given, and the next probe asks again: news is late by a second, as from any other probe. At the end every answer is given
- * ({@link Probes.release}): a connection that breaks off would be a "no".
+ * If it fails: every probe is answered in any case. A response that was not delayed, or was delayed
+ * for too long, is still true when it is sent, and the next probe follows: a change is reported a
+ * second late, as with any other probe. At the end all responses are sent ({@link Probes.release}),
+ * because a broken connection would count as a failed probe.
  *
- * In the same event loop as the signals on purpose: if `/live` answers, the supervisor works. Not by node:http, which would double the
- * supervisor's start-up time and cost 15 MB in every pod.
+ * The server runs in the same event loop as the signal handling on purpose: if `/live` responds,
+ * the supervisor works. It does not use node:http, which would double the supervisor's start-up
+ * time and cost 15 MB in every pod.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { parseDuration } from '../settings/duration.ts';
 
 /** Current answers of the probes: true is 200, false is 503. */
 export interface ProbeResults {
-  /** The command is up; for a CI runner: registered and listening. */
+  /** Whether the command is up; for a CI runner, whether it is registered and listening. */
   startup(): boolean;
-  /** No job is running. */
+  /** Whether no job is running. */
   ready(): boolean;
 }
 
@@ -38,29 +43,38 @@ export interface Probes {
   release(): void;
 }
 
-/** One path: its answer, and what the last one who would have waited for news was told. */
+/**
+ * State of one path: its current result, and the last result sent to a client that accepts a delay.
+ */
 interface ProbeCheck {
   readonly answer: () => boolean;
   told?: boolean;
 }
 
-/** An answer that is held back until it is news. */
+/** Response that is delayed until its result changes. */
 interface PendingProbe {
-  /** It may be news now. */
+  /** Sends the response if the result has changed. */
   requestRecheck(): void;
-  /** Gives the answer as it is. */
+  /** Sends the response with the current result. */
   release(): void;
 }
 
-/** Connections open at once. One more pushes the oldest out: the kubelet's is the newest, and has its answer (held back or not) by then. */
+/**
+ * Maximum number of open connections. A further one closes the oldest. The kubelet's connection is
+ * the newest, and has its response (delayed or not) by then.
+ */
 const MAX_CONNECTIONS = 32;
-/** How long a connection may last, in ms. */
+/** Maximum duration of a connection (ms). */
 const CONNECTION_MS = 3000;
-/** How long an answer may be held back at most, in ms; well below {@link CONNECTION_MS}. */
+/** Maximum delay of a response (ms), well below {@link CONNECTION_MS}. */
 const MAX_WAIT_MS = 1500;
 const MAX_REQUEST = 4096;
 
-/** Serves the probes until the process ends. @throws Error EADDRINUSE and the like */
+/**
+ * Serves the probes until the process ends.
+ *
+ * @throws Error such as EADDRINUSE
+ */
 export async function serveProbes(
   answers: ProbeResults,
   at: { port: number; host?: string },
@@ -85,7 +99,8 @@ export async function serveProbes(
       clearTimeout(timer);
       open.delete(socket);
     });
-    socket.on('error', () => socket.destroy()); // a client that went away: there is nobody to answer
+    // The client closed the connection, so there is no one to respond to.
+    socket.on('error', () => socket.destroy());
     socket.once('end', () => socket.end());
     readHead(socket, (head) => answer(socket, head, checks, held));
   });
@@ -93,8 +108,9 @@ export async function serveProbes(
     server.once('error', reject);
     server.listen(at, resolve);
   });
-  server.unref(); // what it supervises keeps the process running, not who asks for it
-  server.on('error', () => undefined); // a connection that could not be accepted (no descriptors left) is the kubelet's to repeat
+  server.unref(); // The supervised command keeps the process running, not the probe clients.
+  // If a connection could not be accepted (no descriptors left), the kubelet repeats the probe.
+  server.on('error', () => undefined);
   return {
     port: (server.address() as AddressInfo).port,
     changed: () => {
@@ -111,7 +127,8 @@ function readHead(socket: Socket, then: (head: string) => void): void {
   const read = (bytes: Buffer): void => {
     head += bytes.toString('latin1');
     if (head.length > MAX_REQUEST) return void socket.destroy();
-    // The whole head: closing with something unread would reset the connection before the answer is through.
+    // Read the whole head: closing the connection with unread data would reset it before the
+    // response has been sent.
     if (!/\r?\n\r?\n/.test(head)) return;
     socket.off('data', read).resume();
     then(head);
@@ -154,14 +171,14 @@ function answer(
   });
 }
 
-/** ms; 0 where none, or no duration, is asked for. */
+/** Returns the requested delay (ms), or 0 if there is none or it is invalid. */
 function parseWait(query: string): number {
   const text = /(?:^|&)wait=([^&]*)/.exec(query)?.[1];
   if (text === undefined) return 0;
   try {
     return Math.min(parseDuration(text), MAX_WAIT_MS);
   } catch {
-    return 0; // a probe is to be answered in any case
+    return 0; // A probe must be answered in any case.
   }
 }
 

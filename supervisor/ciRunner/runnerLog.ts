@@ -1,10 +1,10 @@
 import type { RunnerLogSigns } from '../../core/domain/runnerKinds/runnerKind.ts';
 import type { JobSignal } from './jobState.ts';
 
-/** A line longer than this tells nothing, in bytes: the runner's own lines are short. */
+/** Maximum length of a line that is parsed (bytes). The runner's own lines are short. */
 const MAX_LINE = 4096;
 
-/** Reads a runner's log as it passes by. */
+/** Parses a runner's log while it is forwarded. */
 export class RunnerLog {
   readonly #signs: RunnerLogSigns;
   #line = '';
@@ -13,7 +13,11 @@ export class RunnerLog {
     this.#signs = signs;
   }
 
-  /** @returns what the lines that these bytes complete tell, in order */
+  /**
+   * Parses more bytes of the log.
+   *
+   * @returns the signs in the lines that these bytes complete, in order
+   */
   read(bytes: Uint8Array): JobSignal[] {
     const lines = (this.#line + Buffer.from(bytes).toString('latin1')).split('\n');
     this.#line = (lines.pop() ?? '').slice(0, MAX_LINE);

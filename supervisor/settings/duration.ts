@@ -1,9 +1,10 @@
 import { parseDuration as durationMs } from '../../core/domain/duration.ts';
 
 /**
- * Reads a duration as the rest of Holdfast does: `4h`, `30m`, `1h30m`, `1.5s`, `500ms`, `0`.
- * @returns ms, whole
- * @throws RangeError when the text is no duration
+ * Parses a duration in the format of the rest of Holdfast: `4h`, `30m`, `1h30m`, `1.5s`, `500ms`,
+ * `0`.
+ * @returns whole milliseconds
+ * @throws RangeError if the text is not a duration
  */
 export function parseDuration(text: string): number {
   const ms = durationMs(text);
@@ -12,7 +13,10 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
-/** Prints a duration as Go does (`4h0m0s`, `30m0s`, `15s`, `1.5s`, `100ms`, `0s`): tools that read Prow's log lines expect it. */
+/**
+ * Formats a duration as Go does (`4h0m0s`, `30m0s`, `15s`, `1.5s`, `100ms`, `0s`), because tools
+ * that read Prow's log lines expect it.
+ */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s';
   if (ms < 1000) return `${ms}ms`;

@@ -8,7 +8,7 @@ import { parseDuration } from './duration.ts';
 import type { OnTerm, StopPolicy, SignalTarget } from '../signals/stopPolicy.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
-/** What to run, and how. Paths that are absent are not used. */
+/** Command to run, with its options. Absent paths are not used. */
 export interface Options {
   readonly command: readonly [string, ...string[]];
   readonly plan: StopPolicy;
@@ -20,7 +20,7 @@ export interface Options {
   readonly logFile?: string;
   /** Whether the command has one descriptor for standard output and standard error. */
   readonly mergeOutput: boolean;
-  /** Folder that steps hand on, and the folder of its snapshots. */
+  /** Directory that steps pass on, and the directory of its snapshots. */
   readonly shared?: { readonly dir: string; readonly snapshots: string };
   readonly marker?: string;
   readonly terminationLog?: string;
@@ -31,7 +31,7 @@ export interface Options {
   readonly assumeDedicatedPid1: boolean;
 }
 
-/** What is wrong with the options: all of it at once. */
+/** Error with all problems of the options. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly problems: readonly string[];
@@ -42,7 +42,12 @@ export class UsageError extends Error {
   }
 }
 
-/** Reads options and environment; an option beats its variable. @returns undefined when help is asked for @throws UsageError */
+/**
+ * Reads options and environment. An option takes precedence over its variable.
+ *
+ * @returns undefined if help is requested
+ * @throws UsageError with all problems
+ */
 export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Options | undefined {
   const { flags, command } = split(argv);
   if (flags['help'] === true) return undefined;
@@ -111,7 +116,10 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   return options;
 }
 
-/** Our options end at `--`; where the first word is none of ours, there are none: the command's own options are never ours. */
+/**
+ * Splits the supervisor's options, which end at `--`, from the command. If the first argument is
+ * not an option, there are no options: the command's own options are never parsed.
+ */
 function split(argv: readonly string[]): {
   flags: Record<string, string | boolean | undefined>;
   command: readonly string[];

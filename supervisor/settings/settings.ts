@@ -1,17 +1,23 @@
 import { RUNNER_KIND_NAMES } from '../../core/domain/runnerKinds/runnerKinds.ts';
 
-/** One setting: a flag, or a variable so that an image's entry point stays as it is. */
+/**
+ * Setting of the supervisor: a flag, or a variable so that an image's entry point can stay as it
+ * is.
+ */
 export interface Setting {
   readonly flag: string;
   readonly env: string;
   readonly value: string;
   readonly help: string;
   readonly default?: string;
-  /** The command sees the variable, too. All others are kept from it: a supervisor inside a job is another one. */
+  /**
+   * Whether the command receives the variable as well. All others are removed from its environment,
+   * because a supervisor inside a job has settings of its own.
+   */
   readonly rerouted?: true;
 }
 
-/** Every setting of the supervisor, in the order of `--help`. */
+/** All settings of the supervisor, in the order of `--help`. */
 export const SETTINGS = [
   {
     flag: 'timeout',
@@ -171,10 +177,13 @@ export const SETTINGS = [
 /** Name of a supervisor setting: its flag without the leading dashes. */
 export type SettingName = (typeof SETTINGS)[number]['flag'];
 
-/** Entries with this prefix reach the command without it, and only the command: for what must not change our own Node or loader. */
+/**
+ * Prefix of variables that are passed to the command without it, and only to the command. Used for
+ * variables that must not affect the supervisor's own Node or dynamic loader.
+ */
 export const CHILD_ENV_PREFIX = 'HOLDFAST_CHILD_ENV_';
 
-/** The text of `--help`. */
+/** Returns the text of `--help`. */
 export function helpText(): string {
   const settings = SETTINGS.map((setting: Setting) => {
     const more = setting.default === undefined ? '' : ` Default: ${setting.default}.`;

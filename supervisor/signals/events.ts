@@ -13,25 +13,25 @@ export type TimerName =
 
 /** Events that change the state of the supervisor. */
 export type SupervisorEvent =
-  /** Preparations are done: the command may start. */
+  /** The preparations are complete, so the command may start. */
   | { readonly kind: 'ready' }
-  /** Preparations or the start failed. */
+  /** The preparations or the start failed. */
   | { readonly kind: 'startFailed'; readonly message: string }
   | { readonly kind: 'spawned' }
-  /** The reason that somebody outside has written down; looked for twice a second and before every other event. */
+  /** A stop reason stated from outside. It is read twice a second and before every other event. */
   | { readonly kind: 'stated'; readonly reason: StopReason }
-  /** `idle`: it is a CI runner, and known to have no job. */
+  /** `idle`: the command is a CI runner that is known to have no job. */
   | { readonly kind: 'stopSignal'; readonly signal: StoppingSignal; readonly idle: boolean }
-  /** A signal that is the command's own business (SIGUSR1, SIGUSR2, SIGWINCH). */
+  /** A signal that only the command handles (SIGUSR1, SIGUSR2, SIGWINCH). */
   | { readonly kind: 'otherSignal'; readonly signal: NodeJS.Signals }
   | { readonly kind: 'timer'; readonly name: TimerName }
-  /** A CI runner's job is over. */
+  /** The job of a CI runner has ended. */
   | { readonly kind: 'jobEnded' }
   | { readonly kind: 'childExited'; readonly end: ChildEnd }
-  /** After the child's own end: no living process is left in its group. */
+  /** After the end of the child: no running process is left in its group. */
   | { readonly kind: 'groupEmpty' }
-  /** Whatever was left of the command has been killed. */
+  /** All remaining processes of the command have been killed. */
   | { readonly kind: 'swept' }
-  /** Marker and termination message are written, or cannot be. */
+  /** Marker and termination message have been written, or cannot be. */
   | { readonly kind: 'recorded' }
   | { readonly kind: 'cleanupEnded' };

@@ -12,9 +12,17 @@ import type { StopPolicy } from './stopPolicy.ts';
 import { type StopReason, allowsJobToFinish } from '../../core/domain/pod.ts';
 
 /**
- * `starting` until the child runs; `draining`: it may finish; `stopping`: it has got its signal and its grace runs; `killing`: the
- * grace is over, and the child's end is not known; `recording`: it is, and is written down before anything that it left behind is killed
- * (`sweeping`), because that may take longer than there is time; then the cleanup command, and out.
+ * Phase of the lifecycle.
+ *
+ * - `starting`: until the child is running
+ * - `draining`: the child may finish
+ * - `stopping`: the child has received its signal, and its grace period is running
+ * - `killing`: the grace period has expired, and the child's end is not known
+ * - `recording`: the child has ended, and its end is being recorded. This precedes the killing
+ *   of remaining processes, which may take longer than there is time
+ * - `sweeping`: the remaining processes are being killed
+ * - `cleaning`: the cleanup command is running
+ * - `done`: the supervisor exits
  */
 export type Phase =
   | 'starting'
@@ -52,10 +60,10 @@ export interface Transition {
 /** State before the command is started. */
 export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, timedOut: false };
 
-/** The records need a moment even when no time for cleanup was given, in ms. */
+/** Minimum time for the records, even if no time for cleanup was given (ms). */
 const MIN_CLEANUP_MS = 1000;
 
-/** Go's words, which Prow's log lines use. */
+/** Go's names of the signals, which Prow's log lines use. */
 const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
   SIGTERM: 'terminated',
   SIGINT: 'interrupt',
@@ -63,7 +71,10 @@ const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
   SIGHUP: 'hangup',
 };
 
-/** The whole lifecycle of a supervised command: from what happened to what is to be done. Pure; the table is docs/supervisor.md. */
+/**
+ * Returns the next state of the lifecycle and the actions to execute after an event. Pure. The
+ * table is docs/supervisor.md.
+ */
 export function step(state: LifecycleState, event: SupervisorEvent, plan: StopPolicy): Transition {
   switch (event.kind) {
     case 'ready':
@@ -116,7 +127,8 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: StopPo
 }
 
 /**
- * A reason that does not wait for the job is an order, heard before the signal, after it (a drain is cut short) or without it: whoever stops
+ * Handles a stated reason. A reason that does not let the job finish is an order to stop, whether
+ * it arrives before the signal, after it (a drain is cut short) or without it. The party that stops
  * the pod may wait with the signal until this is done.
  */
 function onStopReasonStated(
@@ -151,7 +163,8 @@ function onStopSignal(
         return then([error(line)], drain(state, reason, plan));
       return then([error(line)], stop(state, signal, reason, plan));
     case 'draining':
-      // Nothing was passed on yet: a signal of another kind asks for more than the drain that runs.
+      // No signal has been forwarded yet. A signal of another kind requests more than the current
+      // drain.
       if (signal !== 'SIGTERM')
         return then([error(line)], stop(state, signal, drainReason(state), plan));
       return { state, actions: [error(`${line} (already draining)`)] };
@@ -212,14 +225,17 @@ function onChildExited(state: LifecycleState, end: ChildEnd, plan: StopPolicy): 
   switch (state.phase) {
     case 'running':
     case 'draining':
-      // It ended by itself, also in a drain: what it leaves behind has no claim to a grace, as in any container.
+      // The child ended by itself, possibly during a drain. Its remaining processes get no grace
+      // period, as in any container.
       return then(
         [timer('deadMan', leastCleanupMs(plan))],
         ended({ ...reaped, reason: null }, plan),
       );
     case 'stopping':
-      // `sh -c "…"` dies of its signal at once while the program it started still saves its work: the group keeps the grace.
-      // Where only the command was told, it may have told nobody: it is gone, and so is whoever could have minded.
+      // `sh -c "…"` ends immediately at its signal, while the program that it started is still
+      // saving its work: the process group keeps the grace period. If only the command was
+      // signalled, it may not have forwarded the signal. It has ended now, so the signal to the
+      // group disturbs nothing.
       return {
         state: reaped,
         actions: [
@@ -244,7 +260,8 @@ function onRecorded(state: LifecycleState): Transition {
 }
 
 function onSwept(state: LifecycleState, plan: StopPolicy): Transition {
-  // SIGKILL is on its way to the child; one that cannot die (stuck in the kernel) is left to the dead-man's switch.
+  // SIGKILL has been sent to the child. A child that cannot end (stuck in the kernel) is left to
+  // the dead-man's switch.
   if (state.phase === 'killing') return { state, actions: [{ kind: 'sweep' }] };
   if (state.phase !== 'sweeping') return stay(state);
   if (!plan.cleanup || state.verdict === undefined) return exit(state);
@@ -282,7 +299,7 @@ function onDeadMan(state: LifecycleState, plan: StopPolicy): Transition {
   };
 }
 
-/** The one place where a stop begins: t0 of the grace ledger. */
+/** Starts a stop. This is the only place where the grace period begins. */
 function stop(
   state: LifecycleState,
   received: NodeJS.Signals,
@@ -327,7 +344,7 @@ function sweep(state: LifecycleState, phase: 'sweeping' | 'killing'): Transition
   };
 }
 
-/** The child has ended, and nothing of it has a claim to more time. */
+/** Ends the lifecycle after the child has ended and none of its processes gets more time. */
 function ended(state: LifecycleState, plan: StopPolicy): Transition {
   const reason =
     state.reason === null || state.timedOut ? state.reason : (state.stated ?? state.reason);
@@ -340,7 +357,7 @@ function ended(state: LifecycleState, plan: StopPolicy): Transition {
   );
 }
 
-/** @param failed - why the command could not be started */
+/** @param failed - reason why the command could not be started */
 function finish(
   state: LifecycleState,
   status: ExitStatus,
@@ -354,7 +371,7 @@ function finish(
     ...(failed === undefined ? {} : { error: failed }),
   };
   const record: SupervisorAction = { kind: 'record', verdict };
-  // Without a child no earlier event has set the switch.
+  // Without a child no earlier event has started this timer.
   const actions =
     state.end === undefined ? [timer('deadMan', leastCleanupMs(plan)), record] : [record];
   return { state: { ...state, phase: 'recording', status, verdict }, actions };
@@ -371,7 +388,10 @@ function exit(state: LifecycleState): Transition {
   };
 }
 
-/** When nobody wrote the reason down. A pod that checkpoints is never marked cancelled; a drain is a drain. */
+/**
+ * Returns the reason if none was stated. A pod that checkpoints is never marked as cancelled; a
+ * drain is reported as drained.
+ */
 function reasonFromSignal(signal: StoppingSignal, plan: StopPolicy): StopReason {
   if (signal !== 'SIGTERM') return 'cancelled';
   return plan.onTerm === 'checkpoint'
@@ -395,8 +415,8 @@ const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
   stated ?? reason ?? 'drained';
 
 /**
- * Whether what the command started is told to stop after the command itself: where the stop is the command's own affair first, and nobody has
- * given a sequence of signals.
+ * Whether the processes that the command started are signalled later than the command itself: if
+ * the command handles the stop first, and no sequence of signals is configured.
  */
 const tellsLater = ({ signalTarget, stopSignals }: StopPolicy): boolean =>
   signalTarget === 'process' && stopSignals.length === 0;

@@ -5,12 +5,15 @@ import { parseStopReason } from './stopReason.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 import { withTimeout } from '../process/withTimeout.ts';
 
-/** How long the command's signal waits for the file that tells it why, in ms. */
+/** Maximum time that the command's signal waits for the file with the reason (ms). */
 const TELL_MS = 500;
 
-/** Both ways of the reason: read from whoever stops us, written for the command, whose environment cannot be changed any more. */
+/**
+ * Files with the stop reason: one that is read from outside, and one that is written for the
+ * command, whose environment cannot be changed any more.
+ */
 export class StopReasonFiles {
-  /** What HOLDFAST_STOP_REASON_FILE names. */
+  /** Path in HOLDFAST_STOP_REASON_FILE. */
   readonly forChild: string;
   readonly #from: string | undefined;
   readonly #pending: Pending;
@@ -22,13 +25,13 @@ export class StopReasonFiles {
     this.#pending = pending;
   }
 
-  /** What somebody outside has stated, if anything. */
+  /** Returns the reason stated from outside, if any. */
   readStated(): StopReason | undefined {
     if (this.#from === undefined) return undefined;
     try {
       return parseStopReason(readFileSync(this.#from, 'utf8'));
     } catch {
-      return undefined; // not there, not readable: nobody has said anything
+      return undefined; // The file is missing or cannot be read, so no reason was stated.
     }
   }
 
@@ -37,11 +40,11 @@ export class StopReasonFiles {
       await writeFile(`${this.forChild}.tmp`, `${reason}\n`);
       await rename(`${this.forChild}.tmp`, this.forChild);
     };
-    // One after the other: a drain that is cut short tells twice, through the same temporary file.
+    // Write sequentially: a drain that is cut short writes twice, through the same temporary file.
     this.#told = this.#told.then(() => this.#pending.track(write())).catch(failed);
   }
 
-  /** When the reason told last is there to be read, or it takes too long. */
+  /** Resolves when the last reason has been written, or the write takes too long. */
   async written(): Promise<void> {
     await withTimeout(TELL_MS, this.#told);
   }
