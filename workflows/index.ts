@@ -1,5 +1,6 @@
 /**
- * The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker.
+ * The workflows of Holdfast. Re-export them from your own workflows file to run them in your own
+ * Worker.
  *
  * @module holdfast/workflows
  */

@@ -2,7 +2,10 @@ import { constants } from 'node:os';
 import type { ExitStatus } from './exitStatus.ts';
 import type { Pending } from './pending.ts';
 
-/** Time that a signal to the own process may take (ms). PID 1 is immune to its own signals. */
+/**
+ * Maximum time that a signal to this process itself may take (ms). PID 1 is immune to its own
+ * signals.
+ */
 const SELF_SIGNAL_MS = 200;
 
 /**

@@ -425,7 +425,8 @@ export class Supervisor {
     await outputDrained(this.#output, this.#file ?? this.#stdout);
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()]);
     await this.#removeTemporary();
-    // A file may be being read at this moment, and exiting during that would lose the status.
+    // Wait for a file operation in progress, such as a read: exiting during it would lose the
+    // status.
     if (status.kind === 'code') await withTimeout(SETTLE_MS, this.#pending.settled());
     exitProcess(status, this.#pending);
   }

@@ -64,7 +64,7 @@ export class Output {
     return this.#last;
   }
 
-  /** Number of calls of {@link write}. */
+  /** Number of calls of `write`. */
   get bytesAccepted(): number {
     return this.#given;
   }

@@ -299,7 +299,7 @@ function onDeadMan(state: LifecycleState, plan: StopPolicy): Transition {
   };
 }
 
-/** Starts a stop. This is the only place where the grace period begins. */
+/** Starts a stop. This is the only place where a stop begins: time zero of the grace budget. */
 function stop(
   state: LifecycleState,
   received: NodeJS.Signals,
@@ -344,7 +344,7 @@ function sweep(state: LifecycleState, phase: 'sweeping' | 'killing'): Transition
   };
 }
 
-/** Ends the lifecycle after the child has ended and none of its processes gets more time. */
+/** Ends the command's run, after the child has ended and none of its processes gets more time. */
 function ended(state: LifecycleState, plan: StopPolicy): Transition {
   const reason =
     state.reason === null || state.timedOut ? state.reason : (state.stated ?? state.reason);

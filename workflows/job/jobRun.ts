@@ -90,6 +90,7 @@ export class JobRun {
     this.log.push({ at: new Date().toISOString(), message });
   }
 
+  /** Handles a cancel request. The first one that interrupts the job starts its grace period. */
   requestCancel(wanted: Cancellation): void {
     this.cancel = upgradeCancellation(this.cancel, wanted);
     this.changeCount++;
@@ -199,6 +200,7 @@ export class JobRun {
     renderDetails(this.spec, this.status(), this.#verdict);
   }
 
+  /** Returns the facts for the plan. */
   facts(): JobFacts {
     const { cancel, outOfGrace, spec } = this;
     const after = (fromMs: number | undefined, ms: number): number | undefined =>

@@ -41,7 +41,7 @@ export interface Version {
 /** Run in progress. */
 export interface RunningVersion {
   readonly runNumber: number;
-  /** Whether the run was asked to end in favor of a newer revision. */
+  /** Whether the run was requested to end in favor of a newer revision. */
   readonly superseded: boolean;
 }
 
@@ -56,7 +56,10 @@ export type GroupEvent =
   /** The run has ended, including all of its pods. */
   | { readonly kind: 'ended'; readonly runNumber: number; readonly outcome: RunnerOutcome };
 
-/** Action of a job group: start the run of a revision, end one in favor of a newer revision, or pass a cancel request on to it. */
+/**
+ * Action of a job group: start the run of a revision, end one in favor of a newer revision, or pass
+ * a cancel request on to it.
+ */
 export type GroupAction =
   | { readonly kind: 'start'; readonly runNumber: number; readonly commit: string }
   | { readonly kind: 'supersede'; readonly runNumber: number }

@@ -19,8 +19,8 @@ import { unregister, type Unregistered } from './unregister.ts';
 import { decideVerdict, finalFacts, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
 
 /**
- * A runner lost within this time of its start (ms) counts as short-lived, so its replacement starts
- * after a longer delay.
+ * Time from a runner's start within which its loss counts as short-lived (ms). Its replacement then
+ * starts after a longer delay.
  */
 const SHORT_LIVED_MS = 10 * 60_000;
 

@@ -28,8 +28,8 @@ import type { UnregistrationProgress } from './unregisterFacts.ts';
  */
 const BACKSTOP_MS = 60_000;
 /**
- * A job that started this much later than the runner became busy (ms) is a different job. Clocks
- * and probes differ by a few seconds only.
+ * Minimum time between the start of a busy period and the start of a job for the job to be a
+ * different one (ms). Clocks and probes differ by a few seconds only.
  */
 const ANOTHER_JOB_MS = 60_000;
 
@@ -340,7 +340,7 @@ export class RunnerState {
   /**
    * Whether a job event reports a running job while the pod reports none. An ephemeral runner's
    * event is final, because it has no other job. A static runner counts as busy until its pod has
-   * been read at a time later than the event.
+   * been read live after the event.
    */
   get isIdleInDoubt(): boolean {
     const { podBusy, jobs, idleInDoubtUntilMs } = this.runner;
@@ -523,6 +523,7 @@ export class RunnerState {
     return pod?.busy === false || pod?.assumedBusyFrom !== undefined ? 'idle' : 'unknown';
   }
 
+  /** Returns the state to carry over with continue-as-new. */
   toCarriedState(): CarriedRunnerState {
     const {
       runnerName: name,
@@ -557,6 +558,7 @@ export class RunnerState {
     };
   }
 
+  /** Returns the status for the status query and the details. */
   status(): RunnerStatus {
     const { runner, cancel, phases, replacements, unregisterAttempts } = this;
     const { id: runnerId, job, pod } = runner;

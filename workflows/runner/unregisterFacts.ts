@@ -9,8 +9,8 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 export interface ObservedFacts {
   readonly ephemeral: boolean;
   /**
-   * The CI server would remove the runner while it runs a job: its response never says busy in
-   * time.
+   * Whether the CI server would remove the runner while it runs a job, because its response never
+   * says busy in time.
    */
   readonly removalEndsJob?: true;
   /**
@@ -19,8 +19,8 @@ export interface ObservedFacts {
    */
   readonly started: boolean;
   /**
-   * The pod disappeared and its end was not observed, so the absence of an observed start proves
-   * nothing.
+   * Whether the pod disappeared without its end being observed. The absence of an observed start
+   * proves nothing then.
    */
   readonly endUnobserved?: true;
   /**
@@ -42,8 +42,8 @@ export interface ObservedFacts {
    */
   readonly observedActivity: 'idle' | 'busy' | 'unknown';
   /**
-   * The runner counts as busy because of a job event alone. Its pod reports idle, but that report
-   * may be older.
+   * Whether the runner counts as busy because of a job event alone. Its pod reports idle, but that
+   * report may be older.
    */
   readonly idleInDoubt?: true;
   /**
@@ -57,8 +57,8 @@ export interface ObservedFacts {
    */
   readonly registrationExpired: boolean;
   /**
-   * How the pod may be stopped while it runs a job: cancel `stop` or `force`, Temporal
-   * cancellation, or a policy that allows it.
+   * Mode in which the pod may be stopped while it runs a job: cancel `stop` or `force`, Temporal
+   * cancellation, or a policy that allows it. Absent if it may not.
    */
   readonly stop?: StopMode;
 }
@@ -79,11 +79,11 @@ export interface UnregistrationProgress {
   readonly expiredWait?: WaitKind;
   /** Whether the pod was read live since then. */
   readonly podRefreshed: boolean;
-  /** How the pod was requested to stop, if it was. */
+  /** Mode in which the pod was requested to stop, if it was. */
   readonly stopped?: StopMode;
   /**
-   * Time since which no list contains the runner, although every cause for a later registration is
-   * over (ms since the epoch).
+   * Time of the first response that did not list the runner, although it could no longer register
+   * (ms since the epoch).
    */
   readonly unlistedSinceMs?: number;
   /**
@@ -104,11 +104,11 @@ export interface UnregistrationProgress {
 
 /** All facts that the unregistration decision table uses. */
 export type UnregistrationFacts = ObservedFacts & UnregistrationProgress;
-/** How the pod is stopped. `stop`: within its grace period. `force`: immediately. */
+/** Mode of stopping the pod. `stop`: within its grace period. `force`: immediately. */
 export type StopMode = 'stop' | 'force';
 
 /**
- * What is waited for. Each wait ends by itself if nothing happens.
+ * Condition of a wait. Each wait ends by itself if nothing happens.
  *
  * - `patience`: the CI server's response to a removal before a stop
  * - `idleConfirmed`: confirmation that the runner continues to report idle
@@ -262,8 +262,8 @@ function applyRemovalResult(
 }
 
 /**
- * Applies a response in which no list contains the runner. Lists may be outdated. The absence is
- * proven only if the list is older by at most its maximum age than the time after which the runner
+ * Applies a response that does not list the runner. Lists may be outdated. The absence is proven if
+ * the runner is still not listed `listMaxAgeMs` after the first such response at a time when it
  * could no longer register (it has ended, or it was online).
  *
  * A runner that was observed to end before its container started cannot have registered. A running

@@ -206,6 +206,7 @@ function awaitList(): UnregistrationAction {
   };
 }
 
+/** Decides after the CI server has called the runner busy. */
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
     return { kind: 'handOff', row: '8', reason: 'CI server still calls the ended runner busy' };
@@ -241,6 +242,7 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
   };
 }
 
+/** Decides while there is no current response of the CI server. */
 function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return requestRemoval();
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
@@ -306,6 +308,10 @@ function isStopped({ stopped, stop }: UnregistrationFacts): boolean {
   return stopped === 'force' || (stopped === 'stop' && stop !== 'force');
 }
 
+/**
+ * Stops the pod or, if its stop was already requested, waits for its end. A pod that outlives its
+ * grace period is stopped by force.
+ */
 function stopOrAwait(f: UnregistrationFacts, row: Row, reason: string): UnregistrationAction {
   if (!isStopped(f)) return stopPod(f, row, reason);
   return f.expiredWait === 'terminated'

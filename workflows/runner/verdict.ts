@@ -32,7 +32,7 @@ export interface EndFacts {
   readonly removedWhileRunning?: boolean;
   /**
    * Suspicion because of which the runner's own workflow, and no one else, stopped it. The runner's
-   * own reports are doubtful then.
+   * own reports are then doubtful.
    */
   readonly suspected?: Suspicion;
   readonly ephemeral: boolean;
@@ -158,7 +158,11 @@ export function finalFacts(
 }
 
 /**
- * Decides the verdict after the end of this runner. An unknown final state is never `succeeded`.
+ * Returns the facts for the final verdict. The effects of the runner's own teardown do not count if
+ * the runner was still running when it was unregistered. The exception is an exit record of a job
+ * that arrived after all.
+ *
+ * @param facts - facts at the time when the runner was unregistered
  */
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
@@ -238,6 +242,9 @@ function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefine
   return exit.record === undefined ? loss === undefined : exit.record.reason === undefined;
 }
 
+/**
+ * Decides for a plain command, which succeeds only if it ran to its end and its files were stored.
+ */
 function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDecision {
   const uploadFailure = notStoredOf(f);
   if (isComplete(f, loss) && uploadFailure !== undefined)
@@ -324,6 +331,7 @@ function whenDrained(f: EndFacts, because: string): Verdict {
     : end('succeeded', `The runner was drained${because}.`);
 }
 
+/** Returns the verdict on a job that was lost during a drain, or undefined if none was lost. */
 function lostInDrain(f: EndFacts, because: string): Verdict | undefined {
   const loss = lossOf(f);
   if (!takesJobs(f.kind))
@@ -359,6 +367,10 @@ function outOfMemory(): Verdict {
   );
 }
 
+/**
+ * Returns the cause if the runner was taken away from outside. Stops by Holdfast itself and
+ * commands that had already ended are not losses.
+ */
 function lossOf(f: EndFacts): RunnerCause | undefined {
   const { pod, stoppedByHoldfast } = f;
   return pod === undefined || stoppedByHoldfast || commandEndedByItself(f)
@@ -412,6 +424,7 @@ export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
   return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
 }
 
+/** Decides between a replacement and a final verdict after the loss of a runner. */
 function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
   if (!f.started) {
     if (f.neverStartedInARow > MAX_NEVER_STARTED) {
@@ -472,6 +485,7 @@ function whenSuspected({ cause, why: reason }: Suspicion): VerdictDecision {
   return { kind: 'replace', cause, afterMs: 0, message: `${reason}: another takes its place.` };
 }
 
+/** Returns the verdict on a runner whose container ended by itself. */
 function whenExited(f: EndFacts): Verdict {
   const exit = f.pod?.exit;
   if (exit === undefined)
@@ -498,6 +512,7 @@ function whenExited(f: EndFacts): Verdict {
   return whenExitedWithZero(f);
 }
 
+/** Returns the verdict on a runner that exited with code 0 without proof that it ran its job. */
 function whenExitedWithZero(f: EndFacts): Verdict {
   if (f.removal === 'busy')
     return end(

@@ -23,14 +23,15 @@ export interface SetHealth {
   /** Time before which no runner is started (ms since the epoch). */
   readonly nextTryAt?: number;
   /**
-   * The CI server rejects this runner version, so no runner of this template will ever come online.
+   * Whether the CI server rejects this runner version, so that no runner of this template can come
+   * online.
    */
   readonly deprecated?: true;
   /** Last failure. */
   readonly last?: FailedStart;
 }
 
-/** One runner that failed. */
+/** Runner that failed. */
 export interface FailedStart {
   /** Workflow id. */
   readonly runner: string;

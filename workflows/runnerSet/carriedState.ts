@@ -72,7 +72,7 @@ export interface SetStateData {
     readonly since: number;
     /** Time at which the request budget is renewed, if that was the cause (ms since the epoch). */
     readonly budgetUntil?: number;
-    /** The CI server has no job list for the scope. */
+    /** Whether the CI server has no job list for the scope. */
     readonly unsupported?: true;
   };
 }

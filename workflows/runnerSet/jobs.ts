@@ -52,7 +52,7 @@ const LIST_LAG_MS = 10_000;
  */
 export const BUSY_LAG_MS = 30_000;
 
-/** What a queue check reports about jobs that it does not list, by their keys. */
+/** Jobs that a queue check reports on without listing them, by their keys. */
 interface JobsElsewhere {
   /** Keys of jobs that a previous part of the list contained. @default none */
   readonly listed?: readonly string[];
@@ -226,8 +226,8 @@ export class SetJobs {
   }
 
   /**
-   * Returns jobs that have been queued here since before the given time, those with the oldest last
-   * update first.
+   * Returns jobs that are queued here and were last updated before the given time, those with the
+   * oldest update first.
    *
    * @param before - time (ms since the epoch)
    * @param count - maximum number of jobs

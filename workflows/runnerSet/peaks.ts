@@ -21,7 +21,10 @@ interface DesiredChange {
   readonly to: number;
 }
 
-/** Returns the peaks after a change, without those that have expired or are not above the new number. */
+/**
+ * Returns the peaks after a change, without those that have expired or are not above the new
+ * number.
+ */
 export function recordDesired(
   peaks: readonly Peak[],
   { from, to }: DesiredChange,

@@ -42,8 +42,8 @@ import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 /** Maximum number of runners started by one activity. */
 const BATCH = 100;
 /**
- * A check result of another set is reused if it is no older than this share of the interval between
- * checks, and no older than MAX_SHARED_CHECK_AGE_MS.
+ * Maximum age of a check result of another set that is reused, as a share of the interval between
+ * checks. MAX_SHARED_CHECK_AGE_MS is a further limit.
  */
 const SHARED_CHECK_AGE_RATIO = 1 / 5;
 const MAX_SHARED_CHECK_AGE_MS = 60_000;

@@ -42,7 +42,9 @@ export class RunLength {
     this.#events += COMMAND;
   }
 
-  /** Counts an iteration of the loop, other than those that signals and commands alone have caused. */
+  /**
+   * Counts an iteration of the loop, other than those that signals and commands alone have caused.
+   */
   countIteration(): void {
     this.#events += TURN;
   }

@@ -60,6 +60,7 @@ export class SetState {
     this.runners = new SetRunners(name, carried?.runners);
   }
 
+  /** Creates the state of a new set. */
   static begin(
     spec: SetSpec,
     declaration: RunnerSetInput,
@@ -115,6 +116,7 @@ export class SetState {
     return state;
   }
 
+  /** Returns the state to carry over with continue-as-new. */
   carry(): CarriedSetState {
     const { spec: _s, declaration: _d, schedule: _c, rescheduleAt: _r, ...facts } = this.facts;
     return {
@@ -164,9 +166,9 @@ export class SetState {
   }
 
   /**
-   * Sets the active schedule, as evaluated by the clock of the worker that was asked. Only the
-   * distance to the next change is taken from that clock, because it may differ from the set's. The
-   * schedule is evaluated again after a while in any case, because that clock may have been wrong.
+   * Sets the active schedule. Only the distance to the next change is taken from the clock of the
+   * worker that evaluated it, because that clock may differ from the set's. The schedule is
+   * evaluated again after a while in any case, because that clock may have been wrong.
    *
    * @param askedAt - time that the worker's clock showed (ms since the epoch)
    * @param now - the set's clock (ms since the epoch)
@@ -191,6 +193,7 @@ export class SetState {
     this.facts.health = HEALTHY;
   }
 
+  /** Places a runner on hold, or releases it. */
   hold(nameOrId: string, release: boolean): void {
     const others = [...this.holds].filter((held) => !this.isSame(held, nameOrId));
     this.#setHolds(release ? others : [...others, nameOrId]);
@@ -209,6 +212,9 @@ export class SetState {
     delete this.facts.listedAt;
   }
 
+  /**
+   * Applies job events. Events about jobs that may have completed and been forgotten are skipped.
+   */
   jobEvents(events: readonly JobEvent[], now: number): void {
     for (const event of events) {
       if (this.jobs.isOlderThanHistory(event)) continue;
@@ -251,6 +257,7 @@ export class SetState {
       this.runners.setState(runner, 'idle', now);
   }
 
+  /** Handles the report that a runner is online. */
   onRunnerOnline(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
     if (runner?.state === 'starting')
@@ -290,6 +297,10 @@ export class SetState {
     return runner;
   }
 
+  /**
+   * Handles the end of a runner. In an elastic set, an ephemeral runner that ended with an
+   * unreported job is guarded: it is not replaced until that job is confirmed.
+   */
   onRunnerEnded(news: RunnerEndedEvent, now: number): void {
     const { facts } = this;
     if (
@@ -326,6 +337,11 @@ export class SetState {
     facts.health = recordFailure(facts.health, reason, now, now, facts.spec, last);
   }
 
+  /**
+   * Records drain requests, and removes runners that had already ended.
+   *
+   * @param gone - workflow ids of runners that had already ended
+   */
   onDrainRequested(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
@@ -366,6 +382,10 @@ export class SetState {
     this.facts.queueCheckStartedAt = now;
   }
 
+  /**
+   * Applies the result of a queue check. A complete check also removes the guards that are older
+   * than the check.
+   */
   onQueueChecked(look: QueueCheckResult, now: number): void {
     const [{ facts }, checkedAt] = [this, Math.min(look.checkedAt, now)];
     this.jobs.applyQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
