@@ -131,9 +131,9 @@ export function verdictFacts(
 }
 
 /**
- * Returns the facts for the final verdict. If the runner was running when it was unregistered, what
- * its own teardown does to it has no meaning for the verdict. The exception is an exit record of a
- * job that arrived after all.
+ * Returns the facts for the final verdict. The effects of the runner's own teardown do not count if
+ * the runner was still running when it was unregistered. The exception is an exit record of a job
+ * that arrived after all.
  *
  * @param facts - facts at the time when the runner was unregistered
  */
@@ -158,11 +158,7 @@ export function finalFacts(
 }
 
 /**
- * Returns the facts for the final verdict. The effects of the runner's own teardown do not count if
- * the runner was still running when it was unregistered. The exception is an exit record of a job
- * that arrived after all.
- *
- * @param facts - facts at the time when the runner was unregistered
+ * Decides the verdict after the end of this runner. An unknown final state is never `succeeded`.
  */
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);

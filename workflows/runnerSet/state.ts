@@ -299,7 +299,7 @@ export class SetState {
 
   /**
    * Handles the end of a runner. In an elastic set, an ephemeral runner that ended with an
-   * unreported job is guarded: it is not replaced until that job is confirmed.
+   * unreported job is guarded: it is not replaced until that job is confirmed or the guard expires.
    */
   onRunnerEnded(news: RunnerEndedEvent, now: number): void {
     const { facts } = this;
