@@ -45,7 +45,10 @@ export class FakeCompute implements Compute {
   muted = false;
   /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
   onDelete: 'exit' | 'linger' = 'exit';
-  /** A pod whose container has ended is still there for a moment when it is deleted, as a kubelet's are. */
+  /**
+   * A pod whose container has ended is still there for a moment when it is deleted, as a kubelet's
+   * are; with `linger`, until the test has it vanish.
+   */
   slowToGo = false;
   /** Thrown by the next calls of a method. */
   readonly failures: { method: keyof Compute; error: Error }[] = [];
@@ -206,7 +209,7 @@ export class FakeCompute implements Compute {
     }
     if (current.ended) {
       this.change(pod.name, { terminating: true });
-      setImmediate(() => this.vanish(pod.name));
+      if (this.onDelete === 'exit') setImmediate(() => this.vanish(pod.name));
       return 'terminating';
     }
     this.change(pod.name, {

@@ -152,6 +152,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
       const run = await reach('Busy');
       const { pod = '', runnerName } = await run.status();
       compute.onDelete = 'linger';
+      compute.slowToGo = true;
       ci.forget(runnerName);
       compute.end(pod, 0);
       await run.reaches('its tear-down', ({ phase }) => phase === 'TearingDown');

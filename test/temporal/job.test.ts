@@ -99,7 +99,6 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
   });
 
   test('the next step begins while the pod of the one before it still goes; the job ends when all are gone', async () => {
-    all.compute.onDelete = 'linger';
     all.compute.slowToGo = true;
     const goes: string[] = [];
     const vanish = all.compute.vanish.bind(all.compute);
