@@ -52,6 +52,8 @@ export class Supervisor {
   #file: Output | undefined; // File to which both outputs are copied.
   #merged: OutputSocket | undefined;
   #logTruncated = false;
+  /** Record that was written, and whether it says that the log is cut. */
+  #recorded: { readonly verdict: EndRecord; readonly logTruncated: boolean } | undefined;
   readonly #log: Log = eventLog(this.#stderr);
   /**
    * Distinguishes the processes of this supervisor from those of another. It does not use
@@ -353,6 +355,7 @@ export class Supervisor {
   }
 
   async #record(verdict: EndRecord): Promise<void> {
+    this.#recorded = { verdict, logTruncated: this.#logTruncated };
     const { marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } =
       this.#options;
     const job = this.#takesJobs
@@ -376,6 +379,13 @@ export class Supervisor {
         ),
       );
     await Promise.all(written);
+  }
+
+  /** Writes the record again if the log turned out to be cut after it was written. */
+  async #recordTruncation(): Promise<void> {
+    const { verdict, logTruncated } = this.#recorded ?? {};
+    if (verdict !== undefined && this.#logTruncated && logTruncated === false)
+      await this.#record(verdict);
   }
 
   async #noteStart(startedAt: string): Promise<void> {
@@ -423,6 +433,8 @@ export class Supervisor {
     if (this.#options.plan.cleanup) await this.#processes.sweep();
     await this.#snapshotShared();
     await outputDrained(this.#output, this.#file ?? this.#stdout);
+    await this.#file?.drained();
+    await this.#recordTruncation();
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()]);
     await this.#removeTemporary();
     // Wait for a file operation in progress, such as a read: exiting during it would lose the
