@@ -131,7 +131,7 @@ export function ciServerContract(
               id: job?.id,
               runAttempt: 1,
               repository: expect.stringMatching(/^acme\//),
-              labels: ['nobody'],
+              labels: ['self-hosted', 'nobody'],
               status: 'queued',
               queuedAt: expect.any(Number),
             },
