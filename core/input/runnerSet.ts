@@ -190,7 +190,6 @@ export function parseRunnerSetInput(
     ...scaleErrors(each, ''),
     ...scheduleErrors(each, checkSchedule),
     ...limitErrors(each),
-    ...sizeErrors(each),
     ...templateErrors(each),
   ]);
   const template = isObject(raw) ? raw['template'] : undefined;
@@ -204,7 +203,10 @@ export function parseRunnerSetInput(
     ...(runner.ok || !isObject(template)
       ? []
       : runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message }))),
-    ...(parsed.ok && runner.ok ? replaceAheadErrors(parsed.spec, runner.spec) : []),
+    // Only a template that is valid is known to hold no object within itself.
+    ...(parsed.ok && runner.ok
+      ? [...replaceAheadErrors(parsed.spec, runner.spec), ...sizeErrors(parsed.spec)]
+      : []),
   ];
   if (!parsed.ok || !runner.ok || errors.length > 0) return { ok: false, errors };
   const input: RunnerSetInput = parsed.spec;

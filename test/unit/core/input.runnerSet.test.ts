@@ -298,3 +298,13 @@ describe('slots', () => {
     });
   });
 });
+
+test('a list within itself, as YAML can write it, is an error of its field', () => {
+  const labels: unknown[] = ['linux'];
+  labels.push(labels);
+  const parsed = parseRunnerSetInput(
+    { name: 'linux', replicas: 3, template: { organization: 'acme', labels } },
+    { hash: () => '', checkSchedule: () => undefined },
+  );
+  expect(parsed).toMatchObject({ ok: false, errors: [{ field: 'template.labels.1' }] });
+});
