@@ -19,6 +19,7 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { decodeFirstPayload } from '../shared/encodedFields.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
@@ -129,7 +130,6 @@ async function readSource(
   session: Session,
   { workflowId, runId }: WorkflowExecutionInfo,
 ): Promise<object> {
-  const { payloadCodecs, payloadConverter } = session.converter;
   const { history } = await session.call(
     async (client) =>
       await client.workflowService.getWorkflowExecutionHistory({
@@ -138,12 +138,12 @@ async function readSource(
         maximumPageSize: 1,
       }),
   );
-  let payloads = [
-    ...(history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []),
-  ];
-  for (const codec of [...payloadCodecs].reverse()) payloads = await codec.decode(payloads);
-  const [first] = payloads;
-  const input = first === undefined ? undefined : payloadConverter.fromPayload<unknown>(first);
+  const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
+  const first = await decodeFirstPayload(session.converter, started?.input?.payloads);
+  const input =
+    first === undefined
+      ? undefined
+      : session.converter.payloadConverter.fromPayload<unknown>(first);
   return isObject(input) && isObject(input['source']) ? input['source'] : {};
 }
 
