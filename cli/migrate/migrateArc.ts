@@ -66,9 +66,10 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
     });
   const plan = migrationPlan(sets, skipped, { file: out ?? 'sets.yaml', format });
-  const text = setsYaml(sets, plan, format);
-  // As "set apply" reads it: what is written can be applied.
-  admitSets(readSetDocuments(setsYaml(sets, plan), out ?? 'the output'), out ?? 'the output');
+  // Checked as "set apply" reads it: what is written can be applied.
+  const asSets = setsYaml(sets, plan);
+  admitSets(readSetDocuments(asSets, out ?? 'the output'), out ?? 'the output');
+  const text = format === 'sets' ? asSets : setsYaml(sets, plan, format);
   if (out !== undefined) write(out, text);
   if (output.json)
     output.result({ sets: sets.map(shown), skipped, plan, ...omitUndefined({ out }) }, []);

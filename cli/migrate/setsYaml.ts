@@ -54,7 +54,7 @@ function documentText({ value, places }: SetDocument, sets: readonly MigratedSet
       const place = placeOf(document, [...base, ...note.at]);
       comments.set(place, [...(comments.get(place) ?? []), textOf(note)]);
     }
-    const place = placeOf(document, start);
+    const place = startOf(document, start);
     comments.set(place, [originOf(set), ...(comments.get(place) ?? [])]);
   }
   for (const [place, lines] of comments)
@@ -66,6 +66,12 @@ function documentText({ value, places }: SetDocument, sets: readonly MigratedSet
     .split('\n')
     .map(escapeControlCharacters)
     .join('\n');
+}
+
+/** The document, or the item of its list that is a set. */
+function startOf(document: Document, path: readonly (string | number)[]): Commented {
+  const node = path.length === 0 ? document : document.getIn(path, true);
+  return isNode(node) ? node : document;
 }
 
 function originOf({ from, autoscaler }: MigratedSet): string {
@@ -83,8 +89,6 @@ function placeOf(document: Document, path: readonly (string | number)[]): Commen
   for (const part of path) {
     if (isSeq(node) && typeof part === 'number') {
       node = node.items[part];
-      // A list of sets: a comment on one of them stands before it.
-      if (path.length === 2 && isNode(node)) place = node;
       continue;
     }
     const pair = isMap(node)
