@@ -1,7 +1,7 @@
 import { ComputeError } from '../../activities/ports.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
-import { memoryWorld } from '../support/memoryWorld.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -38,12 +38,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   async function endsClean(set: SetRun): Promise<void> {
     const last = await set.end();
     expect(last.runners).toEqual([]);
-    expect({
-      pods: compute.pods.size,
-      secrets: compute.secrets.size,
-      registrations: ci.registrations.size,
-    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
+    expectNothingLeft({ compute, ci });
   }
 
   const idle = (runner: SetRunnerStatus): boolean => runner.state === 'idle';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
-import { memoryWorld } from '../support/memoryWorld.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -52,11 +52,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
 
   async function endsClean(set: SetRun): Promise<void> {
     await set.end();
-    expect({
-      pods: compute.pods.size,
-      secrets: compute.secrets.size,
-      registrations: ci.registrations.size,
-    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expectNothingLeft({ compute, ci });
   }
 
   /** An ephemeral runner takes the only queued job and ends, and no event tells of it. @returns it, and when it ended */

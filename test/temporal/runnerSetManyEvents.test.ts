@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { runsOf } from '../../tools/bench/sets.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { memoryWorld } from '../support/memoryWorld.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -23,11 +23,7 @@ await describeWithLab('a set with many job events', { temporal: true }, (lab) =>
 
   async function endsClean(set: SetRun): Promise<void> {
     await set.end();
-    expect({
-      pods: compute.pods.size,
-      secrets: compute.secrets.size,
-      registrations: ci.registrations.size,
-    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expectNothingLeft({ compute, ci });
   }
 
   test('lives on under 100,000 job events: no event is lost, and every history stays short', async () => {
