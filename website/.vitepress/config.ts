@@ -73,6 +73,6 @@ export default defineConfig({
       '/': guide(),
     },
     outline: [2, 3],
-    search: { provider: 'local', options: { _render: async (src, env, md) => (UNSEARCHED.test(env.relativePath) ? '' : md.render(src, env)) } },
+    search: { provider: 'local', options: { _render: (src, env, md) => (UNSEARCHED.test(env.relativePath) ? '' : md.render(src, env)) } },
   },
 });
