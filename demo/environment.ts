@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
+import { OPEN_FILTER } from '../core/domain/workflowStatus.ts';
 import { startSimulator, type Simulator } from '../tools/simulator/simulator.ts';
 import type { Target } from './target.ts';
 
@@ -148,7 +149,7 @@ export class DemoEnvironment {
   async runningWorkflows(): Promise<string[]> {
     const ids: string[] = [];
     for await (const { workflowId } of this.client.workflow.list({
-      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+      query: `TaskQueue = '${this.taskQueue}' AND ${OPEN_FILTER}`,
     }))
       ids.push(workflowId);
     return ids;

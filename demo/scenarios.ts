@@ -1,6 +1,7 @@
 /** The five lives that the demo plays, and what must become of each. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, ServiceError } from '@temporalio/client';
+import { isOpen } from '../core/domain/workflowStatus.ts';
 import {
   RUNNER_WORKFLOW,
   cancelSignal,
@@ -123,7 +124,7 @@ export class ScenarioRun {
   /** The verdict, once there is one. */
   async ends(): Promise<RunnerResult> {
     await this.#poll('its end', async () =>
-      (await this.handle.describe()).status.name === 'RUNNING' ? undefined : true,
+      isOpen((await this.handle.describe()).status) ? undefined : true,
     );
     return (this.result = (await this.handle.result()) as RunnerResult);
   }

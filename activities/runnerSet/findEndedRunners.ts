@@ -6,10 +6,10 @@ import { getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/activities/index.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
-import { isRunning } from './isRunning.ts';
+import { isOpenWorkflow } from './isOpenWorkflow.ts';
 
 /**
- * Returns the given runner workflows that are not running, with the time of the check (ms since the
+ * Returns the given runner workflows that are not open, with the time of the check (ms since the
  * epoch).
  */
 export const findEndedRunners: SetActivities['findEndedRunners'] = async ({ workflowIds }) => {
@@ -18,7 +18,7 @@ export const findEndedRunners: SetActivities['findEndedRunners'] = async ({ work
     `${workflowIds.length} runners that were not listed`,
     async () =>
       await forEachLimited(workflowIds, async (workflowId) => {
-        if (!(await isRunning(getClient(), workflowId))) ended.push(workflowId);
+        if (!(await isOpenWorkflow(getClient(), workflowId))) ended.push(workflowId);
       }),
   );
   return { at: Date.now(), ended };

@@ -12,6 +12,7 @@ import {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { formatLocation, runnerLocation, type ServedLocation } from '../../core/domain/location.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
+import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { ObjectWithOwner, SweepInventory } from '../../core/sweep/decideSweep.ts';
 import type {
@@ -335,7 +336,7 @@ async function runningRunners(
         pods: podsOf.get(workflowId) ?? [],
         hasPoller: await queues.isPolled(taskQueue),
         willResume: false,
-        ...omitUndefined({ job }),
+        ...omitUndefined({ job, paused: isPaused(listed.status) || undefined }),
       };
       return judgeRunner(life, nowMs, spec).kind === 'condemned'
         ? await recheckRunner(life, lives)
@@ -355,7 +356,7 @@ export async function recheckRunner(
   lives: RunnerWorkflows,
 ): Promise<RunnerWorkflow[]> {
   const description = await lives.describe(life.workflowId);
-  if (description?.status.name !== 'RUNNING') return [];
+  if (description === undefined || !isOpen(description.status)) return [];
   const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
   const waits = originalScheduledTime ?? scheduledTime;
   const taskPendingSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
@@ -366,7 +367,10 @@ export async function recheckRunner(
       ...life,
       runId,
       willResume: input?.replacesLost === true,
-      ...omitUndefined({ taskPendingSinceMs }),
+      ...omitUndefined({
+        taskPendingSinceMs,
+        paused: isPaused(description.status) || undefined,
+      }),
     },
   ];
 }

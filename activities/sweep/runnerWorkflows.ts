@@ -15,6 +15,7 @@ import {
 import { DEFAULT_CREDENTIAL, resolveScope } from '../../core/input/fields.ts';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import type { ServedLocation } from '../../core/domain/location.ts';
 import type { CredentialScope } from '../../core/input/sweep.ts';
 import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
@@ -81,11 +82,11 @@ export class RunnerWorkflows {
   }
 
   /**
-   * Returns the running workflows from visibility, which may lag. A missing workflow has ended only
+   * Returns the open workflows from visibility, which may lag. A missing workflow has ended only
    * if {@link life} confirms it.
    */
   async running(): Promise<WorkflowExecutionInfo[]> {
-    return await this.#list(`${runnersInQuery(this.#served)} AND ExecutionStatus = 'Running'`);
+    return await this.#list(`${runnersInQuery(this.#served)} AND ${OPEN_FILTER}`);
   }
 
   /** Returns whether Temporal has a record of any runner workflow of this location. */
@@ -130,14 +131,14 @@ export class RunnerWorkflows {
   }
 
   /**
-   * Returns whether a running workflow has a runner with this name, at any location. Read from
+   * Returns whether an open workflow has a runner with this name, at any location. Read from
    * visibility.
    */
   async runs(name: string): Promise<boolean> {
     return (
       (
         await this.#list(
-          `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoteLiteral(name)}`,
+          `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ${OPEN_FILTER} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoteLiteral(name)}`,
           1,
         )
       ).length > 0

@@ -1,5 +1,6 @@
 /** Ids and names for a shell that completes them, as Temporal lists them. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { selectJobs } from '../job/listJobs.ts';
 import { selectRunners } from '../runner/listRunners.ts';
@@ -42,7 +43,7 @@ async function setNames(session: Session): Promise<Candidate[]> {
   return await session.call(async (client) => {
     const names: Candidate[] = [];
     for await (const { workflowId } of client.workflow.list({
-      query: `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`,
+      query: `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ${OPEN_FILTER}`,
       pageSize: MOST,
     }))
       if (names.push({ value: nameOf(workflowId), description: '' }) === MOST) break;

@@ -14,6 +14,7 @@ import {
   setWorkflowId,
 } from '../../core/contract/index.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { isPaused, OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { requestStop } from '../runner/stopRunners.ts';
 import { requestDeletion } from '../set/setChange.ts';
@@ -37,6 +38,8 @@ export interface DecommissionOptions {
 interface Running {
   readonly id: string;
   readonly type: string;
+  /** Whether it is paused in Temporal, so that it cannot end. */
+  readonly paused: boolean;
   /** Workflow IDs of its possible owners: its set, or the job that it is a step of. */
   readonly owners: readonly string[];
 }
@@ -58,6 +61,8 @@ const TYPES = [
  */
 const CHECK_INTERVAL_MS = 2_000;
 const AT_ONCE = 10;
+/** Maximum number of paused workflows that are named. */
+const MAX_NAMED = 10;
 
 /** @throws CliError `unreachable`, `usage` */
 export async function decommission(
@@ -90,7 +95,7 @@ export async function decommission(
       async (each) => (await requestEnd(session, output, each, reason)) && asked.add(each.id),
       { concurrency: AT_ONCE },
     );
-    const now = summary(running);
+    const now = summary(running) + pausedText(running);
     if (now !== told && running.length > 0) output.note('waiting', `still there: ${(told = now)}`);
     await delay(CHECK_INTERVAL_MS);
     running = await runningOn(session, taskQueue);
@@ -106,13 +111,14 @@ export async function decommission(
 }
 
 async function runningOn(session: Session, taskQueue: string): Promise<Running[]> {
-  const query = `TaskQueue = ${quoteLiteral(taskQueue)} AND ExecutionStatus = "Running" AND WorkflowType IN (${TYPES.map((type) => quoteLiteral(type)).join(', ')})`;
+  const query = `TaskQueue = ${quoteLiteral(taskQueue)} AND ${OPEN_FILTER} AND WorkflowType IN (${TYPES.map((type) => quoteLiteral(type)).join(', ')})`;
   return await session.call(
     async (client) => {
       const running: Running[] = [];
       for await (const {
         workflowId,
         type,
+        status,
         parentExecution,
         typedSearchAttributes,
       } of client.workflow.list({ query, pageSize: 1_000 })) {
@@ -123,6 +129,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
         running.push({
           id: workflowId,
           type,
+          paused: isPaused(status),
           owners: [
             ...(typeof parent === 'string' ? [parent] : []),
             ...(set === undefined ? [] : [setWorkflowId(set)]),
@@ -184,6 +191,14 @@ async function endIdleGroup(session: Session, workflowId: string): Promise<boole
     },
     { workflowId },
   );
+}
+
+/** Names the workflows that cannot end before they are unpaused. */
+function pausedText(running: readonly Running[]): string {
+  const ids = running.filter(({ paused }) => paused).map(({ id }) => id);
+  return ids.length === 0
+    ? ''
+    : `; ${ids.length} are paused in Temporal and go on only after "temporal workflow unpause": ${ids.slice(0, MAX_NAMED).join(', ')}${ids.length > MAX_NAMED ? ', ...' : ''}`;
 }
 
 /** `2 runnerSet, 14 runner` */

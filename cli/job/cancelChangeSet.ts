@@ -19,6 +19,7 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { decodeFirstPayload } from '../shared/encodedFields.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
@@ -98,7 +99,7 @@ async function listRunning(session: Session, type: string): Promise<WorkflowExec
   return await session.call(
     async (client) => {
       const rows: WorkflowExecutionInfo[] = [];
-      const query = `WorkflowType = ${quoteLiteral(type)} AND ExecutionStatus = 'Running'`;
+      const query = `WorkflowType = ${quoteLiteral(type)} AND ${OPEN_FILTER}`;
       for await (const row of client.workflow.list({ query, pageSize: 1_000 })) rows.push(row);
       return rows;
     },

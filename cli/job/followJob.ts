@@ -1,6 +1,7 @@
 /** Follows a job that runs: its own log and what it waits for. */
 import type { JobStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { AttachTarget } from '../shared/attach.ts';
 import { sleep } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
@@ -57,7 +58,7 @@ export async function jobLogs(
     for (const { at, message } of (log ?? []).slice(told))
       output.line(timestamps ? `${at} ${message}` : message);
     told = Math.max(told, log?.length ?? 0);
-    if (!follow || status.name !== 'RUNNING')
+    if (!follow || !isOpen(status))
       return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
     await sleep(REFRESH_MS, forever);
   }

@@ -7,6 +7,12 @@ import {
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
+import {
+  pauseInfo,
+  pauseNote,
+  pauseText,
+  type PauseInfo,
+} from '../../worker/temporal/pauseInfo.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
 import {
@@ -25,6 +31,8 @@ import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.t
 export interface JobDetails extends RunnerRow, JobSnapshot {
   /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
+  /** Pause of its workflow in Temporal. */
+  readonly paused?: PauseInfo;
   /** Why `job` is absent. */
   readonly note?: string;
   readonly pendingActivities: readonly PendingActivity[];
@@ -43,17 +51,23 @@ export async function getJob(session: Session, output: Output, id: string): Prom
   const running =
     seen.end === undefined ? seen.job?.steps.find(({ state }) => state === 'running') : undefined;
   const step = running && (await stepWaits(session, running));
+  const paused = pauseInfo(description);
   const details: JobDetails = {
     ...toRow(description),
     ...seen,
-    ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}),
+    ...(seen.job === undefined && seen.end === undefined
+      ? { note: missingJobNote(paused, workflowId) }
+      : {}),
     pendingActivities: pending,
     unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
-    ...omitUndefined({ step, ui }),
+    ...omitUndefined({ step, ui, paused }),
   };
   output.result(details, jobLines(details, Date.now()));
   return seen.end !== undefined;
 }
+
+const missingJobNote = (paused: PauseInfo | undefined, workflowId: string): string =>
+  paused === undefined ? NO_WORKER : pauseNote(workflowId);
 
 const ON_ITS_WAY_OUT: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
 
@@ -87,6 +101,7 @@ export function jobLines(
     name,
     scope,
     status,
+    paused,
     startedAt,
     endedAt,
     job,
@@ -103,6 +118,7 @@ export function jobLines(
     ['Job', name],
     ['Scope', scope],
     ['Status', status.toLowerCase()],
+    ['Paused', paused && pauseText(paused)],
     ['Outcome', end && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
     [

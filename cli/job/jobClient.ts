@@ -1,6 +1,7 @@
 /** How the commands find jobs, ask them and tell errors about them. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import { JOB_WORKFLOW, type JobStatus } from '../../core/contract/index.ts';
 import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
@@ -47,7 +48,9 @@ export async function readJob(
   session: Session,
   { workflowId, runId, status }: WorkflowExecutionDescription,
 ): Promise<JobSnapshot> {
-  if (status.name === 'RUNNING') return withJob(await queryStatus<JobStatus>(session, workflowId));
+  // A paused workflow rejects queries.
+  if (isPaused(status)) return {};
+  if (isOpen(status)) return withJob(await queryStatus<JobStatus>(session, workflowId));
   const end = await getResult(session, workflowId, runId);
   const { steps, log, ...verdict } = end;
   if (steps !== undefined && log !== undefined) return { job: { steps, log }, end: verdict };

@@ -2,6 +2,7 @@
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { outcomeOf } from '../runner/listRunners.ts';
 import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -21,7 +22,7 @@ export interface JobSelection {
 function jobsQuery({ name, scope, all = false }: JobSelection): string {
   return [
     `WorkflowType = ${quoteLiteral(JOB_WORKFLOW)}`,
-    ...(all ? [] : ["ExecutionStatus = 'Running'"]),
+    ...(all ? [] : [OPEN_FILTER]),
     ...(name === undefined ? [] : [`RunnerName = ${quoteLiteral(name)}`]),
     ...(scope === undefined ? [] : [`RunnerScope = ${quoteLiteral(scope)}`]),
   ].join(' AND ');

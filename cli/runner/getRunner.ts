@@ -1,10 +1,17 @@
 /** `holdfast runner get` */
 import type { RunnerStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { CliError } from '../shared/exit.ts';
 import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
+import {
+  pauseInfo,
+  pauseNote,
+  pauseText,
+  type PauseInfo,
+} from '../../worker/temporal/pauseInfo.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -22,6 +29,8 @@ import {
 export interface RunnerDetails extends RunnerRow {
   /** From the workflow itself; absent when no worker answered in time, or when the runner has ended. */
   readonly runner?: RunnerStatus;
+  /** Pause of its workflow in Temporal. */
+  readonly paused?: PauseInfo;
   /** Why `runner` is absent, or what that means. */
   readonly note?: string;
   readonly end?: RunnerEnd;
@@ -38,7 +47,7 @@ const LEFT_BEHIND =
 export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {
   const details = await readRunner(session, id);
   output.result(details, detailLines(details, Date.now()));
-  return details.status !== 'RUNNING';
+  return !isOpen({ name: details.status });
 }
 
 /** @throws CliError `not_found`, `unreachable` */
@@ -70,8 +79,10 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
       end,
       ...(end.outcome !== 'failed' && end.sweep === undefined ? { note: LEFT_BEHIND } : {}),
     };
-  if (row.status !== 'RUNNING')
+  if (!isOpen(description.status))
     return { ...base, end: await getResult(session, workflowId, row.runId) };
+  const paused = pauseInfo(description);
+  if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined)
     return {
@@ -88,6 +99,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
   const rows: [string, string | undefined][] = [
     ['Id', details.id],
     ['Status', details.status.toLowerCase()],
+    ['Paused', details.paused && pauseText(details.paused)],
     ['Phase', details.phase],
     ['Outcome', end?.outcome && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],

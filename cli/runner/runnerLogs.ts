@@ -1,6 +1,7 @@
 /** `holdfast runner logs`, and what `holdfast run` prints of a plain command. */
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { CliError } from '../shared/exit.ts';
 import { getResult, sleep } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
@@ -172,7 +173,7 @@ async function readFacts(session: Session, workflowId: string): Promise<RunnerFa
   return {
     workflowId,
     firstRunId: raw.workflowExecutionInfo?.firstRunId || runId,
-    running: status.name === 'RUNNING',
+    running: isOpen(status),
     isCommand: typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope) === undefined,
     ...omitUndefined({ place: typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) }),
   };

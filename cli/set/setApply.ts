@@ -10,11 +10,13 @@ import {
 } from '../../core/contract/index.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
+import { pauseInfo } from '../../worker/temporal/pauseInfo.ts';
 import type { Session } from '../shared/session.ts';
 import { setSummary } from '../../worker/temporal/setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
-import { querySet, describeSetById, setError, runSetCommand } from './setClient.ts';
+import { querySet, describeSetById, pausedError, setError, runSetCommand } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { getSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
 
@@ -103,10 +105,12 @@ async function plan(
 ): Promise<void> {
   const { name, id } = set;
   const found = await describeSetById(session, id);
-  if (found === undefined || found.status.name !== 'RUNNING') {
+  if (found === undefined || !isOpen(found.status)) {
     set.action = 'start';
     return;
   }
+  const paused = pauseInfo(found);
+  if (paused !== undefined) throw pausedError(id, paused);
   if (found.taskQueue !== session.settings.taskQueue) {
     throw new CliError(
       'conflict',

@@ -14,9 +14,11 @@ import {
   type SetCommandResult,
   type SetCommand,
 } from '../../core/contract/index.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { setCommandOptions } from '../../worker/temporal/setCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { QUERY_TIMEOUT_MS } from '../shared/runnerRow.ts';
+import { pauseInfo, pauseText, type PauseInfo } from '../../worker/temporal/pauseInfo.ts';
 import type { Session } from '../shared/session.ts';
 import { isConnectionLoss, toCliError } from '../shared/temporalErrors.ts';
 
@@ -69,14 +71,24 @@ export async function describeSetById(
   }
 }
 
-/** A set that runs. @throws CliError `not_found` also when it has ended */
+/** A set that runs. @throws CliError `not_found` also when it has ended, `conflict` when it is paused in Temporal */
 export async function runningSet(
   session: Session,
   nameOrId: string,
 ): Promise<WorkflowExecutionDescription> {
   const found = await describeSet(session, nameOrId);
-  if (found.status.name !== 'RUNNING') throw ended(nameOf(found.workflowId));
+  if (!isOpen(found.status)) throw ended(nameOf(found.workflowId));
+  const paused = pauseInfo(found);
+  if (paused !== undefined) throw pausedError(found.workflowId, paused);
   return found;
+}
+
+/** Error of a command for a set that is paused in Temporal. */
+export function pausedError(workflowId: string, pause: PauseInfo): CliError {
+  return new CliError(
+    'conflict',
+    `set ${nameOf(workflowId)} is paused ${pauseText(pause)} and carries out no command; continue it with "temporal workflow unpause --workflow-id ${workflowId}"`,
+  );
 }
 
 /** Asks the workflow; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */

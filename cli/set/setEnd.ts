@@ -1,6 +1,7 @@
 /** How a set ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { sleep } from '../shared/followRunner.ts';
 import type { Session } from '../shared/session.ts';
 import { setError } from './setClient.ts';
@@ -25,7 +26,7 @@ export async function getSetEnd(
     const { status } = await session.attempt((client) =>
       client.workflow.getHandle(workflowId, runId).describe(),
     );
-    if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return undefined;
+    if (isOpen(status) || status.name === 'CONTINUED_AS_NEW') return undefined;
     return await session.attempt((client) =>
       endOf(() => client.workflow.getHandle(workflowId, runId).result()),
     );

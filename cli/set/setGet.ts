@@ -3,7 +3,14 @@ import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts'
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { Output } from '../shared/output.ts';
+import {
+  pauseInfo,
+  pauseNote,
+  pauseText,
+  type PauseInfo,
+} from '../../worker/temporal/pauseInfo.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
 import { FAILED_OR_ERRORED, selectionQuery } from '../shared/selection.ts';
@@ -34,6 +41,8 @@ export interface SetDetails {
   /** Why `set` is absent. */
   readonly note?: string;
   readonly end?: SetEnd;
+  /** Pause of its workflow in Temporal. */
+  readonly paused?: PauseInfo;
   readonly pendingActivities: readonly PendingActivity[];
   /** What it waits on that no worker takes up. */
   readonly unpolledQueues: readonly UnpolledQueue[];
@@ -46,7 +55,7 @@ export interface SetDetails {
 export async function getSet(session: Session, output: Output, name: string): Promise<boolean> {
   const details = await readSet(session, name);
   output.result(details, setLines(details, Date.now()));
-  return details.status !== 'RUNNING';
+  return !isOpen({ name: details.status });
 }
 
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
@@ -73,10 +82,12 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
       ),
     }),
   };
-  if (status.name !== 'RUNNING') {
+  if (!isOpen(status)) {
     const end = await getSetEnd(session, workflowId, runId);
     return { ...base, ...omitUndefined({ end }) };
   }
+  const paused = pauseInfo(description);
+  if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
   const set = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
   if (set === undefined)
     return {
@@ -96,6 +107,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Set', details.name],
     ['Id', details.id],
     ['Status', details.status.toLowerCase()],
+    ['Paused', details.paused && pauseText(details.paused)],
     ['End', end && `${end.outcome}: ${end.message}`],
     ['Scope', details.scope],
     ['Labels', details.labels?.join(', ')],
@@ -127,15 +139,21 @@ export function setLines(details: SetDetails, now: number): string[] {
     .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
   lines.push(...unpolledLines(details.unpolledQueues));
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
-  if (details.pendingActivities.length > 0)
-    lines.push(
-      '',
-      ...details.pendingActivities.map(
-        (each) =>
-          `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`,
-      ),
-    );
+  lines.push(...activityLines(details));
   return lines;
+}
+
+function activityLines({ pendingActivities: pending }: SetDetails): string[] {
+  if (pending.length === 0) return [];
+  const failure = (message: string | undefined): string =>
+    message === undefined ? '' : `, last failure: ${message}`;
+  return [
+    '',
+    ...pending.map(
+      ({ type, state, attempt, lastFailure }) =>
+        `${type}: ${state}, attempt ${attempt}${failure(lastFailure)}`,
+    ),
+  ];
 }
 
 /** `3 to 20`, or `fixed` */

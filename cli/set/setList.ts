@@ -9,8 +9,10 @@ import {
 } from '../../core/contract/index.ts';
 import { truncate } from '../../core/domain/displayText.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import type { Output } from '../shared/output.ts';
 import type { Session } from '../shared/session.ts';
+import { pauseInfo, pauseText } from '../../worker/temporal/pauseInfo.ts';
 import { pendingActivities } from '../shared/pendingActivities.ts';
 import {
   createPollerCheck,
@@ -50,7 +52,7 @@ export interface SetRow extends Partial<
   readonly note?: string;
 }
 
-const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
+const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ${OPEN_FILTER}`;
 
 /** Characters of a failure's message in the table. */
 const NOTE_WIDTH = 100;
@@ -127,6 +129,9 @@ async function withStatus(
             description,
             await pendingActivities(description.raw, session.converter),
           );
+    const paused = description && pauseInfo(description);
+    if (paused !== undefined)
+      return { ...row, unpolledQueues: unpolled, note: `paused ${pauseText(paused)}` };
     const status = await querySet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
     return status === undefined
       ? { ...row, unpolledQueues: unpolled, note: 'no worker answered within 3 s' }

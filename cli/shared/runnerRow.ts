@@ -1,6 +1,7 @@
 /** Reads how a runner is: from its workflow where a worker answers, else from what Temporal itself knows. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { Session } from './session.ts';
 import { toCliError } from './temporalErrors.ts';
 
@@ -39,7 +40,7 @@ export function toRow(
     const value = info.typedSearchAttributes.get(key);
     if (value !== undefined) values[field] = value;
   }
-  if (info.status.name !== 'RUNNING') {
+  if (!isOpen(info.status)) {
     if (values['phase'] !== 'Gone') delete values['phase'];
     values['outcome'] ??= info.status.name.toLowerCase();
   }

@@ -1,6 +1,7 @@
 /** From flags to a visibility query (https://docs.temporal.io/list-filter). */
 import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { CliError } from './exit.ts';
 
 /** Of runners and jobs: those that somebody should look at. */
@@ -19,12 +20,12 @@ export interface Selection {
 }
 
 /**
- * The query for a selection: running runners, unless `all` or an outcome (which only ended ones have) is asked for.
+ * The query for a selection: open runners, unless `all` or an outcome (which only ended ones have) is asked for.
  * @throws CliError usage
  */
 export function selectionQuery(selection: Selection): string {
   const terms = ['WorkflowType = "runner"'];
-  if (!selection.all && selection.outcome === undefined) terms.push('ExecutionStatus = "Running"');
+  if (!selection.all && selection.outcome === undefined) terms.push(OPEN_FILTER);
   if (selection.set !== undefined) terms.push(`RunnerSet = ${quoteLiteral(selection.set)}`);
   if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoteLiteral(selection.scope)}`);
   if (selection.phase !== undefined)

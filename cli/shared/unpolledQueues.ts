@@ -52,6 +52,7 @@ export async function unpolledQueues(
   }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status' | 'workflowId' | 'raw'>,
   activities: readonly PendingActivity[],
 ): Promise<UnpolledQueue[]> {
+  // No worker is given a task of a paused workflow.
   if (status.name !== 'RUNNING') return [];
   if (!(await polled(taskQueue, 'workflow')))
     return [{ taskQueue, fix: fixFor(taskQueue, taskQueue) }];

@@ -45,6 +45,8 @@ export const SWEEP_SKIPS = [
   'no_worker',
   /** Its workflow has lost its pod and continues with a new one once a worker is back. */
   'will_resume',
+  /** Its workflow is paused in Temporal (`temporal workflow pause`). */
+  'paused',
   /** It finished normally and is kept until it is `maxPodAge` old. */
   'retained',
   /**

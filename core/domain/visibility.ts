@@ -8,6 +8,7 @@ import {
   type SweepOutcome,
 } from '../contract/index.ts';
 import { formatLocation, type ServedLocation } from './location.ts';
+import { OPEN_FILTER } from './workflowStatus.ts';
 
 /** Returns a string literal of a list filter. */
 export function quoteLiteral(value: string): string {
@@ -15,11 +16,11 @@ export function quoteLiteral(value: string): string {
 }
 
 /**
- * Returns the query for the running runners of one task queue. Those of other installations must be
+ * Returns the query for the open runners of one task queue. Those of other installations must be
  * neither missed nor signaled.
  */
 export function runningRunnersQuery(taskQueue: string): string {
-  return `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoteLiteral(taskQueue)}`;
+  return `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ${OPEN_FILTER} AND TaskQueue = ${quoteLiteral(taskQueue)}`;
 }
 
 /** Returns the query for those of them that one worker may manage. */
@@ -33,10 +34,10 @@ export function runnersInQuery(served: ServedLocation): string {
 }
 
 /**
- * Returns the query for the running workflows that remove registrations of runners that have ended.
+ * Returns the query for the open workflows that remove registrations of runners that have ended.
  */
 export function runningDeregistrationsQuery(): string {
-  return `WorkflowType = ${quoteLiteral(DEREGISTRATION_WORKFLOW)} AND ExecutionStatus = 'Running'`;
+  return `WorkflowType = ${quoteLiteral(DEREGISTRATION_WORKFLOW)} AND ${OPEN_FILTER}`;
 }
 
 function isThere(served: ServedLocation): string {
@@ -44,9 +45,9 @@ function isThere(served: ServedLocation): string {
   return `${SEARCH_ATTRIBUTES.place.name} ${served.allNamespaces === true ? `STARTS_WITH ${quoteLiteral(name.slice(0, -1))}` : `= ${quoteLiteral(name)}`}`;
 }
 
-/** Returns the query for the running sets of one task queue. */
+/** Returns the query for the open sets of one task queue. */
 export function runningSetsQuery(taskQueue: string): string {
-  return `WorkflowType = ${quoteLiteral(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoteLiteral(taskQueue)}`;
+  return `WorkflowType = ${quoteLiteral(RUNNER_SET_WORKFLOW)} AND ${OPEN_FILTER} AND TaskQueue = ${quoteLiteral(taskQueue)}`;
 }
 
 /** Returns the query for the completed sweeps of one task queue. */

@@ -25,6 +25,8 @@ export function judgeRunner(
 ): Assessment {
   const { phase, hasPoller, pods, job } = life;
   if (nowMs - life.startedAtMs < minAgeMs) return skip('too_young');
+  // An operator has stopped it, and no signal would change anything.
+  if (life.paused === true) return skip('paused');
   if (pods.some(({ onHold }) => onHold)) return skip('on_hold');
   // Nothing else would stop the step before its own timeout. The step stops itself, so its worker
   // must be running.

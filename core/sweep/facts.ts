@@ -35,6 +35,8 @@ export interface RunnerWorkflow {
   readonly job?: OwnerWorkflow & { readonly workflowId: string };
   /** Registration of its pod's runner in the list of the CI server. */
   readonly registration?: ObservedRegistration;
+  /** Whether its workflow is paused in Temporal. */
+  readonly paused?: true;
   /** Whether another pod of this workflow will resume what it was running. */
   readonly willResume: boolean;
   /**

@@ -241,7 +241,7 @@ export class ChartWorld {
   async running(): Promise<string[]> {
     const ids: string[] = [];
     for await (const { workflowId } of this.client.workflow.list({
-      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+      query: `TaskQueue = '${this.taskQueue}' AND CloseTime IS NULL`,
     }))
       ids.push(workflowId);
     return ids.toSorted();

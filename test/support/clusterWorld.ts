@@ -219,7 +219,7 @@ export class ClusterWorld {
         ),
     ];
     for await (const { workflowId } of this.client.workflow.list({
-      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+      query: `TaskQueue = '${this.taskQueue}' AND CloseTime IS NULL`,
     }))
       left.push(`workflow ${workflowId}`);
     return left;

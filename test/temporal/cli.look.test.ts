@@ -38,7 +38,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     };
     expect(yaml.runners.map((row) => row.id)).toEqual([id]);
     expect(new URL(yaml.ui).searchParams.get('query')).toBe(
-      `WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = '${set}'`,
+      `WorkflowType = "runner" AND CloseTime IS NULL AND RunnerSet = '${set}'`,
     );
     const wide = await cli('runner', 'list', '--set', set, '-o', 'wide');
     expect(wide.stdout).toMatch(

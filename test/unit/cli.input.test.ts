@@ -252,11 +252,11 @@ describe('bad input is told in one line naming the field, its flag and the fix, 
 
 describe('selection', () => {
   test.each<[Selection, string]>([
-    [{}, 'WorkflowType = "runner" AND ExecutionStatus = "Running"'],
+    [{}, 'WorkflowType = "runner" AND CloseTime IS NULL'],
     [{ all: true }, 'WorkflowType = "runner"'],
     [
       { phase: 'busy', set: 's' },
-      'WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = \'s\' AND RunnerPhase = \'Busy\'',
+      "WorkflowType = \"runner\" AND CloseTime IS NULL AND RunnerSet = 's' AND RunnerPhase = 'Busy'",
     ],
     [
       { outcome: 'Errored', scope: 'a/b' },
@@ -264,7 +264,7 @@ describe('selection', () => {
     ],
     [
       { query: 'RunnerSet = "a" OR RunnerSet = "b"' },
-      'WorkflowType = "runner" AND ExecutionStatus = "Running" AND (RunnerSet = "a" OR RunnerSet = "b")',
+      'WorkflowType = "runner" AND CloseTime IS NULL AND (RunnerSet = "a" OR RunnerSet = "b")',
     ],
   ])('%j', (selection, query) => {
     expect(selectionQuery(selection)).toBe(query);

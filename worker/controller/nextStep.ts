@@ -25,6 +25,8 @@ export type SetFacts =
       readonly owner: 'this' | 'earlier' | 'other';
       /** Task queue of the set, if it is not that of this worker. */
       readonly otherTaskQueue?: string;
+      /** Pause of its workflow in Temporal, as text. */
+      readonly paused?: string;
       /** Whether the set is draining its runners in order to end. */
       readonly deleting: boolean;
       /** Whether the set differs from the spec. `undefined` if no worker has answered. */
@@ -111,6 +113,13 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     return step('none', false, 'Ending', 'the set was told to end: its runners leave');
   if (invalid !== undefined) return step('none', false, 'InvalidSpec', invalid);
   if (set.state === 'running') {
+    if (set.paused !== undefined)
+      return step(
+        'none',
+        false,
+        'Paused',
+        `the workflow of the set is paused ${set.paused}: it starts and drains nothing until somebody unpauses it`,
+      );
     if (set.differs === undefined)
       return step('none', false, 'NoWorker', 'no worker has answered for the set yet');
     return set.differs

@@ -14,6 +14,7 @@ import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { diffSets } from '../../core/domain/setDiff.ts';
+import { pauseText } from '../temporal/pauseInfo.ts';
 import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import { FAILED_RETRY_MS, nextStep, type SetFacts, type Step } from './nextStep.ts';
 import type { ResourceApi } from './resourceApi.ts';
@@ -240,6 +241,7 @@ export class RunnerSetController {
           ? 'earlier'
           : 'other',
       ...(found.taskQueue === taskQueue ? {} : { otherTaskQueue: found.taskQueue }),
+      ...(found.paused === undefined ? {} : { paused: pauseText(found.paused) }),
       deleting: told?.status.deleting !== undefined,
       differs:
         told === undefined || resource === undefined

@@ -21,8 +21,11 @@ import {
   type RunnerSetStatus,
   type RunnerSetRef,
 } from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { runningSetsQuery } from '../../core/domain/visibility.ts';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
+import { pauseInfo, type PauseInfo } from '../temporal/pauseInfo.ts';
 import { setCommandOptions } from '../temporal/setCommand.ts';
 import { setStartOptions } from '../temporal/setStart.ts';
 
@@ -52,6 +55,8 @@ export type FoundSet =
       /** Of the set that runs now, and of no other of its name. */
       readonly chain: string;
       readonly taskQueue: string;
+      /** Pause of its workflow in Temporal. It answers no query then. */
+      readonly paused?: PauseInfo;
       /** `undefined`: no worker has answered. */
       readonly declaration:
         { readonly status: RunnerSetStatus; readonly declaration: RunnerSetInput } | undefined;
@@ -84,14 +89,20 @@ export class SetWorkflows {
       return { state: 'absent' };
     const { memo, status, taskQueue, raw } = described;
     const resource = resourceOf(memo);
-    if (status.name === 'RUNNING')
+    if (isOpen(status)) {
+      const paused = pauseInfo(described);
       return {
         state: 'running',
         resource,
         chain: raw.workflowExecutionInfo?.firstRunId ?? '',
         taskQueue,
-        declaration: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined,
+        declaration:
+          paused === undefined && taskQueue === this.#options.taskQueue
+            ? await this.#ask(name)
+            : undefined,
+        ...omitUndefined({ paused }),
       };
+    }
     return {
       state: 'ended',
       resource,

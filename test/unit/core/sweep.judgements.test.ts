@@ -441,6 +441,12 @@ describe('a running life', () => {
     ],
 
     [
+      'that lost its pod and is paused in Temporal: no signal wakes it, and nobody may terminate it',
+      lost('Busy', { ...away, paused: true }),
+      skips('paused'),
+    ],
+
+    [
       'that lost its pod, and has a worker',
       lost('Busy'),
       condemns('stuck_runner', 'it is Busy, its pod is gone$'),

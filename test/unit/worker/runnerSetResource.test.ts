@@ -90,6 +90,13 @@ describe('the next step', () => {
       'Progressing',
     ],
     ['no worker answers', observed, { ...running, differs: undefined }, 'none', 'NoWorker'],
+    [
+      'its workflow is paused in Temporal',
+      observed,
+      { ...running, paused: 'in Temporal', differs: undefined },
+      'none',
+      'Paused',
+    ],
     ['the set was told to end', observed, { ...running, deleting: true }, 'none', 'Ending'],
     ['a set that people have started', fresh, { ...running, owner: 'other' }, 'none', 'NameTaken'],
     [

@@ -1,15 +1,16 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
 
 /**
- * Returns whether a workflow is running. It reads the record of the workflow, because a visibility
+ * Returns whether a workflow is open. It reads the record of the workflow, because a visibility
  * list may lag.
  */
-export async function isRunning(
+export async function isOpenWorkflow(
   { workflow }: Pick<Client, 'workflow'>,
   workflowId: string,
 ): Promise<boolean> {
   try {
-    return (await workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
+    return isOpen((await workflow.getHandle(workflowId).describe()).status);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;
     throw error;
