@@ -19,6 +19,8 @@ type Service = (typeof SERVICES)[number];
 
 /** Cannot be changed later; what each machine's cores share out among themselves. */
 const HISTORY_SHARDS = 64;
+/** What the dev server's version does not know: tests pause workflows where that exists. */
+const CLUSTER_CONFIG = { 'frontend.WorkflowPauseEnabled': true };
 const DATABASES = { temporal: 'temporal', temporal_visibility: 'visibility' } as const;
 
 const folder = (lab: Lab): string => join(lab.dir, 'temporal-cluster');
@@ -87,7 +89,12 @@ async function writeConfig(lab: Lab): Promise<void> {
   await writeFile(
     dynamicConfig,
     stringify(
-      Object.fromEntries(Object.entries(DYNAMIC_CONFIG).map(([key, value]) => [key, [{ value }]])),
+      Object.fromEntries(
+        Object.entries({ ...DYNAMIC_CONFIG, ...CLUSTER_CONFIG }).map(([key, value]) => [
+          key,
+          [{ value }],
+        ]),
+      ),
     ),
   );
   await writeFile(
