@@ -1,7 +1,6 @@
 import type { AdmitJobInput } from '../../core/activities/index.ts';
-import type { RunnerInput } from '../../core/contract/index.ts';
+import type { InputError, RunnerInput } from '../../core/contract/index.ts';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
-import type { InputError } from '../../core/input/fields.ts';
 import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
@@ -24,7 +23,9 @@ export function admitJob(
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
     return step.ok
-      ? compute.validate(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
+      ? compute
+          .validate(step.spec.pod)
+          .map((message) => ({ code: 'denied', field: `${stage} ${name}:`, message }))
       : step.errors;
   });
   if (!hasStore) faults.push(...sharedDirErrors(spec));

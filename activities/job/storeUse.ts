@@ -1,5 +1,5 @@
 /** Checks of a job whose worker has no artifact store. Pure. */
-import type { InputError } from '../../core/input/fields.ts';
+import type { InputError } from '../../core/contract/index.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
 
 const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the worker';
@@ -12,7 +12,8 @@ export const NO_STORE_WARNING = `files in ARTIFACT_DIR and the logs of steps are
  * not reach the next step.
  */
 export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[] {
-  return steps.filter(names('SHARED_DIR')).map(({ stage, name }) => ({
+  return steps.filter(names('SHARED_DIR')).map(({ stage, name }): InputError => ({
+    code: 'denied',
     field: `${stage} ${name}:`,
     message: `must not use SHARED_DIR, because the worker has no artifact store that hands it from step to step; ${FIX}`,
   }));

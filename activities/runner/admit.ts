@@ -97,7 +97,8 @@ async function admitAnew(
   });
   const spec = admit(ports, parsed);
   const faults = ports.compute.validate(spec.pod);
-  if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
+  if (faults.length > 0)
+    throw invalidInput(faults.map((message) => ({ code: 'denied', field: '', message })));
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
   return {
     ...spec,
@@ -139,7 +140,8 @@ export function admitDeregistration(
 function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const fault = credentialError(ciServers, parsed.spec);
-  if (fault !== undefined) throw invalidInput([{ field: 'credential:', message: fault }]);
+  if (fault !== undefined)
+    throw invalidInput([{ code: 'denied', field: 'credential:', message: fault }]);
   return parsed.spec;
 }
 

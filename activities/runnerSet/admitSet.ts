@@ -89,9 +89,10 @@ function admit({ compute, ciServers, timeoutPolicy }: ActivityPorts, input: unkn
   const { runner, ...spec } = parsed.spec;
   const faults = compute.validate(runner.pod);
   if (faults.length > 0)
-    throw invalidInput(faults.map((message) => ({ field: 'template:', message })));
+    throw invalidInput(faults.map((message) => ({ code: 'denied', field: 'template:', message })));
   const fault = credentialError(ciServers, runner);
-  if (fault !== undefined) throw invalidInput([{ field: 'template.credential:', message: fault }]);
+  if (fault !== undefined)
+    throw invalidInput([{ code: 'denied', field: 'template.credential:', message: fault }]);
   return admitted(spec, input as RunnerSetInput, ciServerTraits(ciServers, runner)?.jobLimits);
 }
 

@@ -9,6 +9,10 @@ export function callingWorkflowId(): string {
   const { workflowExecution } = activityInfo();
   if (workflowExecution?.workflowId !== undefined) return workflowExecution.workflowId;
   throw invalidInput([
-    { field: 'workflowId', message: 'is missing: only a workflow may ask for this' },
+    {
+      code: 'required',
+      field: 'workflowId',
+      message: 'is missing: only a workflow may ask for this',
+    },
   ]);
 }

@@ -1,14 +1,14 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
-import type { InputError } from '../../core/input/fields.ts';
+import type { InputError } from '../../core/contract/index.ts';
 import { applicationFailure } from './failures.ts';
 
-/** Returns a non-retryable failure for invalid input. */
+/** Returns a non-retryable failure for invalid input. Its details are the codes and fields. */
 export function invalidInput(errors: readonly InputError[]): Error {
   return applicationFailure(
     `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
     FAILURE_TYPES.invalidInput,
-    { final: true },
+    { final: true, details: errors.map(({ code, field }) => ({ code, field })) },
   );
 }
 

@@ -37,6 +37,7 @@ export async function sweepLocation(
   if (clusterTaskQueue(taskQueue) !== activityInfo().taskQueue)
     throw invalidInput([
       {
+        code: 'conflict',
         field: 'taskQueue',
         message: `must be the one whose sweeps are done on ${activityInfo().taskQueue}`,
       },

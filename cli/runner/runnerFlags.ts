@@ -256,7 +256,7 @@ export async function readInputFile(
 
 /** One error for everything that is wrong with an input, fields named as in the file and as flags. */
 export function invalidInput(errors: readonly FieldError[]): CliError {
-  const fields = errors.map(({ field, message }) => ({ field: withFlags(field), message }));
+  const fields = errors.map((error) => ({ ...error, field: withFlags(error.field) }));
   const [first] = fields;
   if (fields.length === 1 && first) return new CliError('invalid_input', formatFieldError(first));
   return new CliError('invalid_input', 'the runner was not started: its input is invalid', {

@@ -1,4 +1,5 @@
 /** Exit statuses of `holdfast`, and the error that carries one. */
+import type { InputErrorCode } from '../../core/contract/index.ts';
 
 /** Exit statuses of every command. Documented in docs/cli.md and in `holdfast --help`. */
 export const EXIT = {
@@ -23,8 +24,10 @@ export const EXIT = {
 export type ErrorCode =
   'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
 
-/** One invalid field of a runner's input. */
+/** One invalid field of an input. */
 export interface FieldError {
+  /** Absent where the field is not one of the contract's inputs. */
+  readonly code?: InputErrorCode;
   readonly field: string;
   readonly message: string;
 }

@@ -6,6 +6,7 @@
  * @module holdfast/contract
  */
 export * from './deregistration.ts';
+export * from './inputError.ts';
 export * from './job.ts';
 export * from './jobGroup.ts';
 export * from './jobInput.ts';

@@ -7,17 +7,11 @@ import { z } from 'zod';
 import { isCiId } from '../domain/ciId.ts';
 import { isObject } from '../domain/isObject.ts';
 import type { Location } from '../domain/location.ts';
+import type { InputError } from '../contract/index.ts';
 import { STOP_REASONS } from '../domain/pod.ts';
 import { POD_CONDITIONS } from '../domain/podConditions.ts';
 import { PRIORITY_KEYS } from '../domain/setPriority.ts';
-import {
-  credentialName,
-  dnsLabel,
-  identifier,
-  parseInput,
-  repositoryName,
-  type InputError,
-} from './fields.ts';
+import { credentialName, dnsLabel, identifier, parseInput, repositoryName } from './fields.ts';
 import { storageKey, volumeClaim } from './runner.ts';
 
 const MAX_ID = 1_000;
@@ -290,6 +284,7 @@ function namespaceErrors(input: unknown): InputError[] {
   return fields
     .filter(([, value]) => value !== undefined && value !== place.namespace)
     .map(([field]) => ({
+      code: 'denied',
       field,
       message: `must be "${place.namespace}", as in location`,
     }));

@@ -3,16 +3,11 @@ import { isObject } from '../domain/isObject.ts';
 import { z } from 'zod';
 import { parseDuration } from '../domain/duration.ts';
 import { isRejectedPayload, REJECTED_PAYLOAD } from '../domain/rejectedPayload.ts';
+import type { InputError, InputErrorCode } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 
 // Some environments forbid code generation. zod's interpreter is as fast for a single object.
 z.config({ jitless: true });
-
-/** An error of an input: the field, what is wrong, and the fix. */
-export interface InputError {
-  readonly field: string;
-  readonly message: string;
-}
 
 /** Result of a validation: the validated input, or all its errors. */
 export type Parsed<T> = { ok: true; spec: T } | { ok: false; errors: InputError[] };
@@ -127,7 +122,7 @@ export function parseInput<Schema extends z.ZodType>(
   if (isRejectedPayload(raw))
     return { ok: false, errors: [rejectedPayloadError(raw.slice(REJECTED_PAYLOAD.length))] };
   try {
-    const parsed = schema.safeParse(raw);
+    const parsed = schema.safeParse(raw, { reportInput: true });
     return parsed.success
       ? { ok: true, spec: parsed.data }
       : { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
@@ -139,6 +134,7 @@ export function parseInput<Schema extends z.ZodType>(
       ok: false,
       errors: [
         {
+          code: 'invalid',
           field: 'input',
           message: 'has an object with a field "length" where a text or a list must be; remove it',
         },
@@ -182,7 +178,7 @@ function mentions({ field, message }: InputError, names: ReadonlySet<string>): b
 
 function rejectedPayloadError(reason: string): InputError {
   const message = `was rejected by the worker's codec: ${reason}; send it by a client with the keys of HOLDFAST_CODEC_KEY_FILE`;
-  return { field: 'input', message };
+  return { code: 'rejected_payload', field: 'input', message };
 }
 
 /** Converts an issue of zod to fields and messages. */
@@ -190,13 +186,19 @@ function toErrors(issue: z.core.$ZodIssue): InputError[] {
   const path = issue.path.map(nameOf).join('.');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
+      code: 'unknown_field',
       field: path ? `${path}.${nameOf(key)}` : nameOf(key),
       message: 'is not a known field; check the spelling',
     }));
   }
   if (issue.code === 'invalid_key')
-    return issue.issues.map((inner) => ({ field: path, message: inner.message }));
-  return [{ field: path || 'input', message: issue.message }];
+    return issue.issues.map(({ message }) => ({ code: 'invalid', field: path, message }));
+  return [{ code: codeOf(issue), field: path || 'input', message: issue.message }];
+}
+
+function codeOf(issue: z.core.$ZodIssue): InputErrorCode {
+  if (issue.code === 'too_big' || issue.code === 'too_small') return 'out_of_range';
+  return issue.input === undefined ? 'required' : 'invalid';
 }
 
 /** Checks that exactly one scope is given. */
@@ -208,12 +210,14 @@ export function scopeErrors(input: ScopeInput): InputError[] {
   if (given.length === 0)
     return [
       {
+        code: 'required',
         field: 'organization',
         message: 'is missing: give exactly one of organization, repository or enterprise',
       },
     ];
   return [
     {
+      code: 'conflict',
       field: given.join(', '),
       message: 'exclude each other: give exactly one of organization, repository or enterprise',
     },

@@ -8,6 +8,7 @@ import {
   JOB_TIMEOUTS,
   STEP_TIMEOUTS,
   stepWorkflowId,
+  type InputError,
   type JobInput,
   type JobTrigger,
   type JobStage,
@@ -39,7 +40,6 @@ import {
   resolveScope,
   commandLine,
   type FieldsOf,
-  type InputError,
   type Parsed,
 } from './fields.ts';
 import { postShareError } from './postShare.ts';
@@ -226,7 +226,7 @@ export const jobSchema = z.strictObject({
  */
 export function parseJobInput(raw: unknown, admission: JobValidationContext): Parsed<JobSpec> {
   const tooLarge = inputSizeError(raw);
-  if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
+  if (tooLarge !== undefined) return { ok: false, errors: [tooLarge] };
   const parsed = parseInput(jobSchema, raw);
   if (!parsed.ok) return parsed;
   const input = parsed.spec as JobInput;
@@ -264,23 +264,30 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
   const warnings: string[] = [];
   if (placed.length > MAX_STEPS)
     errors.push({
+      code: 'out_of_range',
       field: JOB_STAGES.join(', '),
       message: `have ${placed.length} steps in all, and a job may have ${MAX_STEPS}: do more in one step`,
     });
   if (asked.timeoutMs > times.timeoutMs && timeout !== undefined)
     errors.push({
+      code: 'out_of_range',
       field: 'timeout',
       message: `is over the cap of ${timeoutCap}; a job may only lower it (the worker's HOLDFAST_TIMEOUTS names jobs with a higher cap)`,
     });
   if (times.maxAgeMs < times.timeoutMs)
     errors.push({
+      code: 'conflict',
       field: 'maxAge',
       message: `is shorter than the job's timeout of ${formatDuration(times.timeoutMs)}: raise it, or lower that`,
     });
   placed.forEach(({ each, stage, index, spec }, position) => {
     const field = `${stage}.${index}`;
     if (placed.slice(0, position).some((other) => other.each.name === each.name))
-      errors.push({ field: `${field}.name`, message: `is used twice: "${each.name}"` });
+      errors.push({
+        code: 'duplicate',
+        field: `${field}.name`,
+        message: `is used twice: "${each.name}"`,
+      });
     errors.push(
       ...[...stepErrors(each), ...outsidersErrors(input, each)].map((error) => ({
         ...error,
@@ -303,7 +310,8 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
       stage === 'post' || (input.post ?? []).length === 0
         ? undefined
         : postShareError(stepGrace, times.gracePeriodMs);
-    if (noRoom !== undefined) errors.push({ field: `${field}.gracePeriod`, message: noRoom });
+    if (noRoom !== undefined)
+      errors.push({ code: 'conflict', field: `${field}.gracePeriod`, message: noRoom });
   });
   if (errors.length > 0) return { ok: false, errors };
   return {
@@ -319,41 +327,50 @@ export function parseJobInput(raw: unknown, admission: JobValidationContext): Pa
 }
 
 /** Checks the size and the nesting of an input that is often converted to JSON. */
-function inputSizeError(raw: unknown): string | undefined {
+function inputSizeError(raw: unknown): InputError | undefined {
+  const field = 'input';
   let text: string;
   try {
     text = JSON.stringify(raw) ?? '';
   } catch (error) {
-    if (error instanceof RangeError)
-      return 'is nested too deeply, as no job is; look for a list or an object within itself';
-    throw error;
+    if (!(error instanceof RangeError)) throw error;
+    const message =
+      'is nested too deeply, as no job is; look for a list or an object within itself';
+    return { code: 'invalid', field, message };
   }
   const bytes = new TextEncoder().encode(text).length;
-  return bytes > MAX_BYTES
-    ? `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images`
-    : undefined;
+  if (bytes <= MAX_BYTES) return undefined;
+  const message = `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images`;
+  return { code: 'out_of_range', field, message };
 }
 
 function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): InputError[] {
   const errors: InputError[] = [];
   if (commands === undefined && command === undefined)
     errors.push({
+      code: 'required',
       field: 'commands',
       message: 'is missing: give a script (commands), or a program and its arguments (command)',
     });
   if (commands !== undefined && command !== undefined)
     errors.push({
+      code: 'conflict',
       field: 'commands, command',
       message:
         'exclude each other: give a script (commands), or a program and its arguments (command)',
     });
   for (const name of Object.keys(env))
     if (JOB_ENV.has(name))
-      errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
+      errors.push({
+        code: 'reserved',
+        field: `env.${name}`,
+        message: 'is set by the job; remove it',
+      });
   volumes.forEach((volume, index) => {
     const sources = volumeSources(volume);
     if (sources.length !== 1)
       errors.push({
+        code: 'conflict',
         field: `volumes.${index}`,
         message: `"${volume.name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}`,
       });
@@ -380,16 +397,18 @@ function outsidersErrors(
   if (source?.untrusted !== true) return [];
   const refused = Object.keys(rights)
     .filter((field) => !UNTRUSTED_SECURITY_FIELDS.has(field))
-    .map((field) => ({
+    .map((field): InputError => ({
+      code: 'denied',
       field: `securityContext.${field}`,
       message: `is not for the run of an outsider's change: it may have ${[...UNTRUSTED_SECURITY_FIELDS].join(', ')}`,
     }));
-  const ofVolumes = volumes.flatMap((volume, index) => {
+  const ofVolumes = volumes.flatMap((volume, index): InputError[] => {
     const kind = volumeSources(volume).find((each) => !UNTRUSTED_VOLUME_SOURCES.includes(each));
     return kind === undefined
       ? []
       : [
           {
+            code: 'denied',
             field: `volumes.${index}`,
             message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${UNTRUSTED_VOLUME_SOURCES.join(', ')}`,
           },
@@ -402,9 +421,9 @@ function outsidersErrors(
 const STEP_FIELD: Readonly<Record<string, string>> = {
   'timeouts.jobTimeout': 'timeout',
   'stop.gracePeriod': 'gracePeriod',
-  pod: 'volumes',
 };
-const stepField = (field: string): string => STEP_FIELD[field] ?? field;
+const stepField = (field: string): string =>
+  field.startsWith('pod.') ? 'volumes' : (STEP_FIELD[field] ?? field);
 
 /**
  * @param comeUp - timeouts of the repository for the pods of steps, which a step does not have

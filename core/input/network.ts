@@ -1,9 +1,14 @@
 /** Fields `proxy` and `ca` of a runner's input. Pure. */
 import { z } from 'zod';
-import type { CertificateAuthority, RunnerInput, RunnerProxy } from '../contract/index.ts';
+import type {
+  CertificateAuthority,
+  InputError,
+  RunnerInput,
+  RunnerProxy,
+} from '../contract/index.ts';
 import { CA_VARIABLES, proxyVariables } from '../domain/network.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
-import type { FieldsOf, InputError } from './fields.ts';
+import type { FieldsOf } from './fields.ts';
 
 const objectName = (kind: string) =>
   z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, `must be the name of a ${kind}`);
@@ -50,6 +55,7 @@ export function networkErrors({ proxy, ca, env = {}, pod }: RunnerInput): InputE
   const errors: InputError[] = [];
   if (ca !== undefined && Object.keys(ca).length !== 1)
     errors.push({
+      code: 'conflict',
       field: 'ca',
       message: 'must have exactly one of configMapKeyRef and secretKeyRef',
     });
@@ -59,7 +65,8 @@ export function networkErrors({ proxy, ca, env = {}, pod }: RunnerInput): InputE
   ]);
   const clash = (name: string, field: string): void => {
     const by = set.get(name);
-    if (by !== undefined) errors.push({ field, message: `is set by ${by}; remove one of the two` });
+    if (by !== undefined)
+      errors.push({ code: 'conflict', field, message: `is set by ${by}; remove one of the two` });
   };
   for (const name of Object.keys(env)) clash(name, `env.${name}`);
   for (const name of variablesOf(pod))

@@ -2,7 +2,7 @@
  * Validates the fields of a user's pod template on which Holdfast depends. The API server checks
  * the rest. Pure.
  */
-import type { RunnerInput } from '../contract/index.ts';
+import type { InputError, InputErrorCode, RunnerInput } from '../contract/index.ts';
 import {
   isArcLabel,
   isReservedEnv,
@@ -24,22 +24,23 @@ import { isObject } from '../domain/isObject.ts';
  */
 const RESERVED_SPEC: Readonly<Record<string, string>> = {
   activeDeadlineSeconds:
-    'it starts before the image is pulled and kills without a goodbye; set timeouts.jobTimeout instead',
+    'must not be set, because it starts before the image is pulled and gives the runner no time to end; set timeouts.jobTimeout instead',
   terminationGracePeriodSeconds:
-    'it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
+    'must not be set, because it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
 };
 
-/**
- * Returns one sentence for each error, which starts with the path inside the template. The list is
- * empty if there is none.
- */
+/** Returns all errors of a template. Their fields are paths inside the template. */
 export function podTemplateErrors({
   metadata = {},
   spec = {},
-}: NonNullable<RunnerInput['pod']>): string[] {
+}: NonNullable<RunnerInput['pod']>): InputError[] {
   if (exceedsMaxDepth(spec))
     return [
-      `spec: is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`,
+      errorOf(
+        'invalid',
+        'spec',
+        `is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`,
+      ),
     ];
   return [
     ...reservedMetadata('labels', metadata.labels),
@@ -49,62 +50,97 @@ export function podTemplateErrors({
   ];
 }
 
-function arcLabels(labels: object = {}): string[] {
+const errorOf = (code: InputErrorCode, field: string, message: string): InputError => ({
+  code,
+  field,
+  message,
+});
+
+function arcLabels(labels: object = {}): InputError[] {
   return Object.keys(labels)
     .filter(isArcLabel)
-    .map(
-      (key) =>
-        `metadata.labels: by ${key} actions-runner-controller would take the pod for its own; remove it`,
+    .map((key) =>
+      errorOf(
+        'reserved',
+        'metadata.labels',
+        `must not have ${key}, by which actions-runner-controller would take the pod for its own; remove it`,
+      ),
     );
 }
 
-function reservedMetadata(part: string, entries: object = {}): string[] {
+function reservedMetadata(part: string, entries: object = {}): InputError[] {
   return Object.keys(entries)
     .filter(isReservedMetadata)
-    .map((key) => `metadata.${part}: ${key} is set by Holdfast; remove it`);
+    .map((key) =>
+      errorOf(
+        'reserved',
+        `metadata.${part}`,
+        `must not have ${key}, which is set by Holdfast; remove it`,
+      ),
+    );
 }
 
-function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
-  const errors: string[] = [];
+const OWN = "which is Holdfast's own; rename it";
+/** Names that no container may have, with the reasons. */
+const RESERVED_CONTAINERS: Readonly<Record<string, string>> = {
+  [UPLOADER_CONTAINER]: OWN,
+  [SHARED_DIR_CONTAINER]: OWN,
+  [REGISTER_CONTAINER]:
+    'which is reserved for the registration, an init container; move it there, or rename it',
+};
+/** Names that no init container may have, with the reasons. */
+const RESERVED_INIT_CONTAINERS: Readonly<Record<string, string>> = {
+  [UPLOADER_CONTAINER]: OWN,
+  [SHARED_DIR_CONTAINER]: OWN,
+  [SUPERVISOR_CONTAINER]: OWN,
+  [RUNNER_CONTAINER]: 'which is reserved for the container of the CI runner; rename it',
+};
+
+function reservedNames(
+  containers: readonly Named[],
+  reserved: Readonly<Record<string, string>>,
+): InputError[] {
+  return containers.flatMap(({ name, path }) => {
+    const reason = Object.hasOwn(reserved, name) ? reserved[name] : undefined;
+    return reason === undefined
+      ? []
+      : [errorOf('reserved', path, `has the name ${name}, ${reason}`)];
+  });
+}
+
+function specErrors(spec: Readonly<Record<string, unknown>>): InputError[] {
+  const errors: InputError[] = [];
   for (const [field, instead] of Object.entries(RESERVED_SPEC)) {
-    if (spec[field] !== undefined) errors.push(`spec.${field}: ${instead}`);
+    if (spec[field] !== undefined) errors.push(errorOf('reserved', `spec.${field}`, instead));
   }
   if (spec['restartPolicy'] !== undefined && spec['restartPolicy'] !== 'Never') {
     errors.push(
-      'spec.restartPolicy: must be Never, because a restarted runner would use its single-use registration again; remove it',
+      errorOf(
+        'invalid',
+        'spec.restartPolicy',
+        'must be Never, because a restarted runner would use its single-use registration again; remove it',
+      ),
     );
   }
   const containers = named(spec, 'containers', errors);
   const initContainers = named(spec, 'initContainers', errors);
-  for (const { name, path } of initContainers) {
-    if (name === SUPERVISOR_CONTAINER)
-      errors.push(`${path}: the name ${SUPERVISOR_CONTAINER} is Holdfast's own; rename it`);
-    if (name === RUNNER_CONTAINER)
-      errors.push(
-        `${path}: the name ${RUNNER_CONTAINER} is kept for the container of the CI runner; rename it`,
-      );
-  }
-  for (const { name, path } of [...containers, ...initContainers]) {
-    if (name === UPLOADER_CONTAINER || name === SHARED_DIR_CONTAINER)
-      errors.push(`${path}: the name ${name} is Holdfast's own; rename it`);
-  }
+  errors.push(...reservedNames(containers, RESERVED_CONTAINERS));
+  errors.push(...reservedNames(initContainers, RESERVED_INIT_CONTAINERS));
   errors.push(...reservedMounts([...containers, ...initContainers]));
   errors.push(...duplicates([...containers, ...initContainers], 'container'));
   const volumes = named(spec, 'volumes', errors);
   errors.push(...duplicates(volumes, 'volume'), ...reservedVolumes(volumes));
-  for (const { name, path } of containers) {
-    if (name === REGISTER_CONTAINER)
-      errors.push(
-        `${path}: the name ${REGISTER_CONTAINER} is kept for the registration, which is an init container; move it there, or rename it`,
-      );
-  }
   const runner = containers.find(({ name }) => name === RUNNER_CONTAINER);
   const register = initContainers.find(({ name }) => name === REGISTER_CONTAINER);
   for (const each of [runner, register])
     if (each) errors.push(...runnerErrors(each.path, each.item));
   if (register?.item['restartPolicy'] !== undefined)
     errors.push(
-      `${register.path}.restartPolicy: the runner starts when its registration has ended; remove it`,
+      errorOf(
+        'not_applicable',
+        `${register.path}.restartPolicy`,
+        'must not be set, because the runner starts when its registration has ended; remove it',
+      ),
     );
   return errors;
 }
@@ -115,32 +151,46 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
  */
 const RESERVED_LIFECYCLE: Readonly<Record<string, string>> = {
   preStop:
-    "its time is taken out of the pod's grace before anybody is told to stop; set stop.cleanupCommand instead, or let the command handle its signal",
+    "must not be set, because its time is taken from the pod's grace period before any process gets a signal; set stop.cleanupCommand instead, or let the command handle its signal",
   stopSignal:
-    'what SIGTERM means is said by onTerm, and what the command gets by stop.signals; set those instead',
+    'must not be set, because onTerm and stop.signals decide what the command gets; set those instead',
 };
 
-function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): string[] {
-  const errors: string[] = [];
+function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): InputError[] {
+  const errors: InputError[] = [];
   const lifecycle = isObject(runner['lifecycle']) ? runner['lifecycle'] : {};
   for (const [field, instead] of Object.entries(RESERVED_LIFECYCLE)) {
-    if (lifecycle[field] !== undefined) errors.push(`${path}.lifecycle.${field}: ${instead}`);
+    if (lifecycle[field] !== undefined)
+      errors.push(errorOf('reserved', `${path}.lifecycle.${field}`, instead));
   }
   const message = runner['terminationMessagePath'];
   if (typeof message === 'string' && isReservedPath(message))
     errors.push(
-      `${path}.terminationMessagePath: ${message} is in a folder of Holdfast's own; choose another, or remove it`,
+      errorOf(
+        'reserved',
+        `${path}.terminationMessagePath`,
+        `is ${message}, in a folder of Holdfast's own; choose another, or remove it`,
+      ),
     );
   const env = named(runner, 'env', errors, `${path}.`);
   errors.push(...duplicates(env, 'variable'));
   for (const { name, path: at } of env) {
-    if (isReservedEnv(name)) errors.push(`${at}: ${name} is set by Holdfast; remove it`);
+    if (isReservedEnv(name))
+      errors.push(
+        errorOf('reserved', at, `has the name ${name}, which is set by Holdfast; remove it`),
+      );
   }
   const mounts = named(runner, 'volumeMounts', errors, `${path}.`);
   errors.push(...reservedVolumes(mounts));
   for (const { item, path: at } of mounts) {
     if (typeof item['mountPath'] === 'string' && isReservedPath(item['mountPath']))
-      errors.push(`${at}: ${item['mountPath']} is a folder of Holdfast's own; mount it elsewhere`);
+      errors.push(
+        errorOf(
+          'reserved',
+          at,
+          `mounts ${item['mountPath']}, which is a folder of Holdfast's own; mount it elsewhere`,
+        ),
+      );
   }
   return errors;
 }
@@ -149,11 +199,11 @@ function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): 
  * Checks mounts of Holdfast's volumes. Other containers of the pod may mount only the runner's own
  * claims.
  */
-function reservedMounts(containers: readonly Named[]): string[] {
+function reservedMounts(containers: readonly Named[]): InputError[] {
   return containers
     .filter(({ name }) => name !== RUNNER_CONTAINER && name !== REGISTER_CONTAINER)
     .flatMap(({ path, item }) => {
-      const errors: string[] = [];
+      const errors: InputError[] = [];
       const mounts = named(item, 'volumeMounts', errors, `${path}.`).filter(
         ({ name }) => !name.startsWith(CLAIM_VOLUME_PREFIX),
       );
@@ -161,12 +211,15 @@ function reservedMounts(containers: readonly Named[]): string[] {
     });
 }
 
-function reservedVolumes(items: readonly Named[]): string[] {
+function reservedVolumes(items: readonly Named[]): InputError[] {
   return items
     .filter(({ name }) => name.startsWith(RESERVED_VOLUME_PREFIX))
-    .map(
-      ({ name, path }) =>
-        `${path}: volumes called ${RESERVED_VOLUME_PREFIX}* are Holdfast's own; rename ${name}`,
+    .map(({ name, path }) =>
+      errorOf(
+        'reserved',
+        path,
+        `is called ${name}, and volumes called ${RESERVED_VOLUME_PREFIX}* are Holdfast's own; rename it`,
+      ),
     );
 }
 
@@ -182,29 +235,30 @@ interface Named {
 function named(
   owner: Readonly<Record<string, unknown>>,
   field: string,
-  errors: string[],
+  errors: InputError[],
   prefix = 'spec.',
 ): Named[] {
   const list = owner[field];
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) {
-    errors.push(`${prefix}${field}: must be a list`);
+    errors.push(errorOf('invalid', `${prefix}${field}`, 'must be a list'));
     return [];
   }
   return list.flatMap((item: unknown, index) => {
-    const path = `${prefix}${field}[${index}]`;
+    const path = `${prefix}${field}.${index}`;
     if (isObject(item) && typeof item['name'] === 'string' && item['name'] !== '')
       return [{ name: item['name'], path, item }];
-    errors.push(`${path}: needs a name`);
+    errors.push(errorOf('required', path, 'needs a name'));
     return [];
   });
 }
 
-function duplicates(items: readonly Named[], what: string): string[] {
+function duplicates(items: readonly Named[], what: string): InputError[] {
   const seen = new Set<string>();
-  const errors: string[] = [];
+  const errors: InputError[] = [];
   for (const { name, path } of items) {
-    if (seen.has(name)) errors.push(`${path}: a second ${what} called ${name}`);
+    if (seen.has(name))
+      errors.push(errorOf('duplicate', path, `is a second ${what} called ${name}`));
     seen.add(name);
   }
   return errors;

@@ -2,7 +2,7 @@
  * Checks combinations of fields of a runner's input: invalid ones, and valid ones that may
  * surprise. Pure.
  */
-import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
+import { RUNNER_TIMEOUTS, type InputError, type RunnerInput } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { storagePathError } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
@@ -14,7 +14,7 @@ import {
   isReservedPath,
   RUNNER_CONTAINER,
 } from '../domain/podTemplate.ts';
-import { scopeErrors, type InputError } from './fields.ts';
+import { scopeErrors } from './fields.ts';
 import { networkErrors } from './network.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
@@ -62,24 +62,42 @@ export function runnerErrors(
     ...networkErrors(input),
     ...Object.keys(input.env ?? {})
       .filter(isReservedEnv)
-      .map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
-    ...podTemplateErrors(input.pod ?? {}).map((message) => ({ field: 'pod', message })),
+      .map((name): InputError => ({
+        code: 'reserved',
+        field: `env.${name}`,
+        message: 'is set by Holdfast; remove it',
+      })),
+    ...podTemplateErrors(input.pod ?? {}).map((error) => ({
+      ...error,
+      field: `pod.${error.field}`,
+    })),
   ];
 }
 
 function plainCommandErrors(input: RunnerInput): InputError[] {
   const errors = CI_SERVER_FIELDS.filter((field) => input[field] !== undefined).map(
-    (field): InputError => ({ field, message: 'has no meaning with ciServer "none"; remove it' }),
+    (field): InputError => ({
+      code: 'not_applicable',
+      field,
+      message: 'has no meaning with ciServer "none"; remove it',
+    }),
   );
   if (input.ephemeral === false)
     errors.push({
+      code: 'conflict',
       field: 'ephemeral',
-      message: 'a plain command runs once: remove it, or set it to true',
+      message:
+        'must be true with ciServer "none", because a plain command runs once; set it to true, or remove it',
     });
   if (input.command === undefined)
-    errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
+    errors.push({
+      code: 'required',
+      field: 'command',
+      message: 'is missing: with ciServer "none" it is what runs',
+    });
   if (input.timeouts?.idle !== undefined)
     errors.push({
+      code: 'not_applicable',
       field: 'timeouts.idle',
       message: 'has no meaning with ciServer "none": a plain command is never idle',
     });
@@ -91,6 +109,7 @@ function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): I
   if (runnerGroupId !== undefined)
     return [
       {
+        code: 'conflict',
         field: 'runnerGroup, runnerGroupId',
         message: 'exclude each other: give the name or the id',
       },
@@ -99,6 +118,7 @@ function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): I
     ? []
     : [
         {
+          code: 'not_applicable',
           field: 'runnerGroup',
           message: 'has no meaning with a repository, which has no runner groups; remove it',
         },
@@ -110,6 +130,7 @@ function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputEr
     ? []
     : [
         {
+          code: 'not_applicable',
           field: 'disableUpdate',
           message:
             'is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
@@ -120,15 +141,23 @@ function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputEr
 function jobErrors({ job }: RunnerInput): InputError[] {
   return job === undefined
     ? []
-    : [{ field: 'job', message: 'is for the steps of a job (ciServer "none"); remove it' }];
+    : [
+        {
+          code: 'not_applicable',
+          field: 'job',
+          message: 'is for the steps of a job (ciServer "none"); remove it',
+        },
+      ];
 }
 
 function storageErrors({ storage, job }: RunnerInput): InputError[] {
   if (storage === undefined) return [];
   if (job === undefined)
-    return [{ field: 'storage', message: 'is for the steps of a job; remove it' }];
+    return [
+      { code: 'not_applicable', field: 'storage', message: 'is for the steps of a job; remove it' },
+    ];
   const fault = storagePathError(storage);
-  return fault === undefined ? [] : [{ field: 'storage', message: fault }];
+  return fault === undefined ? [] : [{ code: 'invalid', field: 'storage', message: fault }];
 }
 
 function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {
@@ -136,6 +165,7 @@ function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {
   if (asked === undefined || ms(asked) <= ms(cap)) return [];
   return [
     {
+      code: 'out_of_range',
       field: 'timeouts.jobTimeout',
       message: `is over the cap of ${cap}; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)`,
     },
@@ -146,11 +176,13 @@ function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[
   const errors: InputError[] = [];
   if (onTerm === 'drain' && stop.drainTimeout === undefined)
     errors.push({
+      code: 'required',
       field: 'stop.drainTimeout',
       message: 'is missing: onTerm "drain" needs to know how long the job may go on',
     });
   if (onTerm !== 'drain' && stop.drainTimeout !== undefined)
     errors.push({
+      code: 'not_applicable',
       field: 'stop.drainTimeout',
       message: 'has no effect without onTerm "drain": add that, or remove it',
     });
@@ -163,7 +195,8 @@ function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[
   ];
   return [
     ...errors,
-    ...needing.map((field) => ({
+    ...needing.map((field): InputError => ({
+      code: 'conflict',
       field,
       message: 'needs the supervisor: remove it, or supervisor "none"',
     })),
@@ -177,12 +210,14 @@ function gracePeriodErrors({ ciServer, stop = {} }: RunnerInput): InputError[] {
   if (ciServer !== 'none')
     return [
       {
+        code: 'not_applicable',
         field,
         message:
           'is for plain commands (ciServer "none"): give stop.signalTimeout and stop.cleanupTimeout instead',
       },
     ];
-  return Object.keys(omitUndefined({ signalTimeout, cleanupTimeout })).map((other) => ({
+  return Object.keys(omitUndefined({ signalTimeout, cleanupTimeout })).map((other): InputError => ({
+    code: 'conflict',
     field,
     message: `and stop.${other} exclude each other: gracePeriod sets both signalTimeout and cleanupTimeout; remove one of the two`,
   }));
@@ -194,54 +229,55 @@ function signalErrors({ stop = {} }: RunnerInput, signalTimeoutMs: number): Inpu
     parseStopSignals(stop.signals, signalTimeoutMs);
     return [];
   } catch (error) {
-    if (error instanceof RangeError) return [{ field: 'stop.signals', message: error.message }];
+    if (error instanceof RangeError)
+      return [{ code: 'invalid', field: 'stop.signals', message: error.message }];
     throw error;
   }
 }
 
-function evictionErrors({
-  ciServer,
-  onTerm,
-  onEviction,
-  maxAttempts,
-  timeouts,
-  volumeClaims = [],
-}: RunnerInput): InputError[] {
-  const errors: InputError[] = [];
-  if (onTerm === 'checkpoint' && onEviction !== 'resume')
-    errors.push({
+function evictionErrors(input: RunnerInput): InputError[] {
+  const { onTerm, onEviction, maxAttempts, timeouts } = input;
+  if (onEviction === 'resume') return resumeErrors(input);
+  const unused = [
+    ...(maxAttempts === undefined ? [] : ['maxAttempts']),
+    ...(timeouts?.maxAge === undefined ? [] : ['timeouts.maxAge']),
+  ];
+  const errors = unused.map((field): InputError => ({
+    code: 'not_applicable',
+    field,
+    message: 'has no effect without onEviction "resume": add that, or remove it',
+  }));
+  if (onTerm === 'checkpoint')
+    errors.unshift({
+      code: 'conflict',
       field: 'onTerm',
       message:
-        '"checkpoint" needs onEviction "resume": otherwise nobody goes on from what was saved',
+        'must not be "checkpoint" without onEviction "resume", because nothing would continue from the checkpoint',
     });
-  if (onEviction !== 'resume') {
-    const idle = [
-      ...(maxAttempts === undefined ? [] : ['maxAttempts']),
-      ...(timeouts?.maxAge === undefined ? [] : ['timeouts.maxAge']),
-    ];
-    return [
-      ...errors,
-      ...idle.map((field) => ({
-        field,
-        message: 'has no effect without onEviction "resume": add that, or remove it',
-      })),
-    ];
-  }
-  const { jobTimeout, maxAge = RUNNER_TIMEOUTS.maxAge } = timeouts ?? {};
+  return errors;
+}
+
+function resumeErrors({ ciServer, timeouts = {}, volumeClaims = [] }: RunnerInput): InputError[] {
+  const errors: InputError[] = [];
+  const { jobTimeout, maxAge = RUNNER_TIMEOUTS.maxAge } = timeouts;
   if (jobTimeout !== undefined && ms(jobTimeout) > ms(maxAge))
     errors.push({
+      code: 'conflict',
       field: 'timeouts.maxAge',
       message: `of ${maxAge} is shorter than timeouts.jobTimeout: raise it, or lower that`,
     });
   if (ciServer !== 'none')
     errors.push({
+      code: 'conflict',
       field: 'onEviction',
-      message: '"resume" needs ciServer "none": a CI server\'s job is lost with its runner',
+      message:
+        'must not be "resume" with a CI server, whose job is lost with its runner; set ciServer "none", or remove it',
     });
   if (!volumeClaims.some(({ name }) => name === STATE_CLAIM))
     errors.push({
+      code: 'required',
       field: 'volumeClaims',
-      message: `onEviction "resume" needs a claim called "${STATE_CLAIM}", in which the next attempt finds what was saved`,
+      message: `must have a claim called "${STATE_CLAIM}" for onEviction "resume": the next attempt reads the checkpoint from it`,
     });
   return errors;
 }
@@ -252,27 +288,39 @@ function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
     const field = `volumeClaims.${index}`;
     const before = volumeClaims.slice(0, index);
     if (before.some((other) => other.name === name))
-      errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
+      errors.push({
+        code: 'duplicate',
+        field: `${field}.name`,
+        message: `is used twice: "${name}"`,
+      });
     if (before.some((other) => other.mountPath === mountPath))
-      errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
+      errors.push({
+        code: 'duplicate',
+        field: `${field}.mountPath`,
+        message: `is used twice: "${mountPath}"`,
+      });
     if (isReservedPath(mountPath))
       errors.push({
+        code: 'reserved',
         field: `${field}.mountPath`,
         message: "is a folder of Holdfast's own; choose another",
       });
     if (claim === undefined && storage === undefined)
       errors.push({
+        code: 'required',
         field: `${field}.storage`,
         message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim',
       });
     const idle = Object.keys(ofMade);
     if (storage === undefined && idle.length > 0)
       errors.push({
+        code: 'required',
         field: `${field}.storage`,
         message: `is missing: ${idle.join(', ')} ${idle.length === 1 ? 'is' : 'are'} for a claim that Holdfast makes`,
       });
     for (const key of Object.keys(ofMade.annotations ?? {}).filter(isReservedMetadata))
       errors.push({
+        code: 'reserved',
         field: `${field}.annotations.${key}`,
         message: 'is set by Holdfast; remove it',
       });

@@ -4,6 +4,7 @@ import {
   SET_DELAYS,
   SET_INTERVALS,
   SET_PRIORITIES,
+  type InputError,
   type RunnerSetInput,
   type SetLimits,
   type SetPriority,
@@ -25,7 +26,6 @@ import {
   durationOrZero,
   parseAndCheck,
   type FieldsOf,
-  type InputError,
   type Parsed,
 } from './fields.ts';
 import { parseRunnerInput, type RunnerValidationContext, type RunnerSpec } from './runner.ts';
@@ -202,7 +202,7 @@ export function parseRunnerSetInput(
     ...(parsed.ok ? [] : parsed.errors),
     ...(runner.ok || !isObject(template)
       ? []
-      : runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message }))),
+      : runner.errors.map((error) => ({ ...error, field: `template.${error.field}` }))),
     // Only a template that is valid is known to hold no object within itself.
     ...(parsed.ok && runner.ok
       ? [...replaceAheadErrors(parsed.spec, runner.spec), ...sizeErrors(parsed.spec)]
@@ -223,6 +223,7 @@ function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputErr
       ? []
       : [
           {
+            code: 'conflict',
             field: also.join(', '),
             message: 'and replicas exclude each other: give replicas, or max with minIdle',
           },
@@ -231,13 +232,14 @@ function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputErr
   if (max === undefined)
     return [
       {
+        code: 'required',
         field: minIdle === undefined ? `${at}replicas` : `${at}max`,
         message:
           'is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
       },
     ];
   return (minIdle ?? 0) > max
-    ? [{ field: `${at}minIdle`, message: `is more than max (${max})` }]
+    ? [{ code: 'out_of_range', field: `${at}minIdle`, message: `is more than max (${max})` }]
     : [];
 }
 
@@ -245,18 +247,18 @@ function scheduleErrors(
   { schedules = [] }: RunnerSetInput,
   check: ScheduleValidator,
 ): InputError[] {
-  return schedules.flatMap((schedule, index) => {
-    const wrong = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? UTC });
-    return [
-      ...scaleErrors(schedule, `schedules.${index}.`),
-      ...(wrong === undefined ? [] : [{ field: `schedules.${index}.cron`, message: wrong }]),
-    ];
+  return schedules.flatMap((schedule, index): InputError[] => {
+    const errors = scaleErrors(schedule, `schedules.${index}.`);
+    const message = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? UTC });
+    return message === undefined
+      ? errors
+      : [...errors, { code: 'invalid', field: `schedules.${index}.cron`, message }];
   });
 }
 
 function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): InputError[] {
   return repositories.flatMap(({ repositories }, entry) =>
-    repositories.flatMap((name, index) => {
+    repositories.flatMap((name, index): InputError[] => {
       const fault =
         patternError(name) ??
         (name.includes('/')
@@ -264,7 +266,13 @@ function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): In
           : `must be "owner/repo", or "${name}/*" for all of ${name}`);
       return fault === undefined
         ? []
-        : [{ field: `limits.repositories.${entry}.repositories.${index}`, message: fault }];
+        : [
+            {
+              code: 'invalid',
+              field: `limits.repositories.${entry}.repositories.${index}`,
+              message: fault,
+            },
+          ];
     }),
   );
 }
@@ -274,6 +282,7 @@ function sizeErrors({ holds: _holds, ...input }: RunnerSetInput): InputError[] {
     ? []
     : [
         {
+          code: 'out_of_range',
           field: 'template',
           message: `must be at most ${MAX_DECLARATION / 1024} KiB of JSON, together with schedules and limits`,
         },
@@ -283,7 +292,11 @@ function sizeErrors({ holds: _holds, ...input }: RunnerSetInput): InputError[] {
 function templateErrors({ template }: RunnerSetInput): InputError[] {
   return ['name', 'set']
     .filter((field) => field in template)
-    .map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
+    .map((field): InputError => ({
+      code: 'reserved',
+      field: `template.${field}`,
+      message: 'is given by the set; remove it',
+    }));
 }
 
 function replaceAheadErrors(
@@ -291,22 +304,28 @@ function replaceAheadErrors(
   { ephemeral, scope }: RunnerSpec,
 ): InputError[] {
   if (replaceAhead === 0) return [];
-  const faults = [
-    ...(scope !== undefined && ephemeral
-      ? []
-      : [
-          'is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
-        ]),
-    ...(needsVolumeSlots(template)
-      ? ['has no place beside volumes of slots: a successor would need one more; remove it']
-      : []),
-    ...(replicas + replaceAhead > MAX_RUNNERS
-      ? [
-          `and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`,
-        ]
-      : []),
-  ];
-  return faults.map((message) => ({ field: 'replaceAhead', message }));
+  const field = 'replaceAhead';
+  const errors: InputError[] = [];
+  if (scope === undefined || !ephemeral)
+    errors.push({
+      code: 'not_applicable',
+      field,
+      message:
+        'is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
+    });
+  if (needsVolumeSlots(template))
+    errors.push({
+      code: 'conflict',
+      field,
+      message: 'has no place beside volumes of slots: a successor would need one more; remove it',
+    });
+  if (replicas + replaceAhead > MAX_RUNNERS)
+    errors.push({
+      code: 'out_of_range',
+      field,
+      message: `and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`,
+    });
+  return errors;
 }
 
 function toSpec(

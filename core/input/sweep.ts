@@ -59,7 +59,7 @@ export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
   if (!parsed.ok) return parsed;
   const { dryRun = false, force = false, takeOver, scopes = [], ...limits } = parsed.spec;
   const errors = scopes.flatMap((each, index) =>
-    scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })),
+    scopeErrors(each).map((error) => ({ ...error, field: `scopes.${index}.${error.field}` })),
   );
   if (errors.length > 0) return { ok: false, errors };
   return {

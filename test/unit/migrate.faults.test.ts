@@ -89,7 +89,7 @@ describe('what is wrong is told with its object and field', () => {
     [
       'a volume of a name that is taken',
       [scaleSet({ template: { spec: { volumes: [{ name: 'holdfast-x', emptyDir: {} }] } } })],
-      /rename holdfast-x/,
+      /template\.pod\.spec\.volumes\.0 of the set/,
     ],
     [
       'a pod that is none',

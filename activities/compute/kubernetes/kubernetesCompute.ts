@@ -137,7 +137,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   };
   // Checks the template too, because Holdfast recognizes its containers by their reserved names.
   const judge = (pod: V1Pod, request: PodRequest): string[] => [
-    ...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`),
+    ...podTemplateErrors(request.template ?? {}).map(
+      ({ field, message }) => `pod.${field} ${message}`,
+    ),
     ...policyViolations(toPolicyInput(pod, request, home), policy, own),
   ];
   let cluster: string | undefined;

@@ -16,7 +16,7 @@ function admitted(input: object, policy?: TimeoutPolicy): JobSpec {
 
 function refused(input: unknown, policy?: TimeoutPolicy): string[] {
   const parsed = parseJobInput(input, { workflowId: 'job-web', policy });
-  return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
+  return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
 test('the least that is a job: what it gets', () => {
@@ -157,30 +157,24 @@ describe('each of timeout and gracePeriod may be given alone', () => {
 describe('what cannot work is named, all at once', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_none, index) => ({ ...STEP, name: `s${index}` }));
-  test.each<[object | null, (string | RegExp)[]]>([
-    [null, [/^input /]],
-    [{}, [/^name is missing/, /^test is missing: the list of steps/]],
-    [{ name: 'web', test: [] }, [/^test must have at least one step/]],
-    [{ ...JOB, tests: [] }, [/^tests is not a known field/]],
-    [{ ...JOB, name: 'a b' }, [/^name must consist of/]],
-    [{ ...JOB, timeout: 'soon' }, [/^timeout is not a duration/]],
-    [{ ...JOB, repository: 'acme' }, [/^repository must be "owner\/repo"/]],
-    [{ ...JOB, timeout: '25h' }, [/^timeout is over the cap of 24h; .*HOLDFAST_TIMEOUTS/]],
-    [{ ...JOB, maxAge: '1h' }, [/^maxAge is shorter than the job's timeout of 4h0m0s/]],
-    [{ ...JOB, test: [{ name: 'x' }] }, [/^test\.0\.commands is missing/]],
-    [
-      { ...JOB, test: [{ ...STEP, command: ['x'] }] },
-      [/^test\.0\.commands, command exclude each other/],
-    ],
-    [
-      { ...JOB, test: [{ ...STEP, bestEffort: true }] },
-      [/^test\.0\.bestEffort is for steps of post only/],
-    ],
+  test.each<[object | null, string[]]>([
+    [null, ['invalid input']],
+    [{}, ['required name', 'required test']],
+    [{ name: 'web', test: [] }, ['out_of_range test']],
+    [{ ...JOB, tests: [] }, ['unknown_field tests']],
+    [{ ...JOB, name: 'a b' }, ['invalid name']],
+    [{ ...JOB, timeout: 'soon' }, ['invalid timeout']],
+    [{ ...JOB, repository: 'acme' }, ['invalid repository']],
+    [{ ...JOB, timeout: '25h' }, ['out_of_range timeout']],
+    [{ ...JOB, maxAge: '1h' }, ['conflict maxAge']],
+    [{ ...JOB, test: [{ name: 'x' }] }, ['required test.0.commands']],
+    [{ ...JOB, test: [{ ...STEP, command: ['x'] }] }, ['conflict test.0.commands, command']],
+    [{ ...JOB, test: [{ ...STEP, bestEffort: true }] }, ['invalid test.0.bestEffort']],
     [
       { ...JOB, pre: [{ ...STEP, name: 'a', skipOnSuccess: true }] },
-      [/^pre\.0\.skipOnSuccess is for steps of post only/],
+      ['invalid pre.0.skipOnSuccess'],
     ],
-    [{ ...JOB, post: [STEP] }, [/^post\.0\.name is used twice: "unit"/]],
+    [{ ...JOB, post: [STEP] }, ['duplicate post.0.name']],
     [
       {
         ...JOB,
@@ -199,44 +193,35 @@ describe('what cannot work is named, all at once', () => {
         ],
       },
       ['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'SHARED_DIR', 'ARTIFACT_DIR', 'JOB_STOP_REASON'].map(
-        (name) => new RegExp(`^test\\.0\\.env\\.${name} is set by the job; remove it`),
+        (name) => `reserved test.0.env.${name}`,
       ),
     ],
-    [
-      { ...JOB, test: [{ ...STEP, env: { HOLDFAST_X: 'x' } }] },
-      [/^test\.0\.env\.HOLDFAST_X is set by Holdfast/],
-    ],
-    [{ ...JOB, test: [{ ...STEP, timeout: '25h' }] }, [/^test\.0\.timeout is over the cap of 24h/]],
-    [
-      { ...JOB, test: [{ ...STEP, gracePeriod: '-1s' }] },
-      [/^test\.0\.gracePeriod is not a duration/],
-    ],
-    [
-      { ...JOB, test: [{ ...STEP, onEviction: 'resume' }] },
-      [/^test\.0\.onEviction must be "fail" or "replace"/],
-    ],
+    [{ ...JOB, test: [{ ...STEP, env: { HOLDFAST_X: 'x' } }] }, ['reserved test.0.env.HOLDFAST_X']],
+    [{ ...JOB, test: [{ ...STEP, timeout: '25h' }] }, ['out_of_range test.0.timeout']],
+    [{ ...JOB, test: [{ ...STEP, gracePeriod: '-1s' }] }, ['invalid test.0.gracePeriod']],
+    [{ ...JOB, test: [{ ...STEP, onEviction: 'resume' }] }, ['invalid test.0.onEviction']],
     [
       { ...JOB, test: [{ ...STEP, resources: { limits: { cpu: true } } }] },
-      [/^test\.0\.resources\.limits\.cpu must be a quantity, such as 2/],
+      ['invalid test.0.resources.limits.cpu'],
     ],
-    [{ ...JOB, test: [{ ...STEP, stop: { target: 'all' } }] }, [/^test\.0\.stop\.target must be/]],
+    [{ ...JOB, test: [{ ...STEP, stop: { target: 'all' } }] }, ['invalid test.0.stop.target']],
     [
       { ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a' }] }] },
-      [/^test\.0\.volumes\.0 "a" must have exactly one source.* it has none/],
+      ['conflict test.0.volumes.0'],
     ],
     [
       {
         ...JOB,
         test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', secret: {}, emptyDir: {} }] }],
       },
-      [/^test\.0\.volumes\.0 .*it has secret, emptyDir/],
+      ['conflict test.0.volumes.0'],
     ],
     [
       {
         ...JOB,
         test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/holdfast', emptyDir: {} }] }],
       },
-      [/^test\.0\.volumes .*folder of Holdfast's own/],
+      ['reserved test.0.volumes'],
     ],
     [
       {
@@ -244,8 +229,8 @@ describe('what cannot work is named, all at once', () => {
         test: [{ ...STEP, securityContext: { runasUser: 1, capabilities: { add: ['cap_x'] } } }],
       },
       [
-        /securityContext\.capabilities\.add\.0 must be a capability/,
-        /securityContext\.runasUser is not a known field/,
+        'invalid test.0.securityContext.capabilities.add.0',
+        'unknown_field test.0.securityContext.runasUser',
       ],
     ],
     [
@@ -254,17 +239,10 @@ describe('what cannot work is named, all at once', () => {
         source: { event: 'pull_request', untrusted: true },
         test: [{ ...STEP, securityContext: { runAsUser: 1000, privileged: false } }],
       },
-      [
-        /^test\.0\.securityContext\.privileged is not for the run of an outsider's change: it may have runAsUser/,
-      ],
+      ['denied test.0.securityContext.privileged'],
     ],
     [{ ...JOB, gracePeriod: '24s', post: [STEP_AFTER] }, []],
-    [
-      { ...JOB, gracePeriod: '23s', post: [STEP_AFTER] },
-      [
-        /^test\.0\.gracePeriod must leave a quarter of the job's gracePeriod of 23s to post: .* a grace of 15s gets 18s to stop; lower it to at most 14s, or raise the job's gracePeriod to at least 24s/,
-      ],
-    ],
+    [{ ...JOB, gracePeriod: '23s', post: [STEP_AFTER] }, ['conflict test.0.gracePeriod']],
     [
       {
         ...JOB,
@@ -273,9 +251,7 @@ describe('what cannot work is named, all at once', () => {
         test: [{ ...STEP, gracePeriod: '36m' }],
         post: [{ ...STEP_AFTER, gracePeriod: '2h' }],
       },
-      [
-        /^pre\.0\.gracePeriod .* gets 1h15m0s to stop; lower it to at most 36m0s, or raise the job's gracePeriod to at least 1h40m0s/,
-      ],
+      ['conflict pre.0.gracePeriod'],
     ],
     [
       {
@@ -284,20 +260,12 @@ describe('what cannot work is named, all at once', () => {
         test: [{ ...STEP, gracePeriod: '1s' }],
         post: [STEP_AFTER],
       },
-      [/^test\.0\.gracePeriod .*; raise the job's gracePeriod to at least 4s, or lower it/],
+      ['conflict test.0.gracePeriod'],
     ],
     [{ ...JOB, gracePeriod: '1s' }, []],
     [{ ...JOB, test: many(MAX_STEPS) }, []],
-    [
-      { ...JOB, test: many(MAX_STEPS), post: [STEP] },
-      [/^pre, test, post have 101 steps in all, and a job may have 100/],
-    ],
-    [
-      { ...JOB, test: [{ ...STEP, commands: 'x'.repeat(1_100_000) }] },
-      [
-        /^input has \d+ bytes as JSON, and may have 1048576: put long scripts into the steps' images/,
-      ],
-    ],
+    [{ ...JOB, test: many(MAX_STEPS), post: [STEP] }, ['out_of_range pre, test, post']],
+    [{ ...JOB, test: [{ ...STEP, commands: 'x'.repeat(1_100_000) }] }, ['out_of_range input']],
     [
       {
         ...JOB,
@@ -314,10 +282,10 @@ describe('what cannot work is named, all at once', () => {
           },
         ],
       },
-      [/^input is nested too deeply/],
+      ['invalid input'],
     ],
   ])('%#', (input, expected) => {
-    expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
+    expect(refused(input)).toEqual(expected);
   });
 });
 
@@ -333,7 +301,7 @@ test('a grace of the job that the worker’s config lowers leaves post its share
   const input = { ...JOB, test: [{ ...STEP, gracePeriod: '10m' }], post: [STEP_AFTER] };
   expect(refused(input)).toEqual([]);
   expect(refused(input, { default: { jobs: { gracePeriod: '10m' } } })).toEqual([
-    expect.stringMatching(/^test\.0\.gracePeriod must leave a quarter .* of 10m0s to post/),
+    'conflict test.0.gracePeriod',
   ]);
 });
 
@@ -397,11 +365,9 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
   });
 
   test('only the worker’s config names jobs with a higher cap', () => {
-    expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual([
-      expect.stringMatching(/^timeout is over the cap of 24h/),
-    ]);
+    expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual(['out_of_range timeout']);
     expect(refused({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([
-      expect.stringMatching(/^timeout is over the cap of 72h/),
+      'out_of_range timeout',
     ]);
   });
 
@@ -433,10 +399,10 @@ describe("an outsider's run", () => {
 
   test('has what is harmless alone, in every stage: what else it names is refused', () => {
     expect(
-      refused(job([SCRATCH, ...OTHERS])).filter((error) => error.includes("outsider's")),
+      refused(job([SCRATCH, ...OTHERS])).filter((error) => error.startsWith('denied')),
     ).toHaveLength(3 * OTHERS.length);
     expect(
-      refused(job([SCRATCH, ...OTHERS], {})).filter((error) => error.includes("outsider's")),
+      refused(job([SCRATCH, ...OTHERS], {})).filter((error) => error.startsWith('denied')),
     ).toEqual([]);
   });
 

@@ -52,85 +52,85 @@ describe('a pod template may not have', () => {
     [
       'a reserved label',
       { metadata: { labels: { 'holdfast.dev/installation': 'x' } } },
-      'metadata.labels: holdfast.dev/installation is set by Holdfast',
+      'reserved metadata.labels',
     ],
     [
       'the managed-by label',
       { metadata: { labels: { 'app.kubernetes.io/managed-by': 'helm' } } },
-      'metadata.labels: app.kubernetes.io/managed-by is set',
+      'reserved metadata.labels',
     ],
     [
       "a label of ARC's",
       { metadata: { labels: { 'runner-deployment-name': 'linux' } } },
-      'metadata.labels: by runner-deployment-name actions-runner-controller would take the pod for its own',
+      'reserved metadata.labels',
     ],
     [
       'a reserved annotation',
       { metadata: { annotations: { 'holdfast.dev/probes': 'true' } } },
-      'metadata.annotations: holdfast.dev/probes is set by Holdfast',
+      'reserved metadata.annotations',
     ],
     [
       'another restart policy',
       { spec: { restartPolicy: 'OnFailure' } },
-      'spec.restartPolicy: must be Never',
+      'invalid spec.restartPolicy',
     ],
     [
       'an active deadline',
       { spec: { activeDeadlineSeconds: 5 } },
-      'spec.activeDeadlineSeconds: it starts before',
+      'reserved spec.activeDeadlineSeconds',
     ],
     [
       'a grace period',
       { spec: { terminationGracePeriodSeconds: 5 } },
-      'spec.terminationGracePeriodSeconds: it is derived from stop.',
+      'reserved spec.terminationGracePeriodSeconds',
     ],
-    ['containers of a wrong type', { spec: { containers: {} } }, 'spec.containers: must be a list'],
+    ['containers of a wrong type', { spec: { containers: {} } }, 'invalid spec.containers'],
     [
       'a container without a name',
       { spec: { containers: [{ image: 'x' }] } },
-      'spec.containers[0]: needs a name',
+      'required spec.containers.0',
     ],
     [
       'two containers of one name',
       { spec: { containers: [{ name: 'a' }], initContainers: [{ name: 'a' }] } },
-      'spec.initContainers[0]: a second container called a',
+      'duplicate spec.initContainers.0',
     ],
     [
       'an init container called runner',
       { spec: { initContainers: [{ name: 'runner' }] } },
-      'spec.initContainers[0]: the name runner is kept',
+      'reserved spec.initContainers.0',
     ],
     [
       'a container called as the registration',
       { spec: { containers: [{ name: 'holdfast-register' }] } },
-      'spec.containers[0]: the name holdfast-register is kept for the registration',
+      'reserved spec.containers.0',
     ],
     [
       'a registration that does not end',
       { spec: { initContainers: [{ name: 'holdfast-register', restartPolicy: 'Always' }] } },
-      'spec.initContainers[0].restartPolicy: the runner starts when',
+      'not_applicable spec.initContainers.0.restartPolicy',
     ],
     [
       "a variable of ours in the registration's container",
       {
         spec: { initContainers: [{ name: 'holdfast-register', env: [{ name: 'RUNNER_TOKEN' }] }] },
       },
-      'spec.initContainers[0].env[0]: RUNNER_TOKEN is set by Holdfast',
+      'reserved spec.initContainers.0.env.0',
     ],
     [
       'two volumes of one name',
       { spec: { volumes: [{ name: 'a' }, { name: 'a' }] } },
-      'spec.volumes[1]: a second volume called a',
+      'duplicate spec.volumes.1',
     ],
     [
       'a reserved volume',
       { spec: { volumes: [{ name: 'holdfast-supervisor' }] } },
-      'spec.volumes[0]: volumes called holdfast-*',
+      'reserved spec.volumes.0',
     ],
     [
       'a mount of a reserved volume',
       runner({ volumeMounts: [{ name: 'holdfast-supervisor', mountPath: '/x' }] }),
-      'spec.containers[0].volumeMounts[0]: volumes called',
+      'reserved spec.containers.0.volumeMounts.0',
     ],
     [
       "another container's mount of the registration",
@@ -141,42 +141,42 @@ describe('a pod template may not have', () => {
           ],
         },
       },
-      'spec.initContainers[0].volumeMounts[0]: volumes called',
+      'reserved spec.initContainers.0.volumeMounts.0',
     ],
     [
       'RUNNER_NAME',
       runner({ env: [{ name: 'RUNNER_NAME', value: 'x' }] }),
-      'spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast',
+      'reserved spec.containers.0.env.0',
     ],
     [
       'the JIT config',
       runner({ env: [{ name: 'A' }, { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG' }] }),
-      'spec.containers[0].env[1]: ACTIONS_RUNNER_INPUT_JITCONFIG is set',
+      'reserved spec.containers.0.env.1',
     ],
     [
       'a preStop hook',
       runner({ lifecycle: { preStop: { sleep: { seconds: 20 } } } }),
-      "spec.containers[0].lifecycle.preStop: its time is taken out of the pod's grace",
+      'reserved spec.containers.0.lifecycle.preStop',
     ],
     [
       'a stop signal',
       runner({ lifecycle: { stopSignal: 'SIGUSR1' } }),
-      'spec.containers[0].lifecycle.stopSignal: what SIGTERM means',
+      'reserved spec.containers.0.lifecycle.stopSignal',
     ],
     [
       'a termination message in our folders',
       runner({ terminationMessagePath: '/holdfast/message' }),
-      'spec.containers[0].terminationMessagePath: /holdfast/message is in a folder',
+      'reserved spec.containers.0.terminationMessagePath',
     ],
     [
       'a variable given twice',
       runner({ env: [{ name: 'A' }, { name: 'A' }] }),
-      'spec.containers[0].env[1]: a second variable called A',
+      'duplicate spec.containers.0.env.1',
     ],
   ])('%s', (_, template, expected) => {
-    const errors = podTemplateErrors(template);
-    expect(errors).toHaveLength(1);
-    expect(errors[0]).toContain(expected);
+    expect(podTemplateErrors(template).map(({ code, field }) => `${code} ${field}`)).toEqual([
+      expected,
+    ]);
   });
 
   test('all faults are told at once', () => {
@@ -205,6 +205,6 @@ test('a template is not nested without an end', () => {
   let nested: unknown = 'deep';
   for (let depth = 0; depth < 100_000; depth++) nested = [nested];
   expect(podTemplateErrors({ spec: { affinity: nested } })).toEqual([
-    expect.stringMatching(/^spec: is nested more than 100 levels deep/),
+    expect.objectContaining({ code: 'invalid', field: 'spec' }),
   ]);
 });

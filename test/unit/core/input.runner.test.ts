@@ -23,10 +23,10 @@ function accepted(input: object, workflowId = '', policy: TimeoutPolicy = {}): R
   return parsed.spec;
 }
 
-/** What a person reads about a bad one: `field message`. */
+/** The errors of a bad one: `code field`. */
 function refused(input: unknown): string[] {
   const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
-  return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
+  return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
 /** Held by the compiler: what the contract documents is of a type that the schema takes. (The schema's `satisfies` holds the other way.) */
@@ -186,7 +186,7 @@ describe('what is given is kept', () => {
       name: 'GPU pool',
     });
     expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual([
-      'runnerGroup has no meaning with a repository, which has no runner groups; remove it',
+      'not_applicable runnerGroup',
     ]);
   });
 
@@ -239,139 +239,82 @@ describe('what is given is kept', () => {
 });
 
 describe('bad input names the field and the fix', () => {
-  const label = 'must be 1 to 256 characters without commas or control characters';
-  const duration = 'is not a duration; write for example "30s", "10m" or "1h30m"';
-
   test.each<[what: string, fields: object, expected: string]>([
-    ['an unknown field', { lables: ['x'] }, 'lables is not a known field; check the spelling'],
-    [
-      'an unknown field of timeouts',
-      { timeouts: { job: '1h' } },
-      'timeouts.job is not a known field; check the spelling',
-    ],
-    [
-      'an unknown field of stop',
-      { stop: { timeout: '1h' } },
-      'stop.timeout is not a known field; check the spelling',
-    ],
+    ['an unknown field', { lables: ['x'] }, 'unknown_field lables'],
+    ['an unknown field of timeouts', { timeouts: { job: '1h' } }, 'unknown_field timeouts.job'],
+    ['an unknown field of stop', { stop: { timeout: '1h' } }, 'unknown_field stop.timeout'],
     [
       'an unknown field of intervals',
       { intervals: { poll: '1h' } },
-      'intervals.poll is not a known field; check the spelling',
+      'unknown_field intervals.poll',
     ],
-    [
-      'an unknown field of pod',
-      { pod: { kind: 'Pod' } },
-      'pod.kind is not a known field; check the spelling',
-    ],
+    ['an unknown field of pod', { pod: { kind: 'Pod' } }, 'unknown_field pod.kind'],
     [
       'an unknown field of pod.metadata',
       { pod: { metadata: { name: 'x' } } },
-      'pod.metadata.name is not a known field; check the spelling',
+      'unknown_field pod.metadata.name',
     ],
 
-    [
-      'two scopes',
-      { repository: 'a/b' },
-      'organization, repository exclude each other: give exactly one of organization, repository or enterprise',
-    ],
+    ['two scopes', { repository: 'a/b' }, 'conflict organization, repository'],
     [
       'three scopes',
       { repository: 'a/b', enterprise: 'e' },
-      'organization, repository, enterprise exclude each other: give exactly one of organization, repository or enterprise',
+      'conflict organization, repository, enterprise',
     ],
 
     [
       'a duration in words',
       { timeouts: { registration: 'ten minutes' } },
-      `timeouts.registration ${duration}`,
+      'invalid timeouts.registration',
     ],
     [
       'a duration without a unit',
       { timeouts: { podPending: '10' } },
-      `timeouts.podPending ${duration}`,
+      'invalid timeouts.podPending',
     ],
-    ['no time at all', { timeouts: { idle: '0s' } }, `timeouts.idle ${duration}`],
+    ['no time at all', { timeouts: { idle: '0s' } }, 'invalid timeouts.idle'],
     [
       'a duration beyond all dates',
       { timeouts: { provisioning: '9999999999h' } },
-      `timeouts.provisioning ${duration}`,
+      'invalid timeouts.provisioning',
     ],
-    [
-      'a bad duration of stop',
-      { stop: { signalTimeout: '-1s' } },
-      `stop.signalTimeout ${duration}`,
-    ],
-    [
-      'a bad duration of intervals',
-      { intervals: { resync: '0m' } },
-      `intervals.resync ${duration}`,
-    ],
+    ['a bad duration of stop', { stop: { signalTimeout: '-1s' } }, 'invalid stop.signalTimeout'],
+    ['a bad duration of intervals', { intervals: { resync: '0m' } }, 'invalid intervals.resync'],
     [
       'a job timeout over the cap',
       { timeouts: { jobTimeout: '24h1s' } },
-      "timeouts.jobTimeout is over the cap of 24h; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)",
+      'out_of_range timeouts.jobTimeout',
     ],
 
-    ['no label', { labels: [] }, 'labels must have at least one label'],
+    ['command: empty', { command: [] }, 'out_of_range command'],
+    ['image: empty', { image: '' }, 'out_of_range image'],
+    ['no label', { labels: [] }, 'out_of_range labels'],
     [
       '101 labels',
       { labels: Array.from({ length: 101 }, (_, i) => `l${i}`) },
-      'labels must have at most 100 labels',
+      'out_of_range labels',
     ],
-    ['an empty label', { labels: ['ok', ''] }, `labels.1 ${label}`],
-    ['a label with a comma', { labels: ['a,b'] }, `labels.0 ${label}`],
-    ['a label with a line break', { labels: ['a\nb'] }, `labels.0 ${label}`],
-    ['a label with a NUL at its end', { labels: ['a\u0000'] }, `labels.0 ${label}`],
-    ['a label with a C1 control character', { labels: ['a\u0085'] }, `labels.0 ${label}`],
-    ['a label that begins with a space', { labels: [' a'] }, `labels.0 ${label}`],
-    ['a label of 257 characters', { labels: ['x'.repeat(257)] }, `labels.0 ${label}`],
+    ['an empty label', { labels: ['ok', ''] }, 'invalid labels.1'],
+    ['a label with a comma', { labels: ['a,b'] }, 'invalid labels.0'],
+    ['a label with a line break', { labels: ['a\nb'] }, 'invalid labels.0'],
+    ['a label with a NUL at its end', { labels: ['a\u0000'] }, 'invalid labels.0'],
+    ['a label with a C1 control character', { labels: ['a\u0085'] }, 'invalid labels.0'],
+    ['a label that begins with a space', { labels: [' a'] }, 'invalid labels.0'],
+    ['a label of 257 characters', { labels: ['x'.repeat(257)] }, 'invalid labels.0'],
 
-    [
-      'a name of 51 characters',
-      { name: 'n'.repeat(51) },
-      'name must be at most 50 characters: a suffix is appended, and a runner name has at most 64',
-    ],
-    [
-      'a name with a space',
-      { name: 'my runner' },
-      'name must consist of letters, digits, ".", "_" and "-"',
-    ],
-    ['an empty name', { name: '' }, 'name must consist of letters, digits, ".", "_" and "-"'],
-    [
-      'a bad credential',
-      { credential: 'a/b' },
-      'credential must be a credential name: letters, digits, ".", "_" and "-", at most 100',
-    ],
-    [
-      'a bad set',
-      { set: 'a b' },
-      'set must be a set name: letters, digits, ".", "_" and "-", at most 100',
-    ],
-    [
-      'a bad namespace',
-      { namespace: 'CI' },
-      'namespace must be a Kubernetes namespace: lower-case letters, digits and "-", at most 63',
-    ],
-    [
-      'a bad onEviction',
-      { onEviction: 'retry' },
-      'onEviction must be "fail", "replace" or "resume"',
-    ],
-    [
-      'an environment variable with a bad name',
-      { env: { '1A': 'x' } },
-      'env.1A must be a name of an environment variable',
-    ],
-    [
-      'an environment variable with a dash',
-      { env: { 'A-B': 'x' } },
-      'env.A-B must be a name of an environment variable',
-    ],
+    ['a name of 51 characters', { name: 'n'.repeat(51) }, 'out_of_range name'],
+    ['a name with a space', { name: 'my runner' }, 'invalid name'],
+    ['an empty name', { name: '' }, 'invalid name'],
+    ['a bad credential', { credential: 'a/b' }, 'invalid credential'],
+    ['a bad set', { set: 'a b' }, 'invalid set'],
+    ['a bad namespace', { namespace: 'CI' }, 'invalid namespace'],
+    ['a bad onEviction', { onEviction: 'retry' }, 'invalid onEviction'],
+    ['an environment variable with a bad name', { env: { '1A': 'x' } }, 'invalid env.1A'],
+    ['an environment variable with a dash', { env: { 'A-B': 'x' } }, 'invalid env.A-B'],
     [
       'a reserved environment variable',
       { env: { RUNNER_TOKEN: 'x' } },
-      'env.RUNNER_TOKEN is set by Holdfast; remove it',
+      'reserved env.RUNNER_TOKEN',
     ],
     [
       'a reserved environment variable of the pod',
@@ -380,37 +323,29 @@ describe('bad input names the field and the fix', () => {
           spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_NAME', value: 'x' }] }] },
         },
       },
-      'pod spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast; remove it',
+      'reserved pod.spec.containers.0.env.0',
     ],
-    [
-      'updates of one with a JIT config',
-      { disableUpdate: true },
-      'disableUpdate is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
-    ],
-    [
-      'a path as the id of a group',
-      { runnerGroupId: '../7' },
-      'runnerGroupId must be 1 to 100 characters without white space and "/"',
-    ],
+    ['updates of one with a JIT config', { disableUpdate: true }, 'not_applicable disableUpdate'],
+    ['a path as the id of a group', { runnerGroupId: '../7' }, 'invalid runnerGroupId'],
     [
       'a group by name and by id',
       { runnerGroup: 'gpu', runnerGroupId: '3' },
-      'runnerGroup, runnerGroupId exclude each other: give the name or the id',
+      'conflict runnerGroup, runnerGroupId',
     ],
     [
       'a reserved container',
       { pod: { spec: { initContainers: [{ name: 'runner' }] } } },
-      'pod spec.initContainers[0]: the name runner is kept for the container of the CI runner; rename it',
+      'reserved pod.spec.initContainers.0',
     ],
     [
       'a reserved volume',
       { pod: { spec: { volumes: [{ name: 'holdfast-x' }] } } },
-      "pod spec.volumes[0]: volumes called holdfast-* are Holdfast's own; rename holdfast-x",
+      'reserved pod.spec.volumes.0',
     ],
     [
       'a reserved label',
       { pod: { metadata: { labels: { 'holdfast.dev/set': 'x' } } } },
-      'pod metadata.labels: holdfast.dev/set is set by Holdfast; remove it',
+      'reserved pod.metadata.labels',
     ],
   ])('%s', (_what, fields, expected) => {
     expect(refused({ organization: 'acme', ...fields })).toEqual([expected]);
@@ -418,7 +353,6 @@ describe('bad input names the field and the fix', () => {
 
   test.each<[what: string, fields: object, field: string]>([
     ['command: a text', { command: 'run.sh' }, 'command'],
-    ['command: empty', { command: [] }, 'command'],
     ['command: a number in it', { command: ['sleep', 5] }, 'command.1'],
     ['args: a text', { args: 'x' }, 'args'],
     ['env: a list', { env: ['A=b'] }, 'env'],
@@ -428,7 +362,6 @@ describe('bad input names the field and the fix', () => {
     ['runnerGroupId: a number', { runnerGroupId: 7 }, 'runnerGroupId'],
     ['labels: a text', { labels: 'linux' }, 'labels'],
     ['labels: null in it', { labels: [null] }, 'labels.0'],
-    ['image: empty', { image: '' }, 'image'],
     ['timeouts: a text', { timeouts: '5m' }, 'timeouts'],
     ['timeouts: a number', { timeouts: { idle: 5 } }, 'timeouts.idle'],
     ['pod: a text', { pod: 'x' }, 'pod'],
@@ -440,16 +373,11 @@ describe('bad input names the field and the fix', () => {
     ],
     ['name: null', { name: null }, 'name'],
   ])('a wrong type: %s', (_what, fields, field) => {
-    const parsed = parseRunnerInput({ organization: 'acme', ...fields });
-    expect(parsed.ok ? [] : parsed.errors).toEqual([
-      { field, message: expect.stringMatching(/expected|at least|must begin/) },
-    ]);
+    expect(refused({ organization: 'acme', ...fields })).toEqual([`invalid ${field}`]);
   });
 
   test('no scope', () => {
-    expect(refused({})).toEqual([
-      'organization is missing: give exactly one of organization, repository or enterprise',
-    ]);
+    expect(refused({})).toEqual(['required organization']);
   });
 
   test.each([
@@ -464,23 +392,25 @@ describe('bad input names the field and the fix', () => {
     `a/${'x'.repeat(101)}`,
     'https://github.com/a/b',
   ])('the repository %p', (repository) => {
-    expect(refused({ repository })).toEqual(['repository must be "owner/repo"']);
+    expect(refused({ repository })).toEqual(['invalid repository']);
   });
 
   test.each(['a/b', '..', '.', '', 'x'.repeat(101)])('the organization %p', (organization) => {
-    expect(refused({ organization })).toEqual([
-      expect.stringMatching(/^organization must be an organization: letters/),
-    ]);
+    expect(refused({ organization })).toEqual(['invalid organization']);
   });
 
-  test.each([undefined, null, 'acme', 5, []])('the input %p', (input) => {
-    expect(refused(input)).toEqual([expect.stringMatching(/^input .*expected object/)]);
+  test.each([null, 'acme', 5, []])('the input %p', (input) => {
+    expect(refused(input)).toEqual(['invalid input']);
+  });
+
+  test('no input', () => {
+    expect(refused(undefined)).toEqual(['required input']);
   });
 
   test('everything that is wrong is told at once', () => {
     expect(
       refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map(
-        (line) => line.split(' ')[0],
+        (line) => line.split(' ')[1],
       ),
     ).toEqual(
       expect.arrayContaining(['organization', 'labels', 'nonsense', 'timeouts.idle', 'timeouts.y']),

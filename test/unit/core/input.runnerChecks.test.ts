@@ -7,26 +7,23 @@ const STATE = { name: 'state', mountPath: '/state', storage: '1Gi' };
 
 function refused(input: object): string[] {
   const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
-  return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
+  return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
 describe('combinations that cannot work', () => {
-  test.each<[object, (string | RegExp)[]]>([
+  test.each<[object, string[]]>([
     [{ ...COMMAND }, []],
     [{ ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [STATE] }, []],
     [{ ...COMMAND, onEviction: 'resume', volumeClaims: [STATE], supervisor: 'none' }, []],
-    [{ ciServer: 'none' }, [/^command is missing/]],
-    [{ ...COMMAND, ephemeral: false }, [/^ephemeral a plain command runs once/]],
+    [{ ciServer: 'none' }, ['required command']],
+    [{ ...COMMAND, ephemeral: false }, ['conflict ephemeral']],
     [
       { ...COMMAND, labels: ['x'], credential: 'c' },
-      [/^credential has no meaning/, /^labels has no meaning/],
+      ['not_applicable credential', 'not_applicable labels'],
     ],
-    [{ ...COMMAND, timeouts: { idle: '1m' } }, [/^timeouts\.idle has no meaning/]],
-    [
-      { organization: 'a', onEviction: 'resume', volumeClaims: [STATE] },
-      [/^onEviction "resume" needs ciServer "none"/],
-    ],
-    [{ ...COMMAND, onEviction: 'resume' }, [/^volumeClaims .*"state"/]],
+    [{ ...COMMAND, timeouts: { idle: '1m' } }, ['not_applicable timeouts.idle']],
+    [{ organization: 'a', onEviction: 'resume', volumeClaims: [STATE] }, ['conflict onEviction']],
+    [{ ...COMMAND, onEviction: 'resume' }, ['required volumeClaims']],
     [
       {
         ...COMMAND,
@@ -39,14 +36,11 @@ describe('combinations that cannot work', () => {
     ],
     [
       { ...COMMAND, maxAttempts: 3, timeouts: { maxAge: '2d' } },
-      [
-        /^maxAttempts has no effect without onEviction "resume"/,
-        /^timeouts\.maxAge has no effect without onEviction "resume"/,
-      ],
+      ['not_applicable maxAttempts', 'not_applicable timeouts.maxAge'],
     ],
     [
       { ...COMMAND, onEviction: 'resume', volumeClaims: [STATE], maxAttempts: 0 },
-      [/^maxAttempts /],
+      ['out_of_range maxAttempts'],
     ],
     [
       {
@@ -55,16 +49,13 @@ describe('combinations that cannot work', () => {
         volumeClaims: [STATE],
         timeouts: { maxAge: '2h', jobTimeout: '3h' },
       },
-      [/^timeouts\.maxAge of 2h is shorter than timeouts\.jobTimeout/],
+      ['conflict timeouts.maxAge'],
     ],
-    [
-      { ...COMMAND, onTerm: 'checkpoint', volumeClaims: [STATE] },
-      [/^onTerm "checkpoint" needs onEviction "resume"/],
-    ],
-    [{ organization: 'a', job: 'job-a' }, [/^job is for the steps of a job/]],
+    [{ ...COMMAND, onTerm: 'checkpoint', volumeClaims: [STATE] }, ['conflict onTerm']],
+    [{ organization: 'a', job: 'job-a' }, ['not_applicable job']],
     [{ ...COMMAND, job: 'job-a' }, []],
-    [{ organization: 'a', onTerm: 'drain' }, [/^stop\.drainTimeout is missing/]],
-    [{ organization: 'a', stop: { drainTimeout: '1m' } }, [/^stop\.drainTimeout has no effect/]],
+    [{ organization: 'a', onTerm: 'drain' }, ['required stop.drainTimeout']],
+    [{ organization: 'a', stop: { drainTimeout: '1m' } }, ['not_applicable stop.drainTimeout']],
     [
       {
         organization: 'a',
@@ -72,55 +63,43 @@ describe('combinations that cannot work', () => {
         onTerm: 'drain',
         stop: { drainTimeout: '1m', signals: 'SIGINT,SIGTERM@5s', cleanupCommand: ['x'] },
       },
-      [/^onTerm needs the supervisor/, /^stop\.signals needs/, /^stop\.cleanupCommand needs/],
+      ['conflict onTerm', 'conflict stop.signals', 'conflict stop.cleanupCommand'],
     ],
     [{ ...COMMAND, stop: { gracePeriod: '15s' } }, []],
-    [
-      { organization: 'a', stop: { gracePeriod: '15s' } },
-      [/^stop\.gracePeriod is for plain commands/],
-    ],
+    [{ organization: 'a', stop: { gracePeriod: '15s' } }, ['not_applicable stop.gracePeriod']],
     [
       { ...COMMAND, stop: { gracePeriod: '15s', signalTimeout: '1s', cleanupTimeout: '1s' } },
-      [
-        /^stop\.gracePeriod and stop\.signalTimeout exclude each other/,
-        /^stop\.gracePeriod and stop\.cleanupTimeout exclude each other/,
-      ],
+      ['conflict stop.gracePeriod', 'conflict stop.gracePeriod'],
     ],
     [{ ...COMMAND, stop: { gracePeriod: '15s', signals: 'SIGINT,SIGTERM@14s' } }, []],
     [
       { ...COMMAND, stop: { gracePeriod: '15s', signals: 'SIGINT,SIGTERM@15s' } },
-      [/^stop\.signals SIGTERM would come after the end of the grace/],
+      ['invalid stop.signals'],
     ],
-    [
-      { organization: 'a', stop: { target: 'everybody' } },
-      [/^stop\.target must be "process" or "group"/],
-    ],
+    [{ organization: 'a', stop: { target: 'everybody' } }, ['invalid stop.target']],
     [
       { organization: 'a', supervisor: 'none', stop: { target: 'process' } },
-      [/^stop\.target needs the supervisor/],
+      ['conflict stop.target'],
     ],
-    [{ ...COMMAND, command: ['', 'x'] }, [/^command must begin with the program to run/]],
-    [
-      { ...COMMAND, stop: { cleanupCommand: [''] } },
-      [/^stop\.cleanupCommand must begin with the program to run/],
-    ],
+    [{ ...COMMAND, command: ['', 'x'] }, ['invalid command']],
+    [{ ...COMMAND, stop: { cleanupCommand: [''] } }, ['invalid stop.cleanupCommand']],
   ])('%j', (input, expected) => {
-    expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
+    expect(refused(input)).toEqual(expected);
   });
 
-  test.each<[object[], RegExp]>([
-    [[STATE, { ...STATE, mountPath: '/other' }], /volumeClaims\.1\.name is used twice/],
-    [[STATE, { ...STATE, name: 'other' }], /volumeClaims\.1\.mountPath is used twice/],
-    [[{ ...STATE, mountPath: '/holdfast/x' }], /folder of Holdfast's own/],
-    [[{ ...STATE, mountPath: '/etc/holdfast/' }], /folder of Holdfast's own/],
-    [[{ name: 'state', mountPath: '/state' }], /storage is missing: say how large/],
+  test.each<[object[], string]>([
+    [[STATE, { ...STATE, mountPath: '/other' }], 'duplicate volumeClaims.1.name'],
+    [[STATE, { ...STATE, name: 'other' }], 'duplicate volumeClaims.1.mountPath'],
+    [[{ ...STATE, mountPath: '/holdfast/x' }], 'reserved volumeClaims.0.mountPath'],
+    [[{ ...STATE, mountPath: '/etc/holdfast/' }], 'reserved volumeClaims.0.mountPath'],
+    [[{ name: 'state', mountPath: '/state' }], 'required volumeClaims.0.storage'],
     [
       [{ name: 'state', mountPath: '/state', claim: 'c', storageClass: 'fast' }],
-      /storage is missing: storageClass is for a claim that Holdfast makes/,
+      'required volumeClaims.0.storage',
     ],
     [
       [{ name: 'state', mountPath: '/state', claim: 'c', selector: {}, annotations: {} }],
-      /storage is missing: selector, annotations are for a claim that Holdfast makes/,
+      'required volumeClaims.0.storage',
     ],
     [
       [
@@ -131,16 +110,16 @@ describe('combinations that cannot work', () => {
           annotations: { 'holdfast.dev/writer.x': 'n' },
         },
       ],
-      /annotations\.holdfast\.dev\/writer\.x is set by Holdfast/,
+      'reserved volumeClaims.0.annotations.holdfast.dev/writer.x',
     ],
     [
       [{ name: 'state', mountPath: '/state', storage: '1Gi', dataSource: { name: 'seed' } }],
-      /dataSource\.kind/,
+      'required volumeClaims.0.dataSource.kind',
     ],
-    [[{ ...STATE, storage: 'lots' }], /is not a size/],
-    [[{ ...STATE, mountPath: 'state' }], /absolute path/],
-  ])('claims %j', (volumeClaims, message) => {
-    expect(refused({ organization: 'a', volumeClaims })).toEqual([expect.stringMatching(message)]);
+    [[{ ...STATE, storage: 'lots' }], 'invalid volumeClaims.0.storage'],
+    [[{ ...STATE, mountPath: 'state' }], 'invalid volumeClaims.0.mountPath'],
+  ])('claims %j', (volumeClaims, expected) => {
+    expect(refused({ organization: 'a', volumeClaims })).toEqual([expected]);
   });
 });
 

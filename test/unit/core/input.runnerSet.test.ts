@@ -15,8 +15,10 @@ const set = { name: 'linux', replicas: 1, template };
 describe('a set’s declaration', () => {
   // zod measures whatever has a length.
   test('an object in place of a text is refused, also where its length is no number', () => {
-    const errors = [{ field: 'input', message: expect.stringContaining('"length"') as unknown }];
-    expect(parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } })).toEqual({
+    const errors = [{ code: 'invalid', field: 'input' }];
+    expect(
+      parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } }),
+    ).toMatchObject({
       ok: false,
       errors,
     });
@@ -124,74 +126,36 @@ describe('a set’s declaration', () => {
   });
 
   test.each<[string, object, string[]]>([
-    [
-      'an unknown field',
-      { ...set, replica: 1 },
-      ['replica is not a known field; check the spelling'],
-    ],
+    ['an unknown field', { ...set, replica: 1 }, ['unknown_field replica']],
     [
       'one of the template',
       { ...set, template: { ...template, imagee: 'x' } },
-      ['template.imagee is not a known field; check the spelling'],
+      ['unknown_field template.imagee'],
     ],
-    [
-      'no size',
-      { name: 'linux', template },
-      [
-        'replicas is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
-      ],
-    ],
-    [
-      'no upper bound',
-      { name: 'linux', template, minIdle: 1 },
-      [
-        'max is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
-      ],
-    ],
-    [
-      'two sizes',
-      { ...set, max: 3 },
-      ['max and replicas exclude each other: give replicas, or max with minIdle'],
-    ],
-    [
-      'upside down',
-      { name: 'linux', template, minIdle: 4, max: 3 },
-      ['minIdle is more than max (3)'],
-    ],
-    [
-      'too many',
-      { ...set, replicas: 5_001 },
-      ['replicas must be at most 5000: make a larger fleet of several sets'],
-    ],
+    ['no size', { name: 'linux', template }, ['required replicas']],
+    ['no upper bound', { name: 'linux', template, minIdle: 1 }, ['required max']],
+    ['two sizes', { ...set, max: 3 }, ['conflict max']],
+    ['upside down', { name: 'linux', template, minIdle: 4, max: 3 }, ['out_of_range minIdle']],
+    ['too many', { ...set, replicas: 5_001 }, ['out_of_range replicas']],
     [
       'the set’s own fields in the template',
       { ...set, template: { ...template, name: 'x', set: 'y' } },
-      [
-        'template.name is given by the set; remove it',
-        'template.set is given by the set; remove it',
-      ],
+      ['reserved template.name', 'reserved template.set'],
     ],
     [
       'a schedule',
       { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] },
-      [
-        'schedules.0.max and replicas exclude each other: give replicas, or max with minIdle',
-        'schedules.0.cron is wrong',
-      ],
+      ['conflict schedules.0.max', 'invalid schedules.0.cron'],
     ],
     [
       'replace-ahead beyond what a set may have',
       { ...set, replicas: 4_999, replaceAhead: 2 },
-      [
-        'replaceAhead and replicas must be at most 5000 together: make a larger fleet of several sets',
-      ],
+      ['out_of_range replaceAhead'],
     ],
     [
       'replace-ahead of static runners',
       { ...set, replaceAhead: 1, template: { ...template, ephemeral: false } },
-      [
-        'replaceAhead is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
-      ],
+      ['not_applicable replaceAhead'],
     ],
     [
       'replace-ahead beside slots',
@@ -203,65 +167,41 @@ describe('a set’s declaration', () => {
           volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }],
         },
       },
-      [
-        'replaceAhead has no place beside volumes of slots: a successor would need one more; remove it',
-      ],
+      ['conflict replaceAhead'],
     ],
     [
       'replace-ahead of less than none',
       { ...set, replaceAhead: -1 },
-      ['replaceAhead must be 0 or more'],
+      ['out_of_range replaceAhead'],
     ],
     [
       'a limit below one',
       { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } },
-      ['limits.perRepository must be 1 or more', 'limits.maxRunnerHours must be more than 0'],
+      ['out_of_range limits.perRepository', 'out_of_range limits.maxRunnerHours'],
     ],
     [
       'names that are no repositories',
       { ...set, limits: { repositories: [{ repositories: ['acme', 'acme/[a'], max: 1 }] } },
       [
-        'limits.repositories.0.repositories.0 must be "owner/repo", or "acme/*" for all of acme',
-        'limits.repositories.0.repositories.1 has a "[" without its "]"; write "\\[" for the character itself',
+        'invalid limits.repositories.0.repositories.0',
+        'invalid limits.repositories.0.repositories.1',
       ],
     ],
-    ['another priority', { ...set, priority: 'urgent' }, ['priority must be high, normal, low']],
-    [
-      'durations',
-      { ...set, scaleDownDelay: 'soon' },
-      ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"'],
-    ],
+    ['another priority', { ...set, priority: 'urgent' }, ['invalid priority']],
+    ['durations', { ...set, scaleDownDelay: 'soon' }, ['invalid scaleDownDelay']],
     [
       'a surge of none would never roll out',
       { ...set, rollout: { maxSurge: 0 } },
-      ['rollout.maxSurge must be 1 or more'],
+      ['out_of_range rollout.maxSurge'],
     ],
-    [
-      'a long name',
-      { ...set, name: 'x'.repeat(37) },
-      [
-        'name must be at most 36 characters: suffixes are appended, and a runner name has at most 64',
-      ],
-    ],
-    [
-      'a name that no label can have',
-      { ...set, name: '-x' },
-      [
-        'name must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit',
-      ],
-    ],
-    [
-      'no scope',
-      { ...set, template: {} },
-      [
-        'template.organization is missing: give exactly one of organization, repository or enterprise',
-      ],
-    ],
+    ['a long name', { ...set, name: 'x'.repeat(37) }, ['out_of_range name']],
+    ['a name that no label can have', { ...set, name: '-x' }, ['invalid name']],
+    ['no scope', { ...set, template: {} }, ['required template.organization']],
   ])('%s is refused', (_what, input, errors) => {
     const parsed = parse(input);
-    expect(
-      parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`),
-    ).toEqual(errors);
+    expect(parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`)).toEqual(
+      errors,
+    );
   });
 
   test('a template’s hash is about what it says, not about how it is written', () => {
