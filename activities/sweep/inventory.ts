@@ -25,6 +25,7 @@ import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject
 import { isLocationLabel, locationLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
 import { ComputeError } from '../ports.ts';
+import { earlierRunnerCheck } from './earlierRunners.ts';
 import { inspectJobObjects } from './jobObjects.ts';
 import { listScopes, type ListedScope } from './listScopes.ts';
 import { TaskQueuePollers } from './polledQueues.ts';
@@ -393,6 +394,7 @@ async function registrationsOf(
     ...hashesOf(ofRunning),
   ]);
   const withPod = new Set(hashesOf(lists.allPods));
+  const isEarlier = earlierRunnerCheck(lists.running.map(nameOf), lists.allPods);
   const removals = new Map(
     lists.deregistrations.map(({ workflowId, taskQueue }) => [workflowId, taskQueue]),
   );
@@ -402,6 +404,7 @@ async function registrationsOf(
     for (const { id, name, online, busy, labels: has } of runners) {
       const hash = parseRunnerNameHash(name);
       const isAlive = hash !== undefined && alive.has(hash);
+      const isSuperseded = isAlive && isEarlier(name);
       const isLabelled = hash !== undefined && has.some((label) => labels.has(label.toLowerCase()));
       const isRecorded =
         hash !== undefined &&
@@ -424,9 +427,10 @@ async function registrationsOf(
         name,
         online,
         busy,
-        hasRunner: isAlive,
-        hasPod: hash !== undefined && withPod.has(hash),
+        hasRunner: isAlive && !isSuperseded,
+        hasPod: hash !== undefined && !isSuperseded && withPod.has(hash),
         ...omitUndefined({ proof, deregistrationId }),
+        ...(isSuperseded ? { superseded: true as const } : {}),
       });
     }
   }

@@ -7,6 +7,15 @@ export function parseRunnerNameHash(name: string): string | undefined {
 }
 
 /**
+ * Returns the attempt in a name of {@link runnerName}: 1 without a suffix, `undefined` for any other
+ * name. Pure.
+ */
+export function parseRunnerAttempt(name: string): number | undefined {
+  const [, attempt = '1'] = /-[0-9a-f]{10}(?:-r(\d{1,9}))?$/.exec(name) ?? [undefined, ''];
+  return attempt === '' ? undefined : Number(attempt);
+}
+
+/**
  * Returns the workflow ID of the runner that may have this name at the CI server, if its workflow
  * was started as `runner-<name>`, as sets and `holdfast` do. Anyone can choose such a name, so only
  * that workflow knows whether the runner exists and the name is its own. Pure.

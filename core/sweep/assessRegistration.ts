@@ -6,6 +6,7 @@ export function judgeRegistration({
   proof,
   hasRunner,
   hasPod,
+  superseded,
   deregistrationId,
   online,
   busy,
@@ -18,6 +19,8 @@ export function judgeRegistration({
   if (online || busy) return skip('online_or_busy');
   return finding(
     'orphaned_registration',
-    `${name} is registered, and has neither a workflow nor a pod`,
+    superseded === true
+      ? `${name} is registered, and its workflow has replaced its runner`
+      : `${name} is registered, and has neither a workflow nor a pod`,
   );
 }

@@ -61,6 +61,8 @@ export interface ObservedRegistration extends CredentialScope {
   readonly hasRunner: boolean;
   /** Whether a pod of its runner workflow exists. */
   readonly hasPod: boolean;
+  /** Whether its workflow runs and has replaced its runner. */
+  readonly superseded?: true;
   /** ID of a `deregistration` workflow that is removing the registration and has a worker. */
   readonly deregistrationId?: string;
 }

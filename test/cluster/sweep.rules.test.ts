@@ -368,6 +368,21 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.sweep()).toMatchObject({ findings: [], skipped: { handed_off: 1 } });
   });
 
+  test('a registration of an earlier runner goes while its workflow lives on, that of the current one stays', async () => {
+    const life = await world.life({ attempt: 3, taskQueue: await world.polledQueue() });
+    const { searchAttributes } = await life.handle.describe();
+    const [runnerName = ''] = searchAttributes['RunnerName'] as string[];
+    const [first = ''] = runnerName.split('-r3');
+    for (const name of [first, `${first}-r2`, runnerName]) await world.register(name);
+    const removal = (name: string) =>
+      expect.objectContaining({ kind: 'orphaned_registration', name, status: 'repaired' });
+    await world.sweep();
+    expect(await world.sweep()).toMatchObject({
+      findings: expect.arrayContaining([removal(first), removal(`${first}-r2`)]),
+    });
+    expect(world.simulator.runners().map(({ name }) => name)).toEqual([runnerName]);
+  });
+
   test('a mark counts for the pod that it is on: another one of the same name is marked first', async () => {
     const life = await world.terminated();
     const { pod } = await world.provision(life);

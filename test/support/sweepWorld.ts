@@ -117,13 +117,16 @@ export class SweepWorld {
     phase = 'Idle',
     taskQueue = this.unpolled,
     input = {},
+    attempt = 1,
   }: {
     phase?: RunnerPhase;
     taskQueue?: string;
     input?: Partial<RunnerInput>;
+    /** Of the workflow's current runner. */
+    attempt?: number;
   } = {}): Promise<SweptLife> {
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
-    const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), 1);
+    const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), attempt);
     const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {
       workflowId,
       taskQueue,
@@ -138,12 +141,12 @@ export class SweepWorld {
     const identity = {
       workflowId,
       firstRunId: handle.firstExecutionRunId,
-      attempt: 1,
+      attempt,
       temporalNamespaceId: await temporalNamespaceId(this.client),
     };
     await this.#listed(`WorkflowId = '${workflowId}'`);
     // The hash in its name is not known before it is started: what is made for it has the right one, as in a real life.
-    return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), 1) };
+    return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), attempt) };
   }
 
   /** A life that was ended by hand. */

@@ -263,6 +263,11 @@ describe('a registration', () => {
       condemns('orphaned_registration', 'neither a workflow nor a pod'),
     ],
     [
+      'of a runner that its workflow has replaced',
+      ghost({ superseded: true }),
+      condemns('orphaned_registration', 'has replaced its runner'),
+    ],
+    [
       'that Temporal remembers as ours',
       ghost({ proof: 'record' }),
       condemns('orphaned_registration'),
