@@ -26,8 +26,9 @@ const OVERTAKEN = 3;
  * with its worker, would otherwise repeat only at the re-sync.
  *
  * If several watchers run, one is enough. A watcher whose completions of ended runners find no
- * pending wait lets the others go first and tries once, later. Its first successful completion
- * shows that the others are gone or slower, and it goes first again.
+ * pending wait lets the others go first and tries later, and once more in case the wait began
+ * meanwhile and the faster watcher is gone. Its first successful completion shows that the others
+ * are gone or slower, and it goes first again.
  */
 export class WaitCompletions {
   readonly #queue: RetryQueue;
@@ -43,9 +44,10 @@ export class WaitCompletions {
 
   /** Completes the wait for a condition that holds, if it is pending. */
   offer(condition: PodCondition, pod: PodView): void {
+    const { againMs, othersFirstMs } = this.#options;
     if (this.#late >= OVERTAKEN)
-      return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
-    void this.#offer(condition, pod, this.#options.againMs).then((completed) => {
+      return this.#in(othersFirstMs, () => void this.#offer(condition, pod, againMs.slice(-1)));
+    void this.#offer(condition, pod, againMs).then((completed) => {
       // Every runner has a wait for its end, unlike for the other conditions.
       if (condition === 'ended' && !completed) this.#late += 1;
     });

@@ -324,6 +324,39 @@ test('a watcher that let others go first takes over when nobody does', async () 
   await watcher.stop();
 });
 
+test('a watcher that let others go first offers again, for a wait that began meanwhile', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({
+    compute,
+    completer,
+    logger: quiet,
+    againMs: [10, 20],
+    othersFirstMs: 10,
+  });
+  const offersOf = (name: string): number =>
+    completer.offers.filter((offer) => offer === `ended/${name}`).length;
+  const end = async (number: number, offers: number): Promise<string> => {
+    const { name } = await compute.createPod({
+      identity: { workflowId: `runner-${number}`, firstRunId: 'f', attempt: 1 },
+      labels: {},
+      terminationGracePeriodSeconds: 30,
+      supervision: ONE_JOB,
+    });
+    compute.end(name, 1);
+    await until('its offers', () => offersOf(name) >= offers);
+    await watcher.idle();
+    return name;
+  };
+  // It is overtaken, and its last offer of each is over.
+  for (let number = 0; number < 3; number++) await end(number, 3);
+  const orphan = await end(3, 1);
+  expect(offersOf(orphan)).toBe(1);
+  completer.waits.set(`ended/${orphan}`, 'runner-3');
+  await until('the second offer', () => completer.answers.has(`ended/${orphan}`));
+  await watcher.stop();
+});
+
 test('two watchers tell of each change under one id, and of the next under another: the server keeps one of each', async () => {
   const { compute, completer, watcher, name } = await world();
   const second = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
