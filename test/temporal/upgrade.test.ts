@@ -5,6 +5,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import {
   JOB_GROUP_WORKFLOW,
   RUNNER_SET_WORKFLOW,
+  RUNNER_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
   jobRevisionSignal,
@@ -108,14 +109,28 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
       async () =>
         (workflowId = (await set.query(setStatusQuery)).runners[0]?.workflowId ?? '') !== '',
     );
+    await podIdle(workflowId);
+    return workflowId;
+  }
+
+  /** Brings the only pod of a runner up. @returns its name */
+  async function podIdle(workflowId: string): Promise<string> {
     await until('its pod', () => compute.pods.size === 1);
-    compute.start([...compute.pods.keys()][0] ?? '');
+    const [pod = ''] = compute.pods.keys();
+    compute.start(pod);
     const status = async (): Promise<RunnerStatus> =>
       await client.workflow.getHandle(workflowId).query(statusQuery);
     ci.connect((await status()).runnerName ?? '');
     // What a worker does not live to see of it, the next one waits for.
     await until('it to be idle', async () => (await status()).phase === 'Idle');
-    return workflowId;
+    return pod;
+  }
+
+  /** Whether the server tells a pinned workflow that another version is current, as 1.31 does. */
+  async function tellsOfVersions(): Promise<boolean> {
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    const [major = 0, minor = 0] = serverVersion.split('.').map(Number);
+    return major > 1 || minor >= 31;
   }
 
   async function buildOf(workflowId: string): Promise<string | undefined> {
@@ -129,7 +144,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const input: RunnerSetInput = {
       name,
       replicas: 1,
-      template: { organization: 'acme', ephemeral: false, intervals: { listMaxAge: '100ms' } },
+      template: { organization: 'acme', intervals: { listMaxAge: '100ms' } },
     };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
       workflowId: setWorkflowId(name),
@@ -164,6 +179,45 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await set.result();
     expect(compute.pods.size).toBe(0);
     expect(await buildOf(workflowId)).toBe('one');
+  });
+
+  test('a static runner moves on to the current version with its next job', async () => {
+    await startWorker('one');
+    const workflowId = `runner-${randomUUID().slice(0, 8)}`;
+    const run = await client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId,
+      taskQueue,
+      args: [{ organization: 'acme', ephemeral: false, intervals: { listMaxAge: '100ms' } }],
+    });
+    const pod = await podIdle(workflowId);
+    await startWorker('two');
+    expect(await buildOf(workflowId)).toBe('one');
+    compute.startJob(pod);
+    if (!(await tellsOfVersions())) {
+      // It stays, and ends where it began.
+      compute.endJob(pod);
+      await client.workflow.getHandle(workflowId).executeUpdate('drain', { args: [] });
+      await client.workflow.getHandle(workflowId).result();
+      return expect(await buildOf(workflowId)).toBe('one');
+    }
+    await until('it to run on version two', async () => (await buildOf(workflowId)) === 'two');
+    // The workers of the old version may go.
+    const [old] = running.splice(0, 1);
+    old?.worker.shutdown();
+    await old?.done;
+    compute.endJob(pod);
+    await until(
+      'the end of its job',
+      async () => (await client.workflow.getHandle(workflowId).query(statusQuery)).phase === 'Idle',
+    );
+    await client.workflow.getHandle(workflowId).executeUpdate('drain', { args: [] });
+    expect(await client.workflow.getHandle(workflowId).result()).toMatchObject({
+      outcome: 'succeeded',
+    });
+    expect(
+      (await client.workflow.getHandle(workflowId, run.firstExecutionRunId).describe()).status.name,
+    ).toBe('CONTINUED_AS_NEW');
+    expect(compute.pods.size).toBe(0);
   });
 
   test('versioning is turned on under a set and its runner, and off again: the set goes on, and moves on meanwhile', async () => {

@@ -1,20 +1,30 @@
 /** Keeps runner workflows of any duration within the limits of a history. */
-import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
 import type { RunnerState } from './state.ts';
 
 /**
- * Whether the server suggests to continue as new, and the workflow may do so. Not after the runner
+ * Whether a static runner is pinned to a worker version that is no longer current. It may live for
+ * months, and the old workers would have to stay as long. A runner for one job ends on its version.
+ */
+function isOutdated({ spec }: RunnerState): boolean {
+  return !spec.ephemeral && workflowInfo().targetWorkerDeploymentVersionChanged;
+}
+
+/**
+ * Whether the workflow is to continue as new, because the server suggests it or another worker
+ * version is current, and may do so. Not after the runner
  * has ended, because what follows is short. Not after a Temporal cancellation, because the next run
  * would not be cancelled.
  */
-export function canContinueAsNew({ runner, workflowCancelled }: RunnerState): boolean {
+export function canContinueAsNew(state: RunnerState): boolean {
+  const { runner, workflowCancelled } = state;
   return (
     runner.pod?.ended === false &&
     runner.ended === undefined &&
     !workflowCancelled &&
-    workflowInfo().continueAsNewSuggested &&
+    (workflowInfo().continueAsNewSuggested || isOutdated(state)) &&
     allHandlersFinished()
   );
 }
@@ -24,9 +34,9 @@ export async function continueAsNewIfSuggested(
   state: RunnerState,
   input: RunnerInput,
 ): Promise<void> {
-  if (canContinueAsNew(state))
-    await continueAsNew<(input: RunnerInput, carried: CarriedRunnerState) => Promise<unknown>>(
-      input,
-      state.toCarriedState(),
-    );
+  if (!canContinueAsNew(state)) return;
+  const continueAsNew = makeContinueAsNewFunc<
+    (input: RunnerInput, carried: CarriedRunnerState) => Promise<unknown>
+  >(isOutdated(state) ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
+  await continueAsNew(input, state.toCarriedState());
 }
