@@ -2,7 +2,8 @@
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import type { AwaitPodInput, PodInput } from '../../core/activities/index.ts';
 import type { PodRef, PodView, PodSnapshot } from '../../core/domain/pod.ts';
-import { conditionMet } from '../../core/domain/podConditions.ts';
+import { conditionMet, isBusy, isPersistentProblem } from '../../core/domain/podConditions.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { callingWorkflowId } from '../shared/callingWorkflow.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
@@ -52,7 +53,7 @@ async function findPod(
  */
 function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | undefined {
   const seen = compute.getCachedPod?.({ ...pod, workflowId: callingWorkflowId() });
-  return seen === 'deleted' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
+  return seen === 'deleted' ? deletedPod(pod) : seen && forWorkflow(seen);
 }
 
 /**
@@ -69,19 +70,30 @@ async function observePod(
   live: boolean,
 ): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
-    withoutWorkflowId(
+    forWorkflow(
       (await compute.getPod({ ...pod, workflowId: callingWorkflowId(), live })) ?? deletedPod(pod),
     ),
   );
 }
 
 /**
- * Removes the workflow ID from a pod state. Each workflow knows which pod it reads, so the
- * histories need not repeat the ID.
+ * Converts a pod state for its workflow. What depends on the current time is decided here: the times
+ * are those of this process's clock, and the clock of Temporal may differ by minutes. Without the
+ * workflow ID, because each workflow knows which pod it reads.
  */
-export function withoutWorkflowId(pod: PodSnapshot): PodSnapshot {
-  const { workflowId: _its, ...seen } = pod as PodView;
-  return seen;
+export function forWorkflow(pod: PodSnapshot, nowMs = Date.now()): PodSnapshot {
+  const { workflowId: _its, problem, ...seen } = pod as PodView;
+  return {
+    ...seen,
+    ...omitUndefined({ busy: isBusy(pod, nowMs) }),
+    ...(problem === undefined
+      ? {}
+      : {
+          problem: isPersistentProblem(problem, nowMs)
+            ? { ...problem, persistent: true as const }
+            : problem,
+        }),
+  };
 }
 
 /** Returns the state of a pod that does not exist any more and whose end was not observed. */

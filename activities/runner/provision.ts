@@ -12,7 +12,7 @@ import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { assertOwnStoragePath } from './storagePath.ts';
 import { markOwned, ownershipError } from './registrationOwnership.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
-import { withoutWorkflowId } from './pods.ts';
+import { forWorkflow } from './pods.ts';
 import { refusal } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
@@ -60,7 +60,7 @@ export async function provision(
   return await completeOrDefer(
     ports.deferredCompletions,
     lookOut,
-    (pod) => ({ ...provisioned, pod: withoutWorkflowId(pod ?? provisioned.pod) }),
+    (pod) => ({ ...provisioned, pod: forWorkflow(pod ?? provisioned.pod) }),
     input.completeWithinMs,
   );
 }
@@ -298,7 +298,10 @@ export async function findProvisioned(
     const registration = hasRegistration
       ? await compute.readRegistrationSecret(identity, namespace)
       : undefined;
-    return { ...omitUndefined({ pod }), ...(registration && runnerIdOf(registration)) };
+    return {
+      ...omitUndefined({ pod: pod && forWorkflow(pod) }),
+      ...(registration && runnerIdOf(registration)),
+    };
   });
 }
 

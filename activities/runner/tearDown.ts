@@ -4,8 +4,9 @@
  */
 import type { PodDeletion, TearDownInput } from '../../core/activities/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { completeOrDefer, type PodWaiter } from '../watcher/deferredCompletions.ts';
+import { forWorkflow } from './pods.ts';
 import { saveLogTail } from './saveLogTail.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
@@ -21,7 +22,7 @@ export async function tearDown(
   ports: ActivityPorts,
   tell: NotifySet,
   { notify, ...input }: TearDownInput,
-): Promise<PodDeletion | PodView> {
+): Promise<PodDeletion | PodSnapshot> {
   if (notify === undefined) return await deleteAll(ports, input);
   const telling = notify.early ? tell(notify) : undefined;
   // The error is thrown below, where the promise is awaited. The deletion continues in any case.
@@ -34,14 +35,14 @@ export async function tearDown(
 async function deleteAll(
   ports: ActivityPorts,
   input: TearDownInput,
-): Promise<PodDeletion | PodView> {
+): Promise<PodDeletion | PodSnapshot> {
   const { compute, deferredCompletions } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await withClusterErrors(
     `deleting what ran of ${compute.podName(identity)}`,
     async () => {
       const deleted = await deletePod(ports, input);
-      if (isLeft(deleted.state)) return deleted;
+      if (isLeft(deleted.state)) return { state: forWorkflow(deleted.state) };
       try {
         // Delete the Secret only after the pod: while the deletion of the pod is rejected, a
         // container that has not started yet needs its Secret.
@@ -63,12 +64,13 @@ async function deleteAll(
   );
 }
 
-const isLeft = (state: PodDeletion | PodView): state is PodView => typeof state === 'object';
+const isLeft = (state: PodDeletion | PodSnapshot): state is PodSnapshot =>
+  typeof state === 'object';
 
 async function deletePod(
   ports: ActivityPorts,
   { identity, namespace, pod: wanted }: TearDownInput,
-): Promise<{ state: PodDeletion | PodView; lookOut?: PodWaiter }> {
+): Promise<{ state: PodDeletion | PodSnapshot; lookOut?: PodWaiter }> {
   const { compute, deferredCompletions } = ports;
   if (wanted === undefined) return { state: 'deleted' };
   const { workflowId } = identity;
@@ -87,7 +89,7 @@ async function deletePod(
   // request is answered.
   const lookOut =
     wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'deleted') : undefined;
-  let state: PodDeletion | PodView = 'deleted';
+  let state: PodDeletion | PodSnapshot = 'deleted';
   try {
     state = await compute.deletePod(
       pod,

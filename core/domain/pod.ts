@@ -107,7 +107,7 @@ export interface SupervisorConfig {
   readonly timeoutMs?: number;
   /**
    * Maximum time until the command has started (a runner: until it is online). The startup probe
-   * fails a minute later.
+   * fails three minutes later.
    */
   readonly startupTimeoutMs: number;
 }
@@ -193,6 +193,8 @@ export interface PodSnapshot extends PodRef {
     readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store';
     readonly message: string;
     readonly since: string;
+    /** Whether it has lasted so long that it counts as a failure. Only in a state for a workflow. */
+    readonly persistent?: true;
   };
   /**
    * Reason of the DisruptionTarget condition (EvictionByEvictionAPI, PreemptionByScheduler,

@@ -21,6 +21,12 @@ export const IMAGE_PROBLEM_GRACE_MS = 30_000;
 export const TERMINATION_OVERDUE_MS = 60_000;
 
 /**
+ * Maximum difference between the clocks of two machines that must not end anything early (ms). A
+ * time of another clock counts only so much later.
+ */
+export const MAX_CLOCK_SKEW_MS = 2 * 60_000;
+
+/**
  * Returns the activity ID of a wait. The name of the pod is unique per attempt, so a late
  * completion can never complete another wait.
  */
@@ -58,6 +64,21 @@ export function isBusy({ busy, assumedBusyFrom }: PodSnapshot, nowMs: number): b
     busy ??
     (assumedBusyFrom !== undefined && Date.parse(assumedBusyFrom) <= nowMs ? true : undefined)
   );
+}
+
+/**
+ * Returns whether a problem that keeps a container from starting counts as a failure: at once for an
+ * invalid image name, after a while for everything that may be transient.
+ */
+export function isPersistentProblem(
+  problem: NonNullable<PodSnapshot['problem']>,
+  nowMs: number,
+): boolean {
+  return problemDueAtMs(problem) <= nowMs;
+}
+
+function problemDueAtMs({ kind, since }: NonNullable<PodSnapshot['problem']>): number {
+  return kind === 'invalid_image' ? 0 : Date.parse(since) + IMAGE_PROBLEM_GRACE_MS;
 }
 
 /** Maximum delay of a state notification by its rate limit (ms). */
@@ -107,10 +128,7 @@ export function conditionDueAtMs(condition: PodCondition, pod: PodSnapshot): num
     return Math.min(Date.parse(pod.uploadingUntil), overdueAtMs(pod) ?? Number.POSITIVE_INFINITY);
   if (condition === 'online') {
     if (pod.online ?? pod.startedAt !== undefined) return 0;
-    if (pod.problem !== undefined)
-      return pod.problem.kind === 'invalid_image'
-        ? 0
-        : Date.parse(pod.problem.since) + IMAGE_PROBLEM_GRACE_MS;
+    if (pod.problem !== undefined) return problemDueAtMs(pod.problem);
   }
   return overdueAtMs(pod);
 }

@@ -159,6 +159,20 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect((await run.result()).outcome).toBe('aborted');
   });
 
+  test('row 5: a force after a stop does not wait for an answer that the stop still waits for', async () => {
+    await busyRunner();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ci.removalHeld = promise;
+    await run.handle.signal('cancel');
+    await until('the removal', () => removals() === 1);
+    await run.handle.signal('cancel', { mode: 'force' });
+    await until('the kill', () => compute.deletions.length === 1);
+    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 1 });
+    resolve();
+    ci.setBusy(runnerName, false);
+    expect((await run.result()).outcome).toBe('aborted');
+  });
+
   test('row 5: a stop does not wait for ever for a CI server that does not answer', async () => {
     await busyRunner({ intervals: { stopResponseTimeout: '300ms' } });
     ci.script.push({

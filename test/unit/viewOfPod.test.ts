@@ -6,6 +6,9 @@ import { isBusy } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 const NOW = '2026-03-01T12:00:00.500Z';
+/** So many seconds after the full minute of NOW. */
+const at = (seconds: number): string =>
+  new Date(Date.parse('2026-03-01T12:00:00Z') + seconds * 1_000).toISOString();
 
 /** Times are strings, as in the API server's JSON. */
 type Json = Record<string, unknown>;
@@ -231,7 +234,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     {
       ended: false,
       online: true,
-      uploadingUntil: '2026-03-01T12:05:20.000Z',
+      uploadingUntil: '2026-03-01T12:05:30.500Z',
       exit: { code: 3, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
     },
   ],
@@ -508,7 +511,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     {
       ended: false,
       terminating: true,
-      terminationDeadline: '2026-03-01T12:00:30Z',
+      terminationDeadline: '2026-03-01T12:00:30.500Z',
       terminationRequestedAt: '2026-03-01T12:00:00.000Z',
       disruptionReason: 'EvictionByEvictionAPI',
     },
@@ -789,5 +792,42 @@ describe('viewOfPod', () => {
   test('goneView', () => {
     const last = toPodView(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
     expect(deletedPodView(last)).toEqual({ ...last, deleted: true, ended: true });
+  });
+});
+
+describe('deadlines of the cluster, on a worker whose clock is not that of the cluster', () => {
+  const going = pod(
+    { phase: 'Running', ...runnerIs(running) },
+    { metadata: { deletionTimestamp: at(30), deletionGracePeriodSeconds: 30 } },
+  );
+  const shorter = pod(
+    { phase: 'Running', ...runnerIs(running) },
+    { metadata: { deletionTimestamp: at(11), deletionGracePeriodSeconds: 1 } },
+  );
+  const deadlineOf = (seen: V1Pod, nowSeconds: number, previous?: PodView): number =>
+    (Date.parse(toPodView(seen, at(nowSeconds), previous).terminationDeadline ?? '') -
+      Date.parse(at(0))) /
+    1_000;
+
+  test('two minutes ahead: the pod has its whole grace', () => {
+    expect(deadlineOf(going, 120)).toBe(150);
+  });
+
+  test('seen again: nothing is added', () => {
+    expect(deadlineOf(going, 140, toPodView(going, at(120)))).toBe(150);
+  });
+
+  test('behind, or seen for the first time long after: not much more than the cluster says', () => {
+    expect(deadlineOf(going, -60)).toBe(30);
+    expect(deadlineOf(going, 3_600)).toBe(150);
+  });
+
+  test('a deletion with less grace', () => {
+    expect(deadlineOf(shorter, 130, toPodView(going, at(120)))).toBe(131);
+  });
+
+  test('an upload', () => {
+    const uploads = stepIs(terminated(0), running);
+    expect(toPodView(uploads, at(110)).uploadingUntil).toBe(at(110 + 330).replace('.000Z', 'Z'));
   });
 });

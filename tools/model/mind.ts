@@ -235,7 +235,7 @@ export class Mind {
           tables.onlineDecision.decideStartup(
             pod as PodView,
             sinceCreatedMs,
-            clockOf(state),
+            state.old ? timeouts.registrationMs : 0,
             timeouts,
           ),
         );

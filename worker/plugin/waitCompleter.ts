@@ -8,7 +8,7 @@ import {
 } from '@temporalio/client';
 import { applicationFailure } from '../../activities/shared/failures.ts';
 import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
-import { withoutWorkflowId } from '../../activities/runner/pods.ts';
+import { forWorkflow } from '../../activities/runner/pods.ts';
 import type { ActivityTask } from '../../activities/watcher/deferredCompletions.ts';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
@@ -37,7 +37,7 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
   return {
     complete: async (workflowId, activityId, result) =>
       await hasPendingActivity(
-        client().activity.complete({ workflowId, activityId }, withoutWorkflowId(result)),
+        client().activity.complete({ workflowId, activityId }, forWorkflow(result)),
       ),
     async requestRecheck(workflowId, activityId, reason): Promise<void> {
       // A failure makes the server schedule the next attempt. It is expected and has no delay.

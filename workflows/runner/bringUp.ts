@@ -234,7 +234,12 @@ async function awaitOnline(state: RunnerState): Promise<AttemptFailure | undefin
   const { spec, runner } = state;
   const createdAt = Date.now();
   while (state.cancel === undefined && runner.pod !== undefined) {
-    const step = decideStartup(runner.pod, Date.now() - createdAt, Date.now(), spec.timeouts);
+    const step = decideStartup(
+      runner.pod,
+      Date.now() - createdAt,
+      state.sinceStartedMs,
+      spec.timeouts,
+    );
     switch (step.kind) {
       case 'ended':
         runner.ended = runner.pod;

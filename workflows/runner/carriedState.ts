@@ -16,6 +16,8 @@ export interface CurrentRunner {
   id?: string;
   /** Last observed state of the pod. */
   pod?: PodSnapshot;
+  /** Time at which the workflow first saw that the container had started (ms since the epoch). */
+  startSeenMs?: number;
   /**
    * Whether an interrupted provisioning may have created a pod that registered, and that no longer
    * existed when the workflow looked for it.

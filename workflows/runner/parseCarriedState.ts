@@ -78,6 +78,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
       podBusy: typeof runner['podBusy'] === 'boolean' ? runner['podBusy'] : undefined,
       job: text(job),
       busyJobKey: text(busyJobKey),
+      startSeenMs: timeOf(runner['startSeenMs'], nowMs),
       jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
       busySince: timeOf(runner['busySince'], nowMs),
       idleInDoubtUntilMs: timeOf(runner['idleInDoubtUntilMs'], nowMs + MAX_IDLE_IN_DOUBT_MS),

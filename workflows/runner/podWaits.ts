@@ -1,7 +1,7 @@
 /** Waits for conditions of the runner's pod, and records its observed state. */
 import { condition, sleep } from '@temporalio/workflow';
 import type { PodRef, PodSnapshot } from '../../core/domain/pod.ts';
-import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
+import { waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { SetNotification } from '../../core/activities/index.ts';
 import {
@@ -156,7 +156,8 @@ export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
             ...omitUndefined({ endUnobserved: pod.endUnobserved }),
           }
         : pod;
-  const busy = isBusy(pod, Date.now());
+  if (runner.pod.startedAt !== undefined) runner.startSeenMs ??= Date.now();
+  const { busy } = pod;
   if (busy !== undefined && pod.online === true && !pod.ended) state.applyPodState(busy);
   if (pod.endedBusy === true) state.applyPodState(true);
   const job = pod.exit?.record?.job;

@@ -4,7 +4,6 @@
  */
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { IMAGE_PROBLEM_GRACE_MS } from '../../core/domain/podConditions.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 
 /**
@@ -29,22 +28,22 @@ export type StartupDecision =
 /**
  * Decides what to do about a starting pod.
  *
- * @param sinceCreatedMs - age of the pod (ms); the deadlines for scheduling and starting count from
- * its creation
- * @param nowMs - current time (ms since the epoch); the deadline for registration counts from the
- * start of the container
+ * @param sinceCreatedMs - age of the pod by the workflow's clock (ms); the deadlines for scheduling
+ * and starting count from its creation
+ * @param sinceStartedMs - minimum age of its container by the workflow's clock (ms); the deadline
+ * for registration counts from the container's start
  */
 export function decideStartup(
   pod: PodSnapshot,
   sinceCreatedMs: number,
-  nowMs: number,
+  sinceStartedMs: number,
   t: StartupDeadlines,
 ): StartupDecision {
   if (pod.ended) return { kind: 'ended' };
   if (pod.online === true) return { kind: 'online' };
   if (pod.startedAt !== undefined) {
     if (pod.online === undefined) return { kind: 'running' };
-    const remaining = Date.parse(pod.startedAt) + t.registrationMs - nowMs;
+    const remaining = t.registrationMs - sinceStartedMs;
     if (remaining <= 0)
       return failed(
         'never_registered',
@@ -53,11 +52,7 @@ export function decideStartup(
     return { kind: 'wait', forMs: remaining, why: 'runner to come online' };
   }
   const { problem } = pod;
-  if (
-    problem !== undefined &&
-    (problem.kind === 'invalid_image' ||
-      nowMs - Date.parse(problem.since) >= IMAGE_PROBLEM_GRACE_MS)
-  ) {
+  if (problem?.persistent === true) {
     return failed('image_pull', `the container cannot start: ${problem.message}`);
   }
   if (!pod.scheduled && sinceCreatedMs >= t.podUnscheduledMs) {

@@ -12,7 +12,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { stateAgeMs } from '../../core/domain/podConditions.ts';
+import { MAX_CLOCK_SKEW_MS, stateAgeMs } from '../../core/domain/podConditions.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import type { CallResult } from '../shared/activityProxies.ts';
@@ -261,6 +261,11 @@ export class RunnerState {
     this.fixedCancel ??= omitUndefined({ cancel: this.cancel });
   }
 
+  /** Whether the pod is to be killed at once. */
+  get isForced(): boolean {
+    return this.cancel?.mode === 'force';
+  }
+
   /** Cancel request that the verdict on the current runner uses. */
   get verdictCancel(): Cancellation | undefined {
     return this.fixedCancel === undefined ? this.cancel : this.fixedCancel.cancel;
@@ -483,6 +488,17 @@ export class RunnerState {
   get isSuspect(): boolean {
     const { ephemeral, pod } = this.spec;
     return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= pod.jobTimeoutCapMs;
+  }
+
+  /**
+   * Minimum time since the start of the container (ms), 0 if it has not started. The node's clock
+   * may differ from the workflow's, so it counts only as far as the difference can explain.
+   */
+  get sinceStartedMs(): number {
+    const { pod, startSeenMs } = this.runner;
+    if (pod?.startedAt === undefined) return 0;
+    const startedMs = Date.parse(pod.startedAt) + MAX_CLOCK_SKEW_MS;
+    return Math.max(0, Date.now() - Math.min(startSeenMs ?? Number.POSITIVE_INFINITY, startedMs));
   }
 
   /** Whether the current runner is known to have ended. */

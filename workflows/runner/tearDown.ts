@@ -166,6 +166,7 @@ async function retryDeletion(
     const called = await callUnless(
       calledOff,
       async () => await clusterActivities({ summary, withinMs }).tearDown(what),
+      { abandon: () => state.isForced },
     );
     state.deletionError = called.kind === 'failed' ? called.message : undefined;
     if (called.kind === 'done') return called.value;
@@ -249,16 +250,13 @@ export async function tearDown(
 }
 
 /**
- * Returns how long a pod may still take to terminate (ms), based on its own deadline if known. A
- * pod that counts as ended because it is overdue gets no additional time.
+ * Returns how long a pod may still take to terminate (ms). A pod that counts as ended because it is
+ * overdue gets no additional time. A worker decides that, because the deadline is a time of the
+ * cluster's clock.
  */
 function untilOverdueMs({ runner, spec }: RunnerState): number {
-  const deadline = runner.pod?.terminationDeadline;
-  if (deadline === undefined) return overdueMs(spec);
-  return Math.min(
-    Math.max(Date.parse(deadline) + TERMINATION_OVERDUE_MS - Date.now(), 1),
-    overdueMs(spec),
-  );
+  const { ended } = runner;
+  return ended?.terminating === true && !ended.ended ? 1 : overdueMs(spec);
 }
 
 async function awaitDeletion(state: RunnerState, word: SetNotification | undefined): Promise<void> {

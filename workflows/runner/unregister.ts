@@ -98,8 +98,7 @@ export function currentFacts(state: RunnerState): ObservedFacts {
     observedActivity: state.observedActivity(),
     wasRegistered: runner.id !== undefined || runner.online,
     registrationExpired:
-      pod?.startedAt !== undefined &&
-      Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
+      pod?.startedAt !== undefined && state.sinceStartedMs >= spec.timeouts.registrationMs,
     ...omitUndefined({
       exitCode: pod?.exit?.code,
       endUnobserved: pod === undefined ? runner.podInDoubt : pod.endUnobserved,
@@ -203,7 +202,7 @@ async function removeRegistration(
     () => factsChanged(state, facts),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
-    limitMs,
+    { patienceMs: limitMs, abandon: () => state.isForced },
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted') {
@@ -290,11 +289,7 @@ export function waitMs(
     case 'busyCheck':
       return Math.min(intervals.busyCheckMs, jobMs);
     case 'absentCheck':
-      return nextCheckMs(
-        nowMs - Date.parse(runner.pod?.startedAt ?? ''),
-        timeouts.registrationMs,
-        intervals.absentCheckMs,
-      );
+      return nextCheckMs(state.sinceStartedMs, timeouts.registrationMs, intervals.absentCheckMs);
     case 'listRecheck':
       return (unlistedSinceMs ?? nowMs) + intervals.listMaxAgeMs - nowMs;
     case 'credentialsRetry':

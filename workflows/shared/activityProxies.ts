@@ -264,17 +264,27 @@ export type CallResult<T> =
       readonly lastFailure?: string;
     };
 
+/** Limits of a call that may be interrupted. */
+export interface InterruptOptions {
+  /** Also interrupts the call after this time (ms). @default unlimited */
+  readonly patienceMs?: number | undefined;
+  /**
+   * Returns true when not even the outcome of the interrupted call is awaited: a worker learns of
+   * the cancellation with its next heartbeat only.
+   * @default the outcome is awaited
+   */
+  readonly abandon?: () => boolean;
+}
+
 /**
  * Runs a call until it completes or `interrupt` returns true. Then the call is cancelled and its
  * outcome awaited. That outcome counts only if it is a result: the failure of a cancelled call
  * (rejected at that moment, or its worker died) does not show whether it would have succeeded.
- *
- * @param patienceMs - also interrupts the call after this time (ms)
  */
 export async function callUnless<T>(
   interrupt: () => boolean,
   call: () => Promise<T>,
-  patienceMs?: number,
+  { patienceMs, abandon }: InterruptOptions = {},
 ): Promise<CallResult<T>> {
   let settled = false;
   const scope = new CancellationScope();
@@ -289,7 +299,8 @@ export async function callUnless<T>(
   else await condition(ready, patienceMs);
   if (settled) return await outcome;
   scope.cancel();
-  return afterInterrupt(await outcome);
+  if (abandon !== undefined) await condition(() => settled || abandon());
+  return settled || abandon === undefined ? afterInterrupt(await outcome) : { kind: 'interrupted' };
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../../core/domain/podConditions.ts';
 import {
   REGISTER_CONTAINER,
   RUNNER_CONTAINER,
@@ -80,11 +81,16 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
   const uploader = status?.containerStatuses?.find(
     (container) => container.name === UPLOADER_CONTAINER,
   );
-  const uploadingUntil = uploadEnd(pod, runner, uploader);
   const scheduledCondition = condition(pod, 'PodScheduled');
-  const terminationDeadline = timestamp(metadata?.deletionTimestamp);
   const disruption = condition(pod, 'DisruptionTarget');
   const known = previous?.uid === metadata?.uid ? previous : undefined;
+  const terminationDeadline = localDeadline(
+    timestamp(metadata?.deletionTimestamp),
+    (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000,
+    now,
+    known?.terminationDeadline,
+  );
+  const uploadingUntil = uploadEnd(pod, runner, uploader, now, known);
   const scheduled = scheduledCondition?.status === 'True' || Boolean(spec?.nodeName);
   return omitUndefined({
     name: metadata?.name ?? '',
@@ -155,6 +161,30 @@ function startOf(container: V1ContainerStatus | undefined): string | undefined {
   return timestamp(container?.state?.running?.startedAt ?? container?.state?.terminated?.startedAt);
 }
 
+/**
+ * Converts a deadline of the cluster's clock to one of this process's clock, which may be ahead: not
+ * before the duration has passed since the deadline was first seen. A process that sees it late does
+ * not extend it by more than clocks may differ.
+ * @param deadline - by the clock of the API server or of the node (ISO 8601)
+ * @param durationMs - time from its beginning to the deadline (ms)
+ * @param previous - earlier result. Deadlines only become earlier
+ */
+function localDeadline(
+  deadline: string | undefined,
+  durationMs: number,
+  now: string,
+  previous: string | undefined,
+): string | undefined {
+  if (deadline === undefined) return undefined;
+  const deadlineMs = Date.parse(deadline);
+  const localMs = Math.min(
+    Math.max(deadlineMs, Date.parse(now) + durationMs),
+    deadlineMs + MAX_CLOCK_SKEW_MS,
+    Date.parse(previous ?? '') || Number.POSITIVE_INFINITY,
+  );
+  return timestamp(new Date(localMs));
+}
+
 /** Returns the container if it has failed. */
 function failed(container: V1ContainerStatus | undefined): V1ContainerStatus | undefined {
   return (container?.state?.terminated?.exitCode ?? 0) === 0 ? undefined : container;
@@ -191,12 +221,20 @@ function uploadEnd(
   { metadata }: V1Pod,
   runner: V1ContainerStatus | undefined,
   uploader: V1ContainerStatus | undefined,
+  now: string,
+  previous: PodView | undefined,
 ): string | undefined {
   const endedAt = timestamp(runner?.state?.terminated?.finishedAt);
   const timeoutMs = parseDuration(metadata?.annotations?.[UPLOAD_TIMEOUT_ANNOTATION] ?? '');
   if (endedAt === undefined || timeoutMs === undefined || uploader?.state?.running === undefined)
     return undefined;
-  return new Date(Date.parse(endedAt) + timeoutMs + UPLOAD_MARGIN_MS).toISOString();
+  const durationMs = timeoutMs + UPLOAD_MARGIN_MS;
+  return localDeadline(
+    new Date(Date.parse(endedAt) + durationMs).toISOString(),
+    durationMs,
+    now,
+    previous?.uploadingUntil,
+  );
 }
 
 /**

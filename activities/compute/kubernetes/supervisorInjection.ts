@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../../core/domain/podConditions.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { takesJobs } from '../../../core/domain/runnerKinds/runnerKinds.ts';
@@ -67,9 +68,9 @@ const PROBE_WAIT = '900ms';
 const PROBE_TIMEOUT_SECONDS = 4;
 /**
  * Additional time of the startup probe (s), so that the workflow gives up first: a failed startup
- * probe kills the container.
+ * probe kills the container. The workflow allows for MAX_CLOCK_SKEW_MS.
  */
-const STARTUP_MARGIN_SECONDS = 60;
+const STARTUP_MARGIN_SECONDS = 60 + MAX_CLOCK_SKEW_MS / 1_000;
 /**
  * Variables that would change the supervisor's Node or its loader if they were set in the
  * container's environment.

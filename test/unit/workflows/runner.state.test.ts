@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
+import { parseCarriedState } from '../../../workflows/runner/parseCarriedState.ts';
+import { recordPod } from '../../../workflows/runner/podWaits.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
@@ -32,6 +34,40 @@ describe('what the verdict goes by of what was asked for', () => {
     }
     expect([drained.verdictCancel, left.verdictCancel]).toEqual([drain, undefined]);
     expect([drained.cancel?.mode, left.cancel?.mode]).toEqual(['force', 'force']);
+  });
+});
+
+describe('how long its container has run', () => {
+  const started = (secondsAgo: number) => ({
+    ...RUNNING_POD,
+    startedAt: new Date(Date.now() - secondsAgo * 1_000).toISOString(),
+  });
+  const sinceStartedSeconds = (secondsAgo: number, seenSecondsAgo?: number): number => {
+    const state = runnerState({}, started(secondsAgo));
+    if (seenSecondsAgo === undefined) delete state.runner.startSeenMs;
+    else state.runner.startSeenMs = Date.now() - seenSecondsAgo * 1_000;
+    return Math.round(state.sinceStartedMs / 1_000);
+  };
+
+  test('by the clock of the workflow, which saw it', () => {
+    expect(sinceStartedSeconds(180, 60)).toBe(60); // the node's clock is two minutes behind
+    expect(sinceStartedSeconds(-60, 30)).toBe(30); // … a minute ahead
+  });
+
+  test('seen late: as long as the two clocks agree within two minutes', () => {
+    expect(sinceStartedSeconds(600, 0)).toBe(480);
+    expect(sinceStartedSeconds(60)).toBe(0);
+  });
+
+  test('what it saw first is kept, and carried on', () => {
+    const state = runnerState({}, neverStarted);
+    recordPod(state, RUNNING_POD);
+    const { startSeenMs } = state.runner;
+    recordPod(state, RUNNING_POD);
+    expect(startSeenMs).toBeGreaterThan(0);
+    expect(parseCarriedState(state.toCarriedState(), Date.now())?.runner.startSeenMs).toBe(
+      startSeenMs,
+    );
   });
 });
 
