@@ -153,7 +153,7 @@ async function jobsOfSet(
   jobs: readonly CiJob[],
 ): Promise<{ mine: CiJob[]; others: string[]; endedSets: string[] }> {
   if (jobs.length === 0 && reroutedTo.length === 0) return { mine: [], others: [], endedSets: [] };
-  const { routing, ids } = await running.list(SETS_AGE_MS);
+  const { routing, ids, stale } = await running.list(SETS_AGE_MS);
   const origin = {
     ciServer,
     ...(scope.kind === 'enterprise' ? { enterprise: scope.name } : {}),
@@ -185,6 +185,7 @@ async function jobsOfSet(
   return {
     mine,
     others: overdue.flatMap(({ key }) => (others.has(key) ? [key] : [])),
-    endedSets: reroutedTo.filter((workflowId) => !ids.has(workflowId)),
+    // An old list lacks the sets that were started since.
+    endedSets: stale === true ? [] : reroutedTo.filter((workflowId) => !ids.has(workflowId)),
   };
 }

@@ -1,5 +1,5 @@
 /** Reroutes jobs that a set cannot serve to other sets, and forwards later events of such jobs. */
-import { getClient } from '@temporalio/activity';
+import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { jobEventsSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
 import type {
@@ -38,7 +38,7 @@ export async function rerouteJobs(
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
     const self = { workflowId: setWorkflowId(set), routing: withNormalizedLabels(routing) };
     const others = async (): Promise<RerouteTargets<RoutableSet>> =>
-      new RerouteTargets(self, (await running.list(SETS_AGE_MS)).sets);
+      new RerouteTargets(self, await listSets(running));
     const news = new Map<string, JobEvent[]>();
     for (const { to, event } of forwardedEvents) gather(news, to, event);
     await forEachLimited(signals(news), async (told) => {
@@ -79,6 +79,19 @@ export async function rerouteJobs(
     }));
     return { at: Date.now(), rerouted, substitutes: substitutes?.size ?? 0 };
   });
+}
+
+/**
+ * Lists the sets. While they cannot be listed there are none, and the jobs stay where they are:
+ * waiting for the list would keep the set from everything else.
+ */
+async function listSets(running: RunningSets): Promise<readonly RoutableSet[]> {
+  try {
+    return (await running.list(SETS_AGE_MS)).sets;
+  } catch (error) {
+    log.warn('failed to list the sets for rerouting; the jobs stay', { err: error });
+    return [];
+  }
 }
 
 function gather(by: Map<string, JobEvent[]>, to: string, event: JobEvent): void {

@@ -23,6 +23,8 @@ export interface RunningSetsOptions {
    * @default such sets are `unknown`
    */
   readonly ask?: (covers: Map<string, SetRoutingInfo | undefined>, at: number) => Promise<void>;
+  /** Called when a list cannot be read. The sets of the last one are used for up to 10 minutes. */
+  readonly onFailure?: (error: unknown) => void;
   readonly now?: () => number;
 }
 
@@ -40,6 +42,8 @@ export interface SetsSnapshot {
   readonly unknown: readonly string[];
   /** Workflow IDs of all running sets. */
   readonly ids: ReadonlySet<string>;
+  /** Whether it is older than requested, because no newer list can be read. */
+  readonly stale?: true;
 }
 
 /** Maximum number of sets listed. */
@@ -48,6 +52,13 @@ const MAX_SETS = 5_000;
  * Deadline of a list request (ms). Other callers wait for the same request, so it must not hang.
  */
 const LIST_DEADLINE_MS = 3_000;
+/**
+ * Maximum age of a list that is used while no newer one can be read (ms). Sets change rarely, and
+ * the periodic check of queued jobs finds what an old list has routed to nobody.
+ */
+const MAX_STALE_MS = 10 * 60_000;
+/** Time to wait before the next request after a failed one, while an old list is used (ms). */
+const RETRY_MS = 5_000;
 
 /**
  * Cached list of the running sets and the jobs that each serves. All callers within a few seconds
@@ -56,12 +67,13 @@ const LIST_DEADLINE_MS = 3_000;
 export class RunningSets {
   readonly #options: RunningSetsOptions;
   readonly #now: () => number;
-  readonly #lists = new SingleFlight(async () => (this.#cached = await this.#look()));
+  readonly #lists = new SingleFlight(async () => await this.#lookAndKeep());
   #cached: SetsSnapshot | undefined;
   /** Sets of the latest list, and those that were missing from it. */
   #listed = new Map<string, SetRoutingInfo | undefined>();
   #missing: ReadonlySet<string> = new Set();
   #refresh = false;
+  #failedAt = -Infinity;
 
   constructor(options: RunningSetsOptions) {
     this.#options = options;
@@ -69,20 +81,51 @@ export class RunningSets {
   }
 
   /**
-   * Returns the sets as of at most `maxAgeMs` ago. With several pages of sets, the limit is
-   * multiplied by the number of pages.
+   * Returns the sets as of at most `maxAgeMs` ago, or of up to 10 minutes ago while they cannot be
+   * listed. With several pages of sets, the limit is multiplied by the number of pages.
    * @param maxAgeMs - maximum age (ms). 0 lists the sets now and keeps no set that is missing from
    * the list
-   * @throws the error of the Temporal client if the sets cannot be listed
+   * @throws the error of the Temporal client if the sets cannot be listed, and the last list is
+   * older than 10 minutes or `maxAgeMs` is 0
    */
   async list(maxAgeMs: number): Promise<SetsSnapshot> {
     if (maxAgeMs === 0) this.#refresh = true;
     const since = this.#now() - maxAgeMs * Math.max(1, Math.ceil(this.#listed.size / PAGE));
     const kept = (): SetsSnapshot | undefined =>
       this.#cached !== undefined && this.#cached.at >= since ? this.#cached : undefined;
+    const recent =
+      kept() ?? (this.#now() < this.#failedAt + RETRY_MS ? this.#old(maxAgeMs) : undefined);
+    if (recent !== undefined) return recent;
     // A running request may have started too early, or failed because of an outage that has ended.
-    if (kept() === undefined) await this.#lists.run().catch(() => undefined);
-    return kept() ?? (await this.#lists.run());
+    const failed = await this.#lists.run().then(
+      () => false,
+      () => true,
+    );
+    return kept() ?? (failed ? this.#old(maxAgeMs) : undefined) ?? (await this.#lists.run());
+  }
+
+  /** Returns the age of the list in use (ms), or `undefined` before the first one. */
+  get ageMs(): number | undefined {
+    return this.#cached === undefined ? undefined : this.#now() - this.#cached.at;
+  }
+
+  #old(maxAgeMs: number): SetsSnapshot | undefined {
+    const cached = this.#cached;
+    return maxAgeMs === 0 || cached === undefined || cached.at < this.#now() - MAX_STALE_MS
+      ? undefined
+      : { ...cached, stale: true };
+  }
+
+  async #lookAndKeep(): Promise<SetsSnapshot> {
+    try {
+      this.#cached = await this.#look();
+      this.#failedAt = -Infinity;
+      return this.#cached;
+    } catch (error) {
+      this.#failedAt = this.#now();
+      this.#options.onFailure?.(error);
+      throw error;
+    }
   }
 
   async #look(): Promise<SetsSnapshot> {

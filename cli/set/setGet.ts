@@ -126,6 +126,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Starts no runner', set?.blockedReason],
     ['Last failure', set?.lastFailure && `${set.lastFailure.runner}: ${set.lastFailure.message}`],
     ['Waits for', set?.waitingFor],
+    ['List awaited', set?.listPendingSince && age(set.listPendingSince)],
     ['Queue check', queueCheckText(set?.queueCheck)],
     ['Holds', set?.holds.join(', ')],
     ['Started', age(details.startedAt)],

@@ -129,6 +129,12 @@ export interface RunnerSetStatus {
    * Absent once a runner of the template is ready.
    */
   lastFailure?: SetFailure;
+  /**
+   * Time since which a list of its runners from Temporal's visibility has been awaited (ISO 8601).
+   * For more than some seconds only while visibility is unavailable. Until then no runner is
+   * drained by a scale-down or rollout. Absent: none is awaited.
+   */
+  listPendingSince?: string;
   /** State of the checks for queued jobs. Absent: the last one was complete, or there was none. */
   queueCheck?: QueueCheckStatus;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */

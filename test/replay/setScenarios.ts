@@ -148,7 +148,8 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
   },
   'set-runner-terminated': {
     async play(world, name) {
-      const set = await SetRun.start(world, { name, replicas: 1 });
+      // Lists often enough to notice, and seldom enough for one run.
+      const set = await SetRun.start(world, { name, replicas: 1, intervals: { relist: '3s' } });
       const [first] = (await set.comesTo({ idle: 1 })).runners;
       await world.world.client.workflow.getHandle(first?.workflowId ?? '').terminate('by hand');
       await set.reaches(
@@ -229,7 +230,8 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
   },
   'set-cancelled': {
     async play(world, name) {
-      const set = await SetRun.start(world, { name, replicas: 1 });
+      // Lists often enough to notice, and seldom enough for one run.
+      const set = await SetRun.start(world, { name, replicas: 1, intervals: { relist: '3s' } });
       await set.comesTo({ idle: 1 });
       await set.handle.cancel();
       await until(

@@ -15,11 +15,12 @@ export interface HeldCall {
   release(): void;
 }
 
-/** Stands between a gRPC client and its server, without TLS, and holds chosen answers back. */
+/** Stands between a gRPC client and its server, without TLS. It holds chosen answers back, and refuses chosen methods. */
 export class GrpcGate {
   readonly #server: Http2Server = createServer();
   readonly #upstream: ClientHttp2Session;
   readonly #holds = new Map<string, (call: HeldCall) => void>();
+  readonly #refused = new Set<string>();
 
   private constructor(target: string) {
     this.#upstream = connect(`http://${target}`);
@@ -43,6 +44,15 @@ export class GrpcGate {
     return await new Promise((resolve) => this.#holds.set(method, resolve));
   }
 
+  /** Answers calls of these methods with UNAVAILABLE until {@link restore}. */
+  refuse(...methods: readonly string[]): void {
+    for (const method of methods) this.#refused.add(method);
+  }
+
+  restore(): void {
+    this.#refused.clear();
+  }
+
   close(): void {
     this.#upstream.destroy();
     this.#server.close();
@@ -52,8 +62,15 @@ export class GrpcGate {
     stream: ServerHttp2Stream,
     { ':authority': _authority, ...headers }: IncomingHttpHeaders,
   ): void {
-    const onward = this.#upstream.request(headers);
     const method = headers[':path']?.split('/').at(-1) ?? '';
+    if (this.#refused.has(method)) {
+      stream.respond(
+        { 'content-type': 'application/grpc', 'grpc-status': '14', 'grpc-message': 'refused' },
+        { endStream: true },
+      );
+      return;
+    }
+    const onward = this.#upstream.request(headers);
     let trailers: IncomingHttpHeaders = {};
     onward.on('trailers', (received) => (trailers = received));
     onward.on('response', (answer, flags) => {

@@ -90,11 +90,7 @@ export class RunnerSetController {
         const { resources, resourceVersion } = await api.list(signal);
         const before = [...this.#resources.keys()];
         this.#resources = new Map(resources.map((resource) => [resource.metadata.name, resource]));
-        this.#enqueue([
-          ...before,
-          ...this.#resources.keys(),
-          ...(await this.#options.sets.namesOf(this.#options.namespace)),
-        ]);
+        this.#enqueue([...before, ...this.#resources.keys(), ...(await this.#namesOfSets())]);
         for await (const { type, object } of await api.watch(
           resourceVersion,
           resyncMs * 1.2,
@@ -123,6 +119,24 @@ export class RunnerSetController {
         );
         await this.#pause(requeueMs);
       }
+    }
+  }
+
+  /**
+   * Returns the names of running sets that resources created, for those whose resource is deleted.
+   * Visibility may be unavailable, and must not keep the resources that exist from being compared.
+   */
+  async #namesOfSets(): Promise<string[]> {
+    try {
+      return await this.#options.sets.namesOf(this.#options.namespace);
+    } catch (error) {
+      this.#log.line('list', (leftOut) =>
+        this.#options.logger.warn(
+          { err: error, leftOut },
+          'failed to list the sets of deleted RunnerSet resources; trying again',
+        ),
+      );
+      return [];
     }
   }
 

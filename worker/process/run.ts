@@ -15,7 +15,7 @@ import { loadConfig, type HoldfastConfig } from '../settings/config.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { limitHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
-import { registerSetMetrics } from '../webhook/setMetrics.ts';
+import { registerRoutingAge, registerSetMetrics } from '../webhook/setMetrics.ts';
 import { startRedelivery } from '../webhook/redelivery.ts';
 import { SetDirectory } from '../webhook/setDirectory.ts';
 import { SetStatuses } from '../webhook/setStatuses.ts';
@@ -95,6 +95,7 @@ async function runWorker(
   };
   const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
   const statuses = new SetStatuses(sets, logger);
+  registerRoutingAge(metrics.registry, () => sets.ageMs);
   registerSetMetrics(metrics.registry, async () => (link ? await statuses.get() : []));
   registerQueueMetrics(
     metrics.registry,

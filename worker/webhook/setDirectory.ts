@@ -12,6 +12,7 @@ import {
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import type { JobDelivery } from './jobDelivery.ts';
 
 /** Options of {@link SetDirectory}. */
@@ -58,12 +59,20 @@ export class SetDirectory {
   /** Latest answers of sets without a memo, by workflow ID. Used while a set does not answer. */
   #answers = new Map<string, Answer>();
   readonly #silent = new Set<string>();
+  readonly #log = new RateLimitedLogger();
 
   constructor(options: CoveringSetsOptions) {
     this.#options = options;
     this.#running = new RunningSets({
       ...options,
       ask: async (covers, at) => await this.#askAll(covers, at),
+      onFailure: (error) =>
+        this.#log.line('list', (suppressed) =>
+          options.logger.warn(
+            { err: error, suppressed, ageMs: this.ageMs },
+            'failed to list the runner sets; job events are routed by the last list for up to 10 minutes',
+          ),
+        ),
     });
   }
 
@@ -89,6 +98,11 @@ export class SetDirectory {
         `no set is known to serve the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
       );
     return { chosen: chosen?.workflowId, running: now.ids };
+  }
+
+  /** Returns the age of the list in use (ms), or `undefined` before the first one. */
+  get ageMs(): number | undefined {
+    return this.#running.ageMs;
   }
 
   /** Returns the sets as {@link RunningSets.list} does. */

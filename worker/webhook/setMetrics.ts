@@ -56,6 +56,14 @@ const METRICS: readonly (readonly [
     ({ queueCheck }) => (queueCheck === undefined ? 0 : 1),
   ],
   [
+    'holdfast_set_runner_list_pending_seconds',
+    "Time for which the set has awaited a list of its runners from Temporal's visibility, 0 if it awaits none",
+    ({ listPendingSince }) =>
+      listPendingSince === undefined
+        ? 0
+        : Math.max(0, (Date.now() - Date.parse(listPendingSince)) / 1_000),
+  ],
+  [
     'holdfast_set_limited_jobs',
     'Queued jobs for which limits of the set start no runner',
     ({ limited }) => limited?.jobs ?? 0,
@@ -111,6 +119,19 @@ export function registerSetMetrics(
       },
     });
   }
+}
+
+/**
+ * Registers the age of the list of sets by which job events are routed. It grows while visibility
+ * is unavailable.
+ */
+export function registerRoutingAge(registry: Registry, ageMs: () => number | undefined): void {
+  const age: Gauge = new Gauge({
+    name: 'holdfast_webhook_set_list_age_seconds',
+    help: 'Age of the list of sets by which job events are routed, 0 before the first one',
+    registers: [registry],
+    collect: () => age.set((ageMs() ?? 0) / 1_000),
+  });
 }
 
 /** How long jobs waited and ran, from the events of the webhook. @returns takes each event of a job that a runner of a set runs */

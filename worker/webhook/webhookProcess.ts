@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { checkTemporal } from '../checks/temporalCheck.ts';
 import { connectClient } from '../temporal/clientConnection.ts';
 import { SetDirectory } from './setDirectory.ts';
+import { registerRoutingAge } from './setMetrics.ts';
 import { EXIT_STATUS } from '../process/exitStatus.ts';
 import { limitHeapGrowth } from '../process/heapGrowth.ts';
 import { createHttpServer } from '../process/httpServer.ts';
@@ -81,6 +82,7 @@ async function serve(
   linked.watchCredentials(() => undefined); // nothing here keeps a connection
   const client = (): Client => linked.client;
   const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
+  registerRoutingAge(metrics.registry, () => sets.ageMs);
   const webhook = await startWebhook(config.webhook, {
     client,
     taskQueue: config.taskQueue,

@@ -51,8 +51,16 @@ export interface SetStateData {
   rerouteAt?: number;
   /** Numbers of runners above `desired` that were wanted within `scaleDownDelay`. */
   peaks: readonly Peak[];
-  /** Time of the last list of the runners from visibility (ms since the epoch). */
+  /**
+   * Time of the last list of the runners from visibility (ms since the epoch). 0 if another list is
+   * needed at once. Absent before the first one.
+   */
   listedAt?: number;
+  /**
+   * Time at which the last list was requested (ms since the epoch). Absent if what it shows is not
+   * enough.
+   */
+  listStartedAt?: number;
   /** Time of the last job event, by the CI server's clock (ms since the epoch). */
   lastJobEventAt?: number;
   /**

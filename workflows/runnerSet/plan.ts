@@ -110,11 +110,13 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
   const plan = currentPlan(state, now);
   const byGuard = plan.blocked > 0 && plan.guarded > 0;
-  const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
+  const relistAt = nextListAt(state, now);
   const checkAt = nextQueueCheckAt(state, byGuard);
   const passAt = state.passing.dueAt(state);
   const fresh = listedAt !== undefined && now - listedAt <= LIST_MAX_AGE_MS;
-  const listRunners = relistAt <= now || (plan.drain.length > 0 && !fresh);
+  // Runners of a set that ends are drained whatever they do, so no fresh list is needed for that.
+  const needsFresh = plan.drain.length > 0 && ending === undefined;
+  const listRunners = !state.listing && (relistAt <= now || (needsFresh && !fresh));
   const wakes = [
     relistAt,
     checkAt,
@@ -141,10 +143,25 @@ export function decideSet(state: SetState, now: number): SetDecision {
     rerouteJobs: passAt <= now,
     // Nothing is started before the running runners are known.
     start: listedAt === undefined ? 0 : plan.start,
-    drain: listRunners ? [] : plan.drain,
-    ended: ending !== undefined && !listRunners && passAt > now && runners.all().length === 0,
+    drain: needsFresh && !fresh ? [] : plan.drain,
+    ended:
+      ending !== undefined &&
+      !listRunners &&
+      !state.listing &&
+      passAt > now &&
+      runners.all().length === 0,
     wakeAt: Math.min(...wakes.filter((at) => at > now)),
   };
+}
+
+/**
+ * Returns the time of the next list of the runners (ms since the epoch). The interval begins when
+ * a list is requested, so that the timer for the next one need not be set again when it is there.
+ */
+function nextListAt({ facts, listing }: SetState, now: number): number {
+  const { listedAt, listStartedAt = listedAt, spec } = facts;
+  if (!listing && (listedAt === undefined || listedAt === 0)) return now;
+  return (listStartedAt ?? now) + spec.relistMs;
 }
 
 /**

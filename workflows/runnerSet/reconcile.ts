@@ -67,6 +67,12 @@ interface Moment extends Timestamped {
   readonly fromSignal?: true;
 }
 
+/** List of the runners, with those of the doubtful ones that have ended. */
+interface VerifiedList extends Timestamped {
+  readonly runners: readonly ListedRunner[];
+  readonly ended: readonly string[];
+}
+
 interface Alarm {
   readonly at: number;
   readonly scope: CancellationScope;
@@ -222,7 +228,7 @@ export class RunningSet {
    */
   #act(decision: SetDecision): Promise<Timestamped> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
-    if (decision.listRunners) return this.#list();
+    if (decision.listRunners) this.#list();
     if (decision.checkQueue) this.#checkQueue();
     if (decision.rerouteJobs) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
@@ -334,19 +340,43 @@ export class RunningSet {
     return { at };
   }
 
-  async #list(): Promise<Timestamped> {
+  /**
+   * Requests a list of the runners without waiting for it: starts and commands do not need it, and
+   * visibility may be unavailable for long.
+   */
+  #list(): void {
+    const { state } = this;
+    const { name, initialRetryMs } = state.facts.spec;
+    state.onListStarted(this.#now);
+    // Runners that are started meanwhile need not be listed, and may not exist yet.
+    const known = new Set(state.runners.all().map(({ workflowId }) => workflowId));
+    void toCallResult(this.#listAndVerify(known)).then(async (called) => {
+      if (called.kind === 'done') return this.#receiveList(called.value);
+      const why = called.kind === 'failed' ? called.message : called.kind;
+      log.warn('list of the runners of a set failed; trying again', { set: name, why });
+      await sleep(initialRetryMs, { summary: 'Retry after a failed list of the runners' });
+      return this.receive((set) => set.onListFailed());
+    });
+  }
+
+  #receiveList({ at, runners, ended }: VerifiedList): void {
+    this.#trustedNow = Math.max(this.#trustedNow, at);
+    this.#length.countIteration();
+    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, ended, now), at });
+  }
+
+  /** @param known - workflow ids of the runners that existed when the list was requested */
+  async #listAndVerify(known: ReadonlySet<string>): Promise<VerifiedList> {
     const { at, runners } = await this.#listPages();
-    const doubtful = this.state.unverified(runners, at);
-    const found =
-      doubtful.length === 0
-        ? { at, ended: [] }
-        : await temporalActivities(
-            `check whether ${doubtful.length} runners have ended`,
-          ).findEndedRunners({
-            workflowIds: doubtful,
-          });
-    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.ended, now) });
-    return { at: found.at };
+    const listed = new Set(runners.map(({ workflowId }) => workflowId));
+    const doubtful = this.state
+      .unverified(runners, at)
+      .filter((workflowId) => known.has(workflowId) || listed.has(workflowId));
+    if (doubtful.length === 0) return { at, runners, ended: [] };
+    const found = await temporalActivities(
+      `check whether ${doubtful.length} runners have ended`,
+    ).findEndedRunners({ workflowIds: doubtful });
+    return { at: found.at, runners, ended: found.ended };
   }
 
   /**

@@ -46,6 +46,8 @@ export class SetState {
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
   readonly passing: Rerouting;
+  /** Whether a list of the runners has been requested and is not there yet. */
+  listing = false;
   limits: JobLimits;
 
   private constructor(facts: SetStateData, carried?: CarriedSetState) {
@@ -209,7 +211,7 @@ export class SetState {
     this.facts.ending ??= reason;
     if (cancelled) this.facts.cancelled = true;
     // Only a list taken from now on can show that no runner remains.
-    delete this.facts.listedAt;
+    this.#requireList();
   }
 
   /**
@@ -290,7 +292,7 @@ export class SetState {
         runnerSuffix(facts.spec.name, workflowId) !== undefined &&
         !this.runners.hasEnded(workflowId)
       )
-        delete facts.listedAt;
+        this.#requireList();
       return undefined;
     }
     this.runners.rename(runner, runnerName);
@@ -375,7 +377,26 @@ export class SetState {
     // The event that the runner has taken a job was lost.
     for (const runner of free) if (runner.state === 'busy') this.#onJobTaken(runner, now);
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
-    this.facts.listedAt = now;
+    const isOutdated = this.listing && this.facts.listStartedAt === undefined;
+    this.facts.listedAt = isOutdated ? 0 : now;
+    this.listing = false;
+  }
+
+  onListStarted(now: number): void {
+    this.listing = true;
+    this.facts.listStartedAt = now;
+  }
+
+  onListFailed(): void {
+    this.listing = false;
+    this.#requireList();
+  }
+
+  /** Has the runners listed as soon as possible, also if a list is being taken now. */
+  #requireList(): void {
+    const { facts } = this;
+    delete facts.listStartedAt;
+    if (facts.listedAt !== undefined) facts.listedAt = 0;
   }
 
   onQueueCheckStarted(now: number): void {

@@ -12,7 +12,7 @@ import type {
 } from '../../core/contract/index.ts';
 import { isExhausted, nextDay, runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
-import { minAndMax } from '../../core/domain/scale.ts';
+import { maxPods, minAndMax } from '../../core/domain/scale.ts';
 import { jobsOverCapacity, applyLimits } from './size.ts';
 import type { SetState } from './state.ts';
 
@@ -76,6 +76,7 @@ function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runner
         at: isoTime(facts.health.last.at),
       },
       deleting: facts.ending,
+      listPendingSince: state.listing ? isoTime(facts.listStartedAt ?? now) : undefined,
       ciServer: spec.ciServer,
       scopeKind: spec.scope?.kind,
       groupJobs: spec.groupJobs,
@@ -156,6 +157,8 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
+    ...zeroMaxMessage(state),
+    ...listMessage(state, plan),
     ...(facts.ending === undefined && old > 0
       ? [
           `rollout: ${old} runners of an earlier template are left${plan.unready > 0 ? `, ${plan.unready} new ones have not been online for ${formatDuration(spec.minReadyMs)} yet` : ''}`,
@@ -199,6 +202,26 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
           `schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`,
         ]),
   ].join('; ');
+}
+
+/** Returns that the set may start no runner because of its maximum. */
+function zeroMaxMessage({ bounds, jobs, facts }: SetState): string[] {
+  if (maxPods(bounds) > 0 || facts.ending !== undefined) return [];
+  return [
+    `max: 0: no runner is started${jobs.queued === 0 ? '' : `, ${jobs.queued} jobs are queued`}`,
+  ];
+}
+
+/** Returns what waits for a list of the runners. */
+function listMessage({ facts, listing }: SetState, { drain, start }: CurrentPlan): string[] {
+  if (!listing || facts.ending !== undefined) return [];
+  const blocked = [
+    ...(facts.listedAt === undefined && start > 0 ? [`${start} runners are not started`] : []),
+    ...(drain.length > 0 ? [`${drain.length} runners are not drained`] : []),
+  ];
+  return blocked.length === 0
+    ? []
+    : [`list of its runners from Temporal's visibility: ${blocked.join(' and ')} before it`];
 }
 
 function limitedMessage(state: SetState, now: number): string[] {

@@ -130,6 +130,48 @@ describe('the running sets', () => {
     await expect(sets.list(0)).rejects.toThrow('still down');
   });
 
+  describe('while visibility is unavailable', () => {
+    const down = async (): Promise<void> => await Promise.reject(new Error('visibility is down'));
+
+    test('are those of the last list, for ten minutes', async () => {
+      await sets.route(job('linux'), false);
+      list = down;
+      for (const laterMs of [6_000, 60_000, 540_000]) {
+        now = 1_000_000 + laterMs;
+        expect((await sets.route(job('linux'), false)).chosen).toBe('set-linux');
+        expect((await sets.route(job('gpu'), false)).chosen).toBeUndefined();
+        expect(sets.ageMs).toBe(laterMs);
+      }
+      expect(warnings).toBe(1);
+      now = 1_600_001;
+      await expect(sets.route(job('linux'), false)).rejects.toThrow('visibility is down');
+    });
+
+    test('are listed once in five seconds, however many events there are', async () => {
+      await sets.route(job('linux'), false);
+      list = down;
+      now += 6_000;
+      for (let event = 0; event < 10; event++) await sets.route(job('linux'), false);
+      expect(looks).toBe(2);
+      now += 5_000;
+      list = async () => undefined;
+      await sets.route(job('linux'), false);
+      expect([looks, sets.ageMs]).toEqual([3, 0]);
+    });
+
+    test('are not those of the last list for a job whose set has ended', async () => {
+      await sets.route(job('linux'), false);
+      list = down;
+      now += 1;
+      await expect(sets.route(job('linux'), true)).rejects.toThrow('visibility is down');
+    });
+
+    test('are unknown to a process that has never listed them', async () => {
+      list = down;
+      await expect(sets.route(job('linux'), false)).rejects.toThrow('visibility is down');
+    });
+  });
+
   test('one without a memo is asked, and taken at its last word when it does not answer', async () => {
     listed = { 'set-young': undefined };
     answers = { 'set-young': { ciServer: 'github', labels: ['linux'], scope: 'acme' } };

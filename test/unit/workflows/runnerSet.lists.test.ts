@@ -5,6 +5,7 @@ import type { RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const NOW = 1_000_000;
@@ -140,4 +141,82 @@ test('who has just ended is not asked about again, however long lists have it wi
     drain: 0,
     knows: ['b', 'c'].map(idOf),
   });
+});
+
+describe('while a list is awaited', () => {
+  const later = NOW + MINUTE;
+
+  /** A set of three that has two, and awaits a list. */
+  function awaiting(letters = 'ab'): SetState {
+    const state = setOf(letters);
+    state.onListStarted(later);
+    state.updateDemand(later);
+    return state;
+  }
+
+  test('missing runners are started, and no other list is requested', () => {
+    expect(decideSet(awaiting(), later)).toMatchObject({ start: 1, listRunners: false });
+  });
+
+  test('a new set starts nothing: runners of an earlier set of its name may be there', () => {
+    const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
+    state.onListStarted(NOW);
+    expect(decideSet(state, NOW).start).toBe(0);
+    expect(setStatus(state, NOW)).toMatchObject({
+      listPendingSince: new Date(NOW).toISOString(),
+      waitingFor: expect.stringContaining('3 runners are not started') as unknown,
+    });
+  });
+
+  test('no surplus runner is drained, and the status says so', () => {
+    const state = awaiting('abcd');
+    state.updateDemand(later + 20 * MINUTE);
+    expect(decideSet(state, later + 20 * MINUTE)).toMatchObject({ drain: [], listRunners: false });
+    expect(setStatus(state, later + 20 * MINUTE)).toMatchObject({
+      waitingFor: expect.stringContaining('1 runners are not drained') as unknown,
+    });
+    state.onRunnersListed(
+      ['a', 'b', 'c', 'd'].map((letter) => one(letter)),
+      [],
+      later + 20 * MINUTE,
+    );
+    expect(decideSet(state, later + 20 * MINUTE).drain).toHaveLength(1);
+  });
+
+  test('all runners of a set that ends are drained, and it does not end before the list is there', () => {
+    const state = awaiting();
+    state.end('test');
+    expect(decideSet(state, later).drain).toHaveLength(2);
+    for (const letter of 'ab')
+      state.onRunnerEnded(
+        {
+          workflowId: idOf(letter),
+          runnerName: nameOf(letter),
+          outcome: 'aborted',
+          wasOnline: true,
+          ranJob: false,
+        },
+        later,
+      );
+    expect(decideSet(state, later)).toMatchObject({ ended: false, listRunners: false });
+    // It was requested before the set was told to end, and so proves nothing.
+    state.onRunnersListed([], [], later);
+    expect(decideSet(state, later)).toMatchObject({ ended: false, listRunners: true });
+    state.onListStarted(later);
+    state.onRunnersListed([], [], later);
+    expect(decideSet(state, later).ended).toBe(true);
+  });
+
+  test('a list that fails is requested again', () => {
+    const state = awaiting();
+    state.onListFailed();
+    expect(decideSet(state, later).listRunners).toBe(true);
+  });
+});
+
+test('a set whose max is 0 says so', () => {
+  const closed = { minIdle: 0, max: 0, template };
+  const state = SetState.begin(setSpec(closed), { name: 'linux', ...closed }, {}, NOW);
+  state.onRunnersListed([], [], NOW);
+  expect(setStatus(state, NOW).waitingFor).toBe('max: 0: no runner is started');
 });
