@@ -20,6 +20,7 @@ import type { ServedLocation } from '../../core/domain/location.ts';
 import type { CredentialScope } from '../../core/input/sweep.ts';
 import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
 import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
+import { terminationText } from '../shared/terminationText.ts';
 import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
 /** Deadline of one request, its retries included (ms). */
@@ -273,20 +274,11 @@ export class RunnerWorkflows {
     return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
   }
 
-  async #howTerminated({ workflowId, runId }: WorkflowExecutionDescription): Promise<string> {
-    const { namespace } = this.#client.options;
-    const { history } = await this.#within(
+  async #howTerminated(run: WorkflowExecutionDescription): Promise<string> {
+    return await this.#within(
       CHECK_INTERVAL_MS,
-      async () =>
-        await this.#client.workflowService.getWorkflowExecutionHistoryReverse({
-          namespace,
-          execution: { workflowId, runId },
-          maximumPageSize: 1,
-        }),
+      async () => await terminationText(this.#client, run),
     );
-    const { reason, identity } =
-      history?.events?.[0]?.workflowExecutionTerminatedEventAttributes ?? {};
-    return `was terminated${identity ? ` by ${identity}` : ''}${reason ? `: ${reason}` : ''}`;
   }
 
   async #list(query: string, max = Number.POSITIVE_INFINITY): Promise<WorkflowExecutionInfo[]> {

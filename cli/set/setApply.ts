@@ -16,6 +16,7 @@ import { setSummary } from '../../worker/temporal/setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
 import { querySet, describeSetById, pausedError, setError, runSetCommand } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
+import { implicitLabelsText, missingImplicitLabels } from '../../core/domain/implicitLabels.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { getSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
@@ -31,6 +32,8 @@ interface Application {
   rollout: boolean;
   result?: 'started' | 'changed' | 'unchanged' | 'failed';
   error?: string;
+  /** Labels that jobs often request and the template lacks. */
+  warning?: string;
   desired?: number;
   ui?: string;
 }
@@ -62,6 +65,7 @@ export async function applySets(
   );
   for (const { document, set } of pairs)
     for (const line of planLines(set, document)) output.line(line);
+  for (const { set } of pairs) if (set.warning !== undefined) output.note('labels', set.warning);
   if (!dryRun) {
     const planned = pairs.filter(({ set }) => set.result !== 'failed');
     await pMap(
@@ -76,8 +80,15 @@ export async function applySets(
   return pairs.some(({ set }) => set.result === 'failed') ? EXIT.failed : EXIT.ok;
 }
 
-function toApplication({ input: { name } }: AdmittedDocument): Application {
-  return { name, id: setWorkflowId(name), changes: [], rollout: false };
+function toApplication({ input: { name }, spec }: AdmittedDocument): Application {
+  const missing = missingImplicitLabels(spec.ciServer, spec.labels);
+  return {
+    name,
+    id: setWorkflowId(name),
+    changes: [],
+    rollout: false,
+    ...(missing.length === 0 ? {} : { warning: implicitLabelsText(name, missing) }),
+  };
 }
 
 /** Notes a failure with the set it is about. @param codes - those that are about this set; absent: all */

@@ -242,6 +242,17 @@ export interface RunnerSetRef {
 export const SET_RESOURCE_MEMO = 'resource';
 
 /**
+ * Reason for which a set ends, as a memo of its workflow under {@link SET_DELETION_MEMO}. Present
+ * from the moment at which the set was deleted (command `drain`) or its workflow cancelled. A set
+ * that is terminated without it did not end on purpose.
+ */
+export interface SetDeletion {
+  reason: string;
+}
+/** Memo key of {@link SetDeletion}. */
+export const SET_DELETION_MEMO = 'deletion';
+
+/**
  * Facts that a set records with each runner that it starts, as a memo of the runner's workflow
  * under {@link SET_RUNNER_MEMO}.
  */

@@ -10,6 +10,7 @@ import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkLocation } from './locationCheck.ts';
 import { checkOtherTemporal } from './otherTemporalCheck.ts';
+import { checkSetLabels } from './setLabelsCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
 
@@ -33,6 +34,7 @@ export async function runAllChecks(
         ...findings,
         ...(await checkRunners(config, connection)),
         ...(await checkVersions(config, connection)),
+        ...(await checkSetLabels(config, connection)),
       ];
     } finally {
       await connection.close();

@@ -10,9 +10,11 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/common';
 import { z } from 'zod';
+import { terminationText } from '../../activities/shared/terminationText.ts';
 import {
   RUNNER_SET_WORKFLOW,
   SET_COMMAND_WORKFLOW,
+  SET_DELETION_MEMO,
   SET_RESOURCE_MEMO,
   setDeclarationQuery,
   setStatusQuery,
@@ -107,7 +109,9 @@ export class SetWorkflows {
       state: 'ended',
       resource,
       closedAt: described.closeTime?.getTime() ?? 0,
-      ...(await this.#endOf(described)),
+      ...(memo?.[SET_DELETION_MEMO] === undefined
+        ? await this.#endOf(described)
+        : { message: 'the set was deleted', failed: false }),
     };
   }
 
@@ -199,8 +203,13 @@ export class SetWorkflows {
     } catch (error) {
       if (!(error instanceof WorkflowFailedError)) throw error;
       const { cause } = error;
-      if (cause instanceof TerminatedFailure)
-        return { message: 'the workflow of the set was terminated', failed: false };
+      if (cause instanceof TerminatedFailure) {
+        const how = await terminationText(this.#options.client(), { workflowId, runId });
+        return {
+          message: `the workflow of the set ${how}, and nobody had deleted the set`,
+          failed: true,
+        };
+      }
       return { message: `the set failed: ${cause?.message ?? error.message}`, failed: true };
     }
   }

@@ -17,8 +17,10 @@ import {
   workerActivities,
 } from '../shared/activityProxies.ts';
 import {
+  SET_DELETION_MEMO,
   SET_ROUTING_MEMO,
   type RunnerSetStatus,
+  type SetDeletion,
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
 import {
@@ -202,10 +204,17 @@ export class RunningSet {
       this.#detailsAt = this.#now;
     }
     const { spec, full, ending } = this.state.facts;
-    if (spec.scope === undefined) return;
-    const cover = routingInfo(spec, full, ending !== undefined);
-    if (!sameRouting(workflowInfo().memo?.[SET_ROUTING_MEMO], cover))
-      upsertMemo({ [SET_ROUTING_MEMO]: cover });
+    const { memo = {} } = workflowInfo();
+    const routing = spec.scope && routingInfo(spec, full, ending !== undefined);
+    const change = {
+      ...(routing === undefined || sameRouting(memo[SET_ROUTING_MEMO], routing)
+        ? {}
+        : { [SET_ROUTING_MEMO]: routing }),
+      ...(ending === undefined || memo[SET_DELETION_MEMO] !== undefined
+        ? {}
+        : { [SET_DELETION_MEMO]: { reason: ending } satisfies SetDeletion }),
+    };
+    if (Object.keys(change).length > 0) upsertMemo(change);
   }
 
   /**

@@ -1,0 +1,44 @@
+import { describe, expect, test } from '@jest/globals';
+import { missingImplicitLabels } from '../../../core/domain/implicitLabels.ts';
+import { evaluateSetLabels } from '../../../worker/checks/setLabelsCheck.ts';
+
+describe('labels that GitHub adds to runners, and that a set lacks', () => {
+  test.each([
+    [['self-hosted'], ['linux', 'X64']],
+    [
+      ['Self-Hosted', 'gpu'],
+      ['linux', 'X64'],
+    ],
+    [['self-hosted', 'Linux'], ['X64']],
+    [['self-hosted', 'ARM64'], ['linux']],
+    [['self-hosted', 'linux', 'x64'], []],
+    [['self-hosted', 'windows', 'x64'], []],
+    // Jobs name such a set by its one label, as with GitHub's scale sets.
+    [['build-pool'], []],
+    [[], []],
+  ])('%j: %j', (labels, missing) => {
+    expect(missingImplicitLabels('github', labels)).toEqual(missing);
+  });
+
+  test('plain commands have none', () => {
+    expect(missingImplicitLabels(undefined, ['self-hosted'])).toEqual([]);
+  });
+
+  test('the doctor warns of each set that lacks some, and of none whose labels it cannot read', () => {
+    const routing = { ciServer: 'github', scope: 'acme', scopeKind: 'organization' } as const;
+    const findings = evaluateSetLabels(
+      new Map([
+        ['set-bare', { ...routing, labels: ['self-hosted'] }],
+        ['set-whole', { ...routing, labels: ['self-hosted', 'linux', 'x64'] }],
+        ['set-silent', undefined],
+      ]),
+    );
+    expect(findings).toEqual([
+      {
+        level: 'warning',
+        message: expect.stringMatching(/^set bare: .*"linux" and "X64"/) as unknown,
+        fix: expect.any(String) as unknown,
+      },
+    ]);
+  });
+});
