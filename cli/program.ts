@@ -19,30 +19,30 @@ import { addTopCommand } from './top/topCommand.ts';
 
 const STATUSES = `
 Exit status:
-  0    done; with "run": the outcome is succeeded
-  1    the command failed, or the outcome is another one
-  2    bad usage, input or settings: nothing was done
-  3    no such runner, set or job, or it has ended already
+  0    success; with "run": the outcome is succeeded
+  1    the command failed, or the outcome is not succeeded
+  2    invalid usage, input or settings; nothing was done
+  3    the runner, set or job does not exist or has already ended
   4    Temporal does not answer
-  5    a runner or job with this id exists already; somebody else's sweep runs
-  129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
+  5    a runner or job with this ID already exists, or another sweep is running
+  129, 130, 143   interrupted by SIGHUP, SIGINT, SIGTERM`;
 
 const EXAMPLES = `
 Examples:
-  $ holdfast doctor                                        what is missing before runners can work?
+  $ holdfast doctor                                        check whether runners can work
   $ holdfast worker                                        run the worker
-  $ holdfast run --repo acme/app --labels linux,x64        one runner, attached until its job is done
-  $ holdfast runner start --org acme --static --name big   a runner that takes many jobs
-  $ holdfast top                                           everything that runs, at a glance
+  $ holdfast run --repo acme/app --labels linux,x64        run one runner until its job has ended
+  $ holdfast runner start --org acme --static --name big   start a runner that takes many jobs
+  $ holdfast top                                           show all sets, runners and jobs
   $ holdfast runner list --phase Busy --watch
   $ holdfast runner drain runner-big --wait
-  $ holdfast set apply -f sets.yaml --dry-run              sets of runners, from a file: what would change?
+  $ holdfast set apply -f sets.yaml --dry-run              show what a file of sets would change
   $ holdfast set list -o wide
-  $ holdfast job run -f job.yaml --attach                  a job of several steps: pre, test, post
-  $ holdfast sweep --dry-run                               what has been left behind?
+  $ holdfast job run -f job.yaml --attach                  run a job of several steps
+  $ holdfast sweep --dry-run                               find orphaned objects and registrations
 
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
-TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI_URL. Options win.`;
+TEMPORAL_PROFILE and others), and from HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI_URL. Options take precedence.`;
 
 /** Parses the arguments and runs the command. @param args - without the program's name @returns the status to exit with */
 export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -75,7 +75,7 @@ function createProgram(
 ): Command {
   const program = new Command('holdfast')
     .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
-    .version(packageVersion(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'Print the version')
     .addOption(
       new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup(
         'Connection:',
@@ -87,28 +87,29 @@ function createProgram(
       ),
     )
     .addOption(
-      new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup(
+      new Option('--profile <name>', 'Profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup(
         'Connection:',
       ),
     )
     .addOption(
       new Option(
         '--task-queue <name>',
-        'task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")',
+        'Task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")',
       ).helpGroup('Connection:'),
     )
     .addOption(
-      new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI_URL)").helpGroup(
-        'Connection:',
-      ),
+      new Option(
+        '--ui-url <url>',
+        'URL of the Temporal UI, for links (HOLDFAST_TEMPORAL_UI_URL)',
+      ).helpGroup('Connection:'),
     )
     .addOption(
       new Option(
         '-o, --output <form>',
-        'text, wide (more columns), name (ids alone), or one document as json or yaml, errors and progress as JSON lines on stderr',
+        'text, wide (more columns), name (IDs only), json or yaml (errors and progress as JSON lines on stderr)',
       ).choices(OUTPUT_FORMS),
     )
-    .addOption(new Option('--json', 'the same as --output json').conflicts('output'))
+    .addOption(new Option('--json', 'Same as --output json').conflicts('output'))
     .hook('preAction', (_program, command) => refuseNames(output, command))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -123,12 +124,10 @@ function createProgram(
 
   program
     .command('worker')
-    .description(
-      'run the worker: takes care of runners until SIGTERM or SIGINT; never cancels a runner',
-    )
+    .description('Run the worker until SIGTERM or SIGINT')
     .addHelpText(
       'after',
-      '\nAll its settings are environment variables: docs/configuration.md lists them, "holdfast doctor" checks them.',
+      '\nIts settings are environment variables: see docs/configuration.md; "holdfast doctor" checks them. A worker that stops cancels no runner.',
     )
     .action(async () =>
       exit(
@@ -140,12 +139,10 @@ function createProgram(
 
   program
     .command('webhook')
-    .description(
-      "receive GitHub's webhook in a process of its own, until SIGTERM or SIGINT; needs the webhook's secret and Temporal, no credential and no cluster",
-    )
+    .description('Run the webhook receiver without a worker, until SIGTERM or SIGINT')
     .addHelpText(
       'after',
-      '\nA worker that has the secret receives as well: this is for a process that strangers may reach. Its settings: docs/configuration.md.',
+      '\nA worker with the webhook secret also receives webhooks. This command is for a process that the Internet can reach: it needs the secret and\nTemporal, but no credential and no cluster. See docs/configuration.md for its settings.',
     )
     .action(async () =>
       exit(
@@ -165,12 +162,10 @@ function createProgram(
 
   program
     .command('doctor')
-    .description(
-      'check settings, Temporal, its search attributes, the compute and its permissions; say how to mend what is wrong',
-    )
+    .description('Check the settings, Temporal, the compute and its permissions')
     .addHelpText(
       'after',
-      '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.',
+      '\nRun it where the worker runs, with the same environment. It says how to fix each problem. Exit status 0: runners can work; 1: they cannot;\n2: the settings are invalid.',
     )
     .action(async () =>
       exit(
@@ -182,18 +177,16 @@ function createProgram(
 
   const podPolicy = program
     .command('pod-policy')
-    .description(
-      "print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it",
-    )
-    .option('--service-account <namespace/name>', "the worker's service account (required)")
+    .description('Print the pod policy as a ValidatingAdmissionPolicy')
+    .option('--service-account <namespace/name>', 'Service account of the worker (required)')
     .option(
       '--name <name>',
-      'name of the policy for pods and of its binding; that for claims has -claims behind it',
+      'Name of the policy for pods and of its binding; the policy for claims has the suffix -claims',
       'holdfast-pods',
     )
     .addHelpText(
       'after',
-      '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.',
+      '\nPipe it to "kubectl apply -f -": the API server then enforces the policy for the worker. Run it with the environment of the worker: it reads\nHOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images. See docs/security.md.',
     )
     .action(async (options: PodPolicyOptions) =>
       (await import('./installation/podPolicy.ts')).podPolicy(
@@ -204,32 +197,30 @@ function createProgram(
     );
   podPolicy
     .command('schema')
-    .description("print the JSON Schema of a pod policy's file, for editors")
+    .description('Print the JSON Schema of a pod policy file, for editors')
     .action(async () =>
       (await import('./installation/jsonSchemas.ts')).printJsonSchema(output, 'A pod policy'),
     );
 
   program
     .command('codec-server')
-    .description(
-      "let Temporal's UI and command line show what is encrypted (HOLDFAST_CODEC_KEY_FILE), until SIGTERM or SIGINT",
-    )
+    .description('Run a codec server that decrypts payloads for the Temporal UI')
     .option(
       '--listen <host:port>',
-      'address; other than of this machine it needs --token-file',
+      'Address to listen on; an address other than localhost needs --token-file',
       '127.0.0.1:8234',
     )
     .option(
       '--origin <url...>',
-      "origins of pages that may ask (default: that of --ui-url, or of the dev server's UI)",
+      'Allowed origins (default: that of --ui-url, or of the UI of the dev server)',
     )
     .option(
       '--token-file <path>',
-      'who asks needs a bearer token: a line of this file, read again when it changes',
+      'File with the accepted bearer tokens, one per line; read again when it changes',
     )
     .addHelpText(
       'after',
-      '\nIn the UI set the codec endpoint to its address; elsewhere: temporal workflow show --codec-endpoint http://127.0.0.1:8234 … See docs/security.md.',
+      '\nIt needs HOLDFAST_CODEC_KEY_FILE. Set the codec endpoint of the UI to its address; with the Temporal CLI, add --codec-endpoint\nhttp://127.0.0.1:8234. See docs/security.md.',
     )
     .action(async (options: CodecServerFlags) => {
       const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI_URL'] || undefined } = program.opts<{
@@ -245,9 +236,7 @@ function createProgram(
   if (demoProgram() !== undefined)
     program
       .command('demo')
-      .description(
-        'show everything on this machine, with a simulated CI server; its own options: holdfast demo --help',
-      )
+      .description('Run the demo on this machine, with a simulated CI server')
       .allowUnknownOption()
       .allowExcessArguments();
   addCompletionCommands(program, { terminal, output, exit });

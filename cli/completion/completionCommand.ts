@@ -18,7 +18,7 @@ const MAX_DESCRIBED = 80;
 export function addCompletionCommands(program: Command, { terminal }: CommandContext): void {
   program
     .command('completion')
-    .description('print the script that has a shell complete commands, options and ids')
+    .description('Print the shell completion script')
     .addArgument(new Argument('<shell>', 'whose script').choices(Object.keys(SCRIPTS)))
     .addHelpText(
       'after',

@@ -73,7 +73,7 @@ export async function decommission(
   const { taskQueue } = session.settings;
   const found = await runningOn(session, taskQueue);
   if (!yes && found.length > 0)
-    await confirm(output, `end what runs on the task queue ${taskQueue}: ${summary(found)}`);
+    await confirm(output, `end everything on the task queue ${taskQueue}: ${summary(found)}`);
   // First: what it would start nobody will run.
   const schedule = await session.call(
     async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
@@ -96,7 +96,8 @@ export async function decommission(
       { concurrency: AT_ONCE },
     );
     const now = summary(running) + pausedText(running);
-    if (now !== told && running.length > 0) output.note('waiting', `still there: ${(told = now)}`);
+    if (now !== told && running.length > 0)
+      output.note('waiting', `still running: ${(told = now)}`);
     await delay(CHECK_INTERVAL_MS);
     running = await runningOn(session, taskQueue);
   }
@@ -106,7 +107,9 @@ export async function decommission(
       asked: [...asked].toSorted(),
       schedule: schedule === 'deleted' ? 'deleted' : 'none',
     },
-    [`${taskQueue}: nothing runs any more${schedule === 'deleted' ? ', and no sweep will' : ''}`],
+    [
+      `${taskQueue}: nothing runs${schedule === 'deleted' ? '; the Schedule of the sweep was deleted' : ''}`,
+    ],
   );
 }
 

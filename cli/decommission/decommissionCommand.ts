@@ -6,11 +6,9 @@ import { withSession, type CommandContext } from '../shared/commandContext.ts';
 export function addDecommissionCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('decommission')
-    .description(
-      'before the workers of a task queue go for good: end its sets, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs',
-    )
-    .option('-y, --yes', 'do not ask first')
-    .option('--reason <text>', 'shown with the sets and runners')
+    .description('Drain and end everything on a task queue before its workers are removed')
+    .option('-y, --yes', 'Skip the confirmation')
+    .option('--reason <text>', 'Reason shown with the sets and runners')
     .addHelpText('after', HELP)
     .action(async (flags: { yes?: boolean; reason?: string }) => {
       const { decommission } = await import('./decommission.ts');
@@ -23,8 +21,8 @@ export function addDecommissionCommand(program: Command, context: CommandContext
 }
 
 const HELP = `
-Running jobs may finish, jobs of several steps too: the command only waits for those. The workers must run meanwhile. A worker that starts creates the
-Schedule again. If interrupted, run it again.
+Deletes the sets, drains all other runners, deletes the Schedule of the sweep, and waits until nothing runs. Running jobs finish. The workers must
+keep running meanwhile; a worker that starts creates the Schedule again. If interrupted, run it again: the command is idempotent.
 
 Example:
   $ holdfast decommission --task-queue holdfast --yes`;

@@ -45,7 +45,7 @@ export async function codecServer(
   if (flags.tokenFile === undefined && !isLoopback(host)) {
     throw new CliError(
       'usage',
-      `--listen: ${flags.listen} is for others than this machine, and whoever gets there may read everything: name a file with a token (--token-file), or listen on 127.0.0.1`,
+      `--listen: ${flags.listen} can be reached from other machines, and everyone who reaches it can read all payloads; add --token-file, or listen on 127.0.0.1`,
     );
   }
   const server = createCodecServer({
@@ -89,7 +89,7 @@ function originOf(address: string): string {
   if (origin === undefined || !/^https?:/.test(origin))
     throw new CliError(
       'usage',
-      `--origin: "${address}" is no address of Temporal's UI; write for example http://localhost:8233`,
+      `--origin: "${address}" is not the URL of a Temporal UI; write for example http://localhost:8233`,
     );
   return origin;
 }
@@ -100,10 +100,7 @@ function keysIn(
 ): CodecKeyFile {
   const path = env[CODEC_KEY_FILE];
   if (path === undefined || path === '')
-    throw new CliError(
-      'usage',
-      `${CODEC_KEY_FILE} is not set: set it to the file that the workers have`,
-    );
+    throw new CliError('usage', `${CODEC_KEY_FILE} must be set to the key file of the workers`);
   try {
     return new CodecKeyFile(path, ({ message }) => onError(message));
   } catch (error) {
@@ -119,7 +116,7 @@ function tokensIn(file: string | undefined): (() => string[]) | undefined {
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line !== '');
-    if (tokens.length === 0) throw new Error(`${file} is empty: put a token into it`);
+    if (tokens.length === 0) throw new Error(`${file} is empty; put a token into it`);
     return tokens;
   };
   try {

@@ -14,7 +14,7 @@ export function demo(args: readonly string[]): Promise<number> {
   if (program === undefined)
     throw new CliError(
       'failed',
-      'the demo is not part of this installation: run "npm run demo" in a checkout of the sources',
+      'the demo is not part of this installation; run "npm run demo" in a checkout of the sources',
     );
   return runProgram(process.execPath, [program, ...args]);
 }
@@ -34,7 +34,9 @@ export function runProgram(command: string, args: readonly string[]): Promise<nu
   for (const signal of signals) process.on(signal, pass);
   return new Promise<number>((resolve, reject) => {
     child.once('error', (error) =>
-      reject(new CliError('failed', `cannot start ${command}: ${error.message}`, { cause: error })),
+      reject(
+        new CliError('failed', `failed to start ${command}: ${error.message}`, { cause: error }),
+      ),
     );
     child.once('exit', (code, signal) =>
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),

@@ -53,7 +53,7 @@ export function podPolicy(
   for (const { path, message } of read.error?.issues ?? [])
     problems.push({ setting: path.join('.'), message });
   if (!read.success || problems.length > 0)
-    throw new CliError('usage', 'the settings are wrong', {
+    throw new CliError('usage', 'invalid settings', {
       fields: problems.map(({ setting, message }) => ({ field: `${setting}:`, message })),
     });
   const {

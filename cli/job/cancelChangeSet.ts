@@ -85,7 +85,7 @@ export async function cancelChangeSet(
   );
   output.result(
     { mode, groups: groups.map(({ workflowId }) => workflowId), jobs },
-    jobs.length === 0 ? ['no job of this change set runs'] : jobs.map((job) => line(job, mode)),
+    jobs.length === 0 ? ['no running job for this change set'] : jobs.map((job) => line(job, mode)),
   );
   return jobs.every(({ end }) => isCancelledWell(end)) ? EXIT.ok : EXIT.failed;
 }

@@ -21,7 +21,7 @@ export const JOB: AttachTarget = {
     get: 'holdfast job get',
     cancel: 'holdfast job cancel',
   },
-  drains: 'the stage that runs may finish, and post runs',
+  drains: 'the running stage may finish, then post runs',
   find: async (session, id) => {
     const { workflowId, runId } = await describeJob(session, id);
     return { workflowId, runId, attached: true };

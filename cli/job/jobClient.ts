@@ -22,7 +22,7 @@ export async function describeJob(
       if (description.type !== JOB_WORKFLOW)
         throw new CliError(
           'not_found',
-          `${workflowId} is no job but a workflow of type ${description.type}`,
+          `${workflowId} is not a job but a workflow of type ${description.type}`,
         );
       return description;
     } catch (error) {
@@ -31,7 +31,7 @@ export async function describeJob(
   }
   throw new CliError(
     'not_found',
-    `no job ${id} in namespace ${session.settings.namespace}: see "holdfast job list --all"`,
+    `no job ${id} in namespace ${session.settings.namespace}; see "holdfast job list --all"`,
   );
 }
 
@@ -68,14 +68,14 @@ export function jobError(error: unknown, session: Session, workflowId: string): 
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
     return new CliError(
       'conflict',
-      `job ${workflowId} runs already: see it with "holdfast job get ${workflowId}", or choose another --id`,
+      `job ${workflowId} is already running; see it with "holdfast job get ${workflowId}", or choose another --id`,
       { cause: error },
     );
   }
   if (error instanceof WorkflowNotFoundError)
     return new CliError(
       'not_found',
-      `job ${workflowId} has ended already: see it with "holdfast job get ${workflowId}"`,
+      `job ${workflowId} has already ended; see it with "holdfast job get ${workflowId}"`,
       { cause: error },
     );
   return toCliError(error, session.errorSubject(workflowId));

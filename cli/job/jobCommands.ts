@@ -13,7 +13,7 @@ import type { RevisionFlags } from './runRevision.ts';
 export function addJobCommands(program: Command, context: CommandContext): void {
   const job = program
     .command('job')
-    .description('run, list, look at and cancel jobs of several steps (pre, test, post)');
+    .description('Run, list and cancel jobs of several steps (pre, test, post)');
   addRun(job, context);
   addList(job, context);
   addGet(job, context);
@@ -21,7 +21,7 @@ export function addJobCommands(program: Command, context: CommandContext): void 
   addLogs(job, context);
   job
     .command('schema')
-    .description('print the JSON Schema of a job, for editors')
+    .description('Print the JSON Schema of a job file, for editors')
     .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
     .action(async () =>
       (await import('../installation/jsonSchemas.ts')).printJsonSchema(
@@ -41,32 +41,29 @@ interface RunFlags extends Partial<RevisionFlags> {
 function addRun(job: Command, context: CommandContext): void {
   const command = job
     .command('run')
-    .description('start a job from a file, and return')
-    .requiredOption('-f, --file <path>', 'YAML or JSON; - for standard input')
-    .option('--id <id>', 'id of its workflow (default: job-, its name and a generated one)')
-    .option('--attach', 'stay until it ends, and show its log')
+    .description('Start a job from a file')
+    .requiredOption('-f, --file <path>', 'YAML or JSON file; - for standard input')
+    .option('--id <id>', 'Workflow ID (default: "job-<name>-" and a generated suffix)')
+    .option('--attach', 'Wait until the job ends, and print its log')
     .addOption(onSigtermOption())
     .addOption(
       new Option(
         '--commit <id>',
-        "run it for this version of a change set; an older version's run is ended first",
+        'Commit of a change set; an older run of the change set is interrupted first',
       ).conflicts(['id', 'attach']),
     )
-    .option('--base <branch>', 'with --commit: the branch that it is, or will be, part of')
-    .option(
-      '--pull-request <n>',
-      "with --commit: the change set is this pull request; else it is the base's pushes",
-    )
-    .option('--rerun', 'with --commit: also if that commit was run already')
+    .option('--base <branch>', 'With --commit: branch that the commit is, or will be, part of')
+    .option('--pull-request <n>', 'With --commit: pull request (default: the pushes to --base)')
+    .option('--rerun', 'With --commit: run it even if this commit has already run')
     .addHelpText('after', RUN_HELP)
     .action(async ({ commit, base, pullRequest, rerun, ...flags }: RunFlags) => {
       if (flags.onSigterm !== undefined && flags.attach !== true)
-        throw new CliError('usage', '--on-sigterm: is for an attached run; add --attach');
+        throw new CliError('usage', '--on-sigterm: must be used with --attach; add it');
       for (const [name, value] of Object.entries({ base, 'pull-request': pullRequest, rerun })) {
         if (value !== undefined && commit === undefined)
           throw new CliError(
             'usage',
-            `--${name}: is for a version of a change set; add --commit, or leave it out`,
+            `--${name}: must be used with --commit; add it, or remove this option`,
           );
       }
       const [{ planJob, startJob }, { planRevision, runRevision }] = await Promise.all([
@@ -118,14 +115,14 @@ function addRun(job: Command, context: CommandContext): void {
 
 function addList(job: Command, context: CommandContext): void {
   const command = addWatchOptions(job.command('list'))
-    .description('list jobs, newest first')
-    .option('--name <name>', 'jobs of this name')
-    .option('--scope <owner/repo>', 'jobs of this repository')
-    .option('--all', 'ended jobs too')
-    .option('--limit <n>', 'at most this many', '100')
+    .description('List jobs, newest first')
+    .option('--name <name>', 'List only jobs with this name')
+    .option('--scope <owner/repo>', 'List only jobs of this repository')
+    .option('--all', 'Include ended jobs')
+    .option('--limit <n>', 'Maximum number to list', '100')
     .addHelpText(
       'after',
-      '\nExample:\n  $ holdfast job list --name web --all\n\nWhat it shows may be a second old.',
+      '\nExample:\n  $ holdfast job list --name web --all\n\nLists may be a second old.',
     )
     .action(async (flags: JobSelection & WatchFlags & { limit: string }) => {
       const limit = parseLimit(flags.limit);
@@ -138,12 +135,10 @@ function addList(job: Command, context: CommandContext): void {
 
 function addGet(job: Command, context: CommandContext): void {
   const command = addWatchOptions(job.command('get <id>'))
-    .description(
-      'show one job: its stages and steps with times, states and pods, and what it waits for',
-    )
+    .description('Show the stages, steps and pods of a job')
     .addHelpText(
       'after',
-      '\nThe id is the workflow\'s; its "job-" may be left out. Each step is a runner: see "holdfast runner get ID-test-1".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a',
+      '\nThe ID is that of the workflow; you can omit its prefix "job-". Each step is a runner: see "holdfast runner get ID-test-1".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a',
     )
     .action(async (id: string, flags: WatchFlags) => {
       const { getJob } = await import('./getJob.ts');
@@ -163,21 +158,21 @@ interface CancelFlags {
 function addCancel(job: Command, context: CommandContext): void {
   const command = job
     .command('cancel [id]')
-    .description('interrupt a job: the running step is stopped within its grace, then post runs')
+    .description('Interrupt a job: stop the running step, then run post')
     .option(
       '--change-set <change>',
-      'instead of an id: all jobs for a pull request (owner/repo#7) or for the pushes to a branch (owner/repo@main)',
+      'Instead of an ID: all jobs of a pull request (owner/repo#7) or of the pushes to a branch (owner/repo@main)',
     )
     .addOption(
       new Option(
         '--mode <mode>',
-        'drain: let the running stage finish, then post; stop: as above; force: end everything now, post too',
+        'drain: let the running stage finish, then run post; stop: stop the running step within its grace period, then run post; force: end everything now (default: stop)',
       )
         .choices(['drain', 'stop', 'force'])
         .default('stop'),
     )
-    .option('--reason <text>', 'shown with the job')
-    .option('--wait', 'until it has ended; exit status 1 if it ends failed or errored')
+    .option('--reason <text>', 'Reason shown with the job')
+    .option('--wait', 'Wait until the job has ended; exit status 1 if it failed or errored')
     .addHelpText('after', CANCEL_HELP)
     .action(async (id: string | undefined, { changeSet, ...flags }: CancelFlags) => {
       const [{ cancelJob }, { cancelChangeSet, parseSelector }] = await Promise.all([
@@ -186,7 +181,7 @@ function addCancel(job: Command, context: CommandContext): void {
       ]);
       const selector = changeSet === undefined ? undefined : parseSelector(changeSet);
       if ((id === undefined) === (selector === undefined))
-        throw new CliError('usage', 'name one job, or select those of a change set: --change-set');
+        throw new CliError('usage', 'give the ID of a job, or --change-set');
       await withSession(command, context, async (session) =>
         context.exit(
           selector === undefined
@@ -200,20 +195,18 @@ function addCancel(job: Command, context: CommandContext): void {
 function addLogs(job: Command, context: CommandContext): void {
   const command = job
     .command('logs <id>')
-    .description(
-      "print a job's own log: steps, interruptions, clean-up; also when everything of it is gone",
-    )
-    .option('--follow', 'until the job has ended')
-    .option('--timestamps', 'the time before each line')
+    .description('Print the log of a job, or of one of its steps')
+    .option('--follow', 'Print until the job has ended')
+    .option('--timestamps', 'Print the time before each line')
     .addOption(
-      new Option('--step <name>', 'instead: what this step has printed, from the store').conflicts([
-        'follow',
-        'timestamps',
-      ]),
+      new Option(
+        '--step <name>',
+        'Print the output of this step, from the artifact store',
+      ).conflicts(['follow', 'timestamps']),
     )
     .option(
       '--store <folder>',
-      'with --step: where the claim of HOLDFAST_STORE_VOLUME_CLAIM is mounted here; a bucket is s3://bucket/folder, and the usual AWS_… variables lead to it',
+      'With --step: directory where the claim of HOLDFAST_STORE_VOLUME_CLAIM is mounted here, or s3://bucket/folder with the usual AWS_* variables',
     )
     .addHelpText(
       'after',
@@ -232,8 +225,8 @@ function addLogs(job: Command, context: CommandContext): void {
           throw new CliError(
             'usage',
             step === undefined
-              ? '--store: add --step, whose log it is'
-              : '--step: add --store, the folder in which the store is mounted here, or s3://bucket/folder',
+              ? '--store: must be used with --step; add it'
+              : '--step: must be used with --store; add the directory where the store is mounted here, or s3://bucket/folder',
           );
         if (step !== undefined && store !== undefined) {
           const { stepLog } = await import('./stepLog.ts');
@@ -250,25 +243,25 @@ function addLogs(job: Command, context: CommandContext): void {
 }
 
 const CANCEL_HELP = `
-A stronger request upgrades a weaker one; a weaker or a second one changes nothing.
+A stronger mode replaces a weaker one. A weaker mode, or the same one again, changes nothing.
 
---change-set finds the groups of runs that "job run --commit" made, and running jobs whose repository and source say the same. A version that
-waits in a group is dropped. No job at all is success, too: a pull request may be closed when nothing runs. Lists may be a second old.
+--change-set finds the runs that "job run --commit" started, and running jobs with the same repository and source. A commit that waits for its run
+is dropped. If no job runs, the command succeeds: a pull request may be closed at any time. Lists may be a second old.
 
 Examples:
   $ holdfast job cancel web-brisk-otter-7f3a --reason "wrong branch" --wait
   $ holdfast job cancel --change-set acme/web#7 --reason closed`;
 
 const RUN_HELP = `
-The file holds one job: a name, the steps of pre, test and post, and deadlines. docs/jobs.md has every field. Everything is checked before
+The file contains one job: a name, the steps of pre, test and post, and timeouts. See docs/jobs.md for all fields. The job is validated before
 anything is started.
 
-With --attach, Ctrl-C once drains: the stage that runs may finish, and post runs. Twice stops the running step within its grace; post runs. Three
-times leaves at once, with status 1. Without a terminal, as in a CI step, the first SIGINT stops it, and the second leaves. SIGTERM detaches, with
-status 143, and does nothing to the job. With --on-sigterm stop it stops the job, and a second SIGTERM detaches.
+With --attach, the first Ctrl-C drains: the running stage finishes, then post runs. The second stops the running step within its grace period, then
+post runs. The third exits at once with status 1. Without a terminal, as in a CI step, the first SIGINT stops the job and the second exits. SIGTERM
+detaches with status 143 and leaves the job running. With --on-sigterm stop, SIGTERM stops the job and a second SIGTERM detaches.
 
-With --commit, --base and --pull-request it is a version of that pull request; without the number, of the pushes to that branch. One version runs
-at a time: a newer one has the older run interrupted, and begins when that and its pods are gone. The same commit is not run twice.
+With --commit, --base and --pull-request the job runs for a commit of that pull request; without --pull-request, for a push to that branch. One
+commit runs at a time: a newer one interrupts the older run, and starts when that run and its pods are gone. The same commit is not run twice.
 
 Examples:
   $ holdfast job run -f job.yaml

@@ -64,8 +64,11 @@ export async function listJobs(
   );
   if (output.json) return;
   if (rows.length === 0)
-    output.note('none', selection.all === true ? 'no jobs' : 'no jobs (ended ones: --all)');
-  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+    output.note(
+      'none',
+      selection.all === true ? 'no jobs' : 'no running jobs (--all includes ended ones)',
+    );
+  if (more) output.note('more', `showing the newest ${limit}; use --limit to show more`);
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 

@@ -42,20 +42,23 @@ export function planRevision(
   if (scope === undefined)
     throw new CliError(
       'usage',
-      '--commit: the job names no repository, whose commit it would be: add "repository: owner/repo" to its file',
+      '--commit: needs the repository of the job; add "repository: owner/repo" to its file',
     );
   if (base === undefined)
     throw new CliError(
       'usage',
-      '--commit: add --base, the branch that the commit is, or will be, part of',
+      '--commit: must be used with --base, the branch that the commit is, or will be, part of; add it',
     );
   if (!/^[0-9A-Za-z]{1,64}$/.test(commit))
     throw new CliError(
       'usage',
-      `--commit: "${commit}" is no commit's id: at most 64 letters and digits`,
+      `--commit: "${commit}" is not the ID of a commit; it must have at most 64 letters and digits`,
     );
   if (pullRequest !== undefined && !/^[1-9]\d{0,9}$/.test(pullRequest))
-    throw new CliError('usage', `--pull-request: "${pullRequest}" is no number of a pull request`);
+    throw new CliError(
+      'usage',
+      `--pull-request: "${pullRequest}" is not the number of a pull request`,
+    );
   const workflowId = jobGroupId({
     job: name,
     repository: scope.name,

@@ -32,7 +32,7 @@ export async function planJob(path: string, id?: string): Promise<JobPlan> {
     throw new CliError('invalid_input', `${displayPath(path)}: ${formatFieldError(first)}`);
   throw new CliError(
     'invalid_input',
-    `nothing was started: the job in ${displayPath(path)} is invalid`,
+    `the job in ${displayPath(path)} is invalid; nothing was started`,
     { fields: parsed.errors },
   );
 }

@@ -24,7 +24,7 @@ export async function stepLog(
   if (step === undefined)
     throw new CliError(
       'not_found',
-      `${description.workflowId} has no step "${name}": it has ${job.steps.map((each) => each.name).join(', ')}`,
+      `${description.workflowId} has no step "${name}"; its steps are ${job.steps.map((each) => each.name).join(', ')}`,
     );
   const { artifactPath, pod, state } = step;
   const log =
@@ -35,7 +35,7 @@ export async function stepLog(
     const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
     throw new CliError(
       'not_found',
-      `nothing is stored of what ${name} has printed (${state}${artifactPath === undefined ? '' : `, ${artifactPath} in ${store}`})${live}`,
+      `the output of ${name} is not stored (${state}${artifactPath === undefined ? '' : `, ${artifactPath} in ${store}`})${live}`,
     );
   }
   const text = Buffer.from(log).toString();
@@ -64,7 +64,7 @@ async function storeAt(store: string): Promise<ArtifactStore> {
     if (store.startsWith('s3:'))
       throw new CliError(
         'usage',
-        `--store: "${store}" names no bucket; write for example s3://artifacts/ci`,
+        `--store: "${store}" must name a bucket, for example s3://artifacts/ci`,
       );
     return createDirectoryStore(store);
   }

@@ -41,7 +41,7 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
   if (file.length === 0 && cluster !== true)
     throw new CliError(
       'usage',
-      "say where ARC's objects are: -f FILE, -f - for standard input, or --cluster",
+      'give the objects of ARC: -f FILE, -f - for standard input, or --cluster',
     );
   const found = [
     ...file.flatMap(documentsOf),
@@ -53,14 +53,12 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
       errors.length > MAX_FAULTS
         ? [{ field: 'input', message: `has ${errors.length - MAX_FAULTS} more of them` }]
         : [];
-    throw new CliError(
-      'invalid_input',
-      'nothing was written: of what is here no sets can be made',
-      { fields: [...errors.slice(0, MAX_FAULTS), ...more] },
-    );
+    throw new CliError('invalid_input', 'the objects cannot be converted; nothing was written', {
+      fields: [...errors.slice(0, MAX_FAULTS), ...more],
+    });
   }
   if (sets.length === 0)
-    throw new CliError('invalid_input', 'there is nothing here that runners come from', {
+    throw new CliError('invalid_input', 'found no objects of ARC that define runners', {
       fields: skipped
         .slice(0, MAX_FAULTS)
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
@@ -120,9 +118,9 @@ function write(path: string, text: string): void {
   } catch (error) {
     const reason =
       (error as NodeJS.ErrnoException).code === 'EEXIST'
-        ? 'it exists already: name another file, or remove it'
+        ? 'it already exists; give another file, or remove it'
         : (error as Error).message;
-    throw new CliError('usage', `--out: cannot write ${path}: ${reason}`, { cause: error });
+    throw new CliError('usage', `--out: failed to write ${path}: ${reason}`, { cause: error });
   }
 }
 

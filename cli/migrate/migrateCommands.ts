@@ -12,38 +12,30 @@ export function addMigrateCommands(program: Command, { output }: CommandContext)
   ];
   program
     .command('migrate')
-    .description('from another controller of runners to sets of Holdfast')
+    .description('Migrate from another runner controller')
     .command('arc')
-    .description(
-      'write the sets that correspond to what actions-runner-controller has, and the way over; apply nothing',
-    )
+    .description('Convert actions-runner-controller objects to sets; apply nothing')
     .option(
       '-f, --file <path>',
-      'YAML or JSON of its objects, or values of the chart gha-runner-scale-set; - for standard input (may be repeated)',
+      'File with its objects or with values of the chart gha-runner-scale-set; - for standard input (repeatable)',
       several,
     )
-    .option('--cluster', 'its objects in a cluster; the permission to list them is enough')
+    .option('--cluster', 'Read its objects from a cluster; needs permission to list them')
     .option(
       '--kubeconfig <path>',
-      'with --cluster: a kubeconfig file (default: KUBECONFIG, the pod, ~/.kube/config)',
-    )
-    .option('--context <name>', 'with --cluster: a context of it (default: the current one)')
-    .option(
-      '--kube-namespace <name>',
-      'with --cluster: this Kubernetes namespace alone (default: all)',
+      'With --cluster: kubeconfig file (default: KUBECONFIG, the pod, ~/.kube/config)',
     )
     .option(
-      '--release <name>',
-      'of Helm, for values without runnerScaleSetName: what the scale set is called',
+      '--context <name>',
+      'With --cluster: context of the kubeconfig (default: the current context)',
     )
-    .option(
-      '--out <path>',
-      'write the sets to this file, which must not exist, and the plan to standard output',
-    )
+    .option('--kube-namespace <name>', 'With --cluster: Kubernetes namespace (default: all)')
+    .option('--release <name>', 'Name of the Helm release, for values without runnerScaleSetName')
+    .option('--out <path>', 'Write the sets to this new file, and the plan to standard output')
     .addOption(
       new Option(
         '--format <format>',
-        'sets, for "holdfast set apply"; runnerset, Kubernetes resources; chart, values of Holdfast\'s chart',
+        'sets: for "holdfast set apply"; runnerset: Kubernetes resources; chart: values of the Holdfast chart',
       )
         .choices(SET_FORMATS)
         .default('sets'),
@@ -57,8 +49,8 @@ export function addMigrateCommands(program: Command, { output }: CommandContext)
 
 const HELP = `
 Reads AutoscalingRunnerSet (actions.github.com), RunnerDeployment, RunnerReplicaSet, RunnerSet, Runner and HorizontalRunnerAutoscaler
-(actions.summerwind.dev), and values of the chart gha-runner-scale-set. What has no counterpart is a comment at its place; what must be decided
-first has the set written paused. Without --out the sets are on standard output, with the plan as a comment before them. See docs/migrate.md.
+(actions.summerwind.dev), and values of the chart gha-runner-scale-set. A field without a counterpart becomes a comment. A set that needs a decision
+is written with "paused: true". Without --out, the sets go to standard output with the plan as a comment before them. See docs/migrate.md.
 
 Examples:
   $ holdfast migrate arc --cluster --out sets.yaml

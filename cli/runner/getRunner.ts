@@ -40,8 +40,7 @@ export interface RunnerDetails extends RunnerRow {
   readonly ui?: string;
 }
 
-const LEFT_BEHIND =
-  'it had no chance to tidy up; what it has left the sweep takes away ("holdfast sweep")';
+const LEFT_BEHIND = 'it did not clean up; the sweep removes what it left ("holdfast sweep")';
 
 /** @returns whether it has ended */
 export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {
@@ -60,7 +59,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
   if (description.type !== 'runner')
     throw new CliError(
       'not_found',
-      `${workflowId} is no runner but a workflow of type ${description.type}`,
+      `${workflowId} is not a runner but a workflow of type ${description.type}`,
     );
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
@@ -87,7 +86,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
   if (runner === undefined)
     return {
       ...base,
-      note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")',
+      note: 'no worker answered within 3 s; this is what Temporal knows without it. Check that a worker runs ("holdfast worker")',
     };
   return { ...base, runner, phase: runner.phase };
 }

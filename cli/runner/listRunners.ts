@@ -57,9 +57,9 @@ export async function listRunners(
       'none',
       selection.all || selection.outcome !== undefined
         ? 'no runners'
-        : 'no runners (ended ones: --all)',
+        : 'no running runners (--all includes ended ones)',
     );
-  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+  if (more) output.note('more', `showing the newest ${limit}; use --limit to show more`);
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 

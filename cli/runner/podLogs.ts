@@ -66,7 +66,7 @@ export class RunnerPodLogs {
     const set = nonEmptySettings(env);
     const read = parts.safeParse(set);
     if (!read.success)
-      throw new CliError('usage', 'the settings are wrong', {
+      throw new CliError('usage', 'invalid settings', {
         fields: read.error.issues.map(({ path, message }) => ({
           field: `${path.join('.')}:`,
           message,

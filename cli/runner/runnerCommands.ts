@@ -17,9 +17,7 @@ import type { Selection } from '../shared/selection.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addRunnerCommands(program: Command, context: CommandContext): void {
-  const runner = program
-    .command('runner')
-    .description('start, list, look at, drain and cancel runners');
+  const runner = program.command('runner').description('Start, list, drain and cancel runners');
   addStart(runner, context);
   addList(runner, context);
   addGet(runner, context);
@@ -33,7 +31,7 @@ export function addRunnerCommands(program: Command, context: CommandContext): vo
 function addStart(runner: Command, context: CommandContext): void {
   const command = runner
     .command('start [command...]')
-    .description('start a runner, or a plain command, and return');
+    .description('Start a runner or a plain command');
   addSpecOptions(command);
   command
     .addHelpText('after', SPEC_HELP)
@@ -59,7 +57,7 @@ function addStart(runner: Command, context: CommandContext): void {
 function addSchema(runner: Command, { output }: CommandContext): void {
   runner
     .command('schema')
-    .description("print the JSON Schema of a runner's file, for editors")
+    .description('Print the JSON Schema of a runner file, for editors')
     .addHelpText('after', '\nExample:\n  $ holdfast runner schema > runner.schema.json')
     .action(async () =>
       (await import('../installation/jsonSchemas.ts')).printJsonSchema(output, 'A runner'),
@@ -68,22 +66,25 @@ function addSchema(runner: Command, { output }: CommandContext): void {
 
 function addList(runner: Command, context: CommandContext): void {
   const command = addWatchOptions(
-    addSelectionOptions(runner.command('list').description('list runners, newest first')),
+    addSelectionOptions(runner.command('list').description('List runners, newest first')),
   )
-    .option('--scope <name>', 'organisation, owner/repo or enterprise')
+    .option(
+      '--scope <name>',
+      'List only runners of this organization, repository (owner/repo) or enterprise',
+    )
     .option(
       '--phase <phase>',
-      'Requested, Provisioning, Registering, Idle, Busy, Draining, Unregistering, TearingDown or Gone',
+      'List only runners in this phase: Requested, Provisioning, Registering, Idle, Busy, Draining, Unregistering, TearingDown or Gone',
     )
     .option(
       '--outcome <outcome>',
-      'ended ones with this outcome: succeeded, failed, errored or aborted',
+      'List only ended runners with this outcome: succeeded, failed, errored or aborted',
     )
-    .option('--all', 'ended runners too')
-    .option('--limit <n>', 'at most this many', '100')
+    .option('--all', 'Include ended runners')
+    .option('--limit <n>', 'Maximum number to list', '100')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.',
+      '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nLists may be a second old.',
     )
     .action(async (flags: Selection & WatchFlags & { limit: string }) => {
       const limit = parseLimit(flags.limit);
@@ -98,10 +99,10 @@ function addList(runner: Command, context: CommandContext): void {
 
 function addGet(runner: Command, context: CommandContext): void {
   const command = addWatchOptions(runner.command('get <id>'))
-    .description('show one runner: phase, pod, job, what it waits for, and what it is trying')
+    .description('Show the phase, pod and job of a runner')
     .addHelpText(
       'after',
-      '\nThe id is the workflow\'s; its "runner-" may be left out.\n\nExample:\n  $ holdfast runner get runner-big',
+      '\nThe ID is that of the workflow; you can omit its prefix "runner-".\n\nExample:\n  $ holdfast runner get runner-big',
     )
     .action(async (id: string, flags: WatchFlags) => {
       const { getRunner } = await import('./getRunner.ts');
@@ -114,9 +115,9 @@ function addGet(runner: Command, context: CommandContext): void {
 function addLogs(runner: Command, context: CommandContext): void {
   const command = runner
     .command('logs <id>')
-    .description('print the log of a runner, or the last lines that were kept of it')
-    .option('-f, --follow', 'print until the runner has ended')
-    .option('--tail <n>', 'number of lines from the end (default: all)')
+    .description('Print the log of a runner')
+    .option('-f, --follow', 'Print until the runner has ended')
+    .option('--tail <n>', 'Number of lines from the end (default: all)')
     .addHelpText('after', LOGS_HELP)
     .action(async (id: string, { follow, tail }: { follow?: boolean; tail?: string }) => {
       const lines = tail === undefined ? undefined : parseCount('--tail', tail);
@@ -134,9 +135,9 @@ function addLogs(runner: Command, context: CommandContext): void {
 }
 
 const LOGS_HELP = `
-It reads the pod's log from the cluster itself (HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT, else as kubectl does; it needs "get" for pods and
-pods/log), or the process' log from HOLDFAST_STATE_DIR. Once the pod is deleted, it prints the last lines that a worker has kept of a runner that
-did not succeed, if HOLDFAST_POD_LOGS is set here to the worker's folder.
+The log is read from the cluster (HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT, else as kubectl does; needs "get" for pods and pods/log), or, for a
+local process, from HOLDFAST_STATE_DIR. After the pod is deleted, only the last lines of a runner that did not succeed are available, from the
+directory of the worker's HOLDFAST_POD_LOGS.
 
 Examples:
   $ holdfast runner logs runner-big --tail 50
@@ -148,23 +149,26 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
       .command(`${action} [id]`)
       .description(
         action === 'drain'
-          ? 'drain runners: each leaves in good order: a job that runs may finish'
-          : 'end runners; without --mode: graceful stop of the job within its grace',
+          ? 'Drain runners: a running job may finish'
+          : 'Cancel runners: stop the job within its grace period',
       ),
   );
   if (action === 'cancel')
     command.addOption(
-      new Option('--mode <mode>', 'drain: let the job finish; stop: graceful stop; force: now')
+      new Option(
+        '--mode <mode>',
+        'drain: let the job finish; stop: stop the job within its grace period; force: end it now (default: stop)',
+      )
         .choices(['drain', 'stop', 'force'])
         .default('stop'),
     );
   command
-    .option('--reason <text>', 'shown with the runner')
-    .option('--wait', 'until they have ended; exit status 1 if one ends failed or errored')
-    .option('-y, --yes', 'do not ask before many are ended')
+    .option('--reason <text>', 'Reason shown with the runner')
+    .option('--wait', 'Wait until they have ended; exit status 1 if one failed or errored')
+    .option('-y, --yes', 'Skip the confirmation')
     .addHelpText(
       'after',
-      `\nA stronger request upgrades a weaker one; a weaker one changes nothing.\n\nExamples:\n  $ holdfast runner ${action} runner-big --reason "new image" --wait\n  $ holdfast runner ${action} --set linux --yes`,
+      `\nA stronger mode replaces a weaker one; a weaker one changes nothing.\n\nExamples:\n  $ holdfast runner ${action} runner-big --reason "new image" --wait\n  $ holdfast runner ${action} --set linux --yes`,
     )
     .action(
       async (
@@ -179,7 +183,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
         if ((id === undefined) === (flags.set === undefined && flags.query === undefined)) {
           throw new CliError(
             'usage',
-            `name one runner, or select many with --set or --query; see "holdfast runner ${action} --help"`,
+            `give the ID of a runner, or select several with --set or --query; see "holdfast runner ${action} --help"`,
           );
         }
         const { stopRunners } = await import('./stopRunners.ts');
@@ -200,15 +204,13 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
 function addRun(program: Command, context: CommandContext): void {
   const command = program
     .command('run [command...]')
-    .description(
-      'start a runner, or a plain command, or attach to the one with this id, and stay until it ends',
-    );
+    .description('Start or attach to a runner or plain command; wait until it ends');
   addSpecOptions(command);
   command
-    .option('--attach <id>', 'attach to this runner; start none')
+    .option('--attach <id>', 'Attach to this runner instead of starting one')
     .option(
       '--no-restart',
-      'if the runner with this id has ended, report its outcome rather than start another',
+      'If the runner with this ID has ended, report its outcome instead of starting another',
     )
     .addOption(onSigtermOption())
     .addHelpText('after', SPEC_HELP)
@@ -248,19 +250,22 @@ function rejectOtherOptions(
   { restart, ...flags }: Omit<RunFlags, 'onSigterm'>,
 ): void {
   if (words.length > 0 || !restart || Object.keys(flags).length > 1)
-    throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
+    throw new CliError(
+      'usage',
+      '--attach: must be used without options of a new runner; remove them',
+    );
 }
 
 function addSelectionOptions(command: Command): Command {
   return command
-    .option('--set <name>', 'runners of this set')
-    .option('-q, --query <filter>', 'a Temporal list filter, e.g. \'RunnerScope = "acme"\'');
+    .option('--set <name>', 'Select the runners of this set')
+    .option('-q, --query <filter>', 'Temporal list filter, for example \'RunnerScope = "acme"\'');
 }
 
 function addSpecOptions(command: Command): void {
   command.option(
     '-f, --file <path>',
-    'the whole input as YAML or JSON; - for standard input; options win',
+    'YAML or JSON file with the whole input; - for standard input; options take precedence',
   );
   for (const { option, help } of RUNNER_FLAGS) {
     const flag = new Option(option, help);
@@ -272,13 +277,13 @@ function addSpecOptions(command: Command): void {
 }
 
 const SPEC_HELP =
-  '\nExactly one of --org, --repo and --enterprise is needed, here or in the file; or none of them, and a command to run: -- COMMAND [ARGUMENTS].\nDurations: 30s, 10m, 1h30m.';
+  '\nGive exactly one of --org, --repo and --enterprise, here or in the file; for a plain command give none of them, and -- COMMAND [ARGUMENTS].\nDurations: 30s, 10m, 1h30m.';
 
 const RUN_HELP = `
-Ctrl-C once drains: the job may finish. Twice stops the job within its grace. Three times leaves at once, with status ${EXIT.failed}; the
-runner keeps its cancel request. Without a terminal the first SIGINT stops the job, and the second leaves. SIGTERM detaches, with status
-${EXIT.sigterm}, and does nothing to the runner: the same command with the same --name attaches to it again. With --on-sigterm stop it stops
-the job, and a second SIGTERM detaches.
+The first Ctrl-C drains: the job may finish. The second stops the job within its grace period. The third exits at once with status ${EXIT.failed};
+the runner keeps its cancel request. Without a terminal, the first SIGINT stops the job and the second exits. SIGTERM detaches with status
+${EXIT.sigterm} and leaves the runner running: the same command with the same --name attaches to it again. With --on-sigterm stop, SIGTERM stops
+the job and a second SIGTERM detaches.
 
 Examples:
   $ holdfast run --repo acme/app --labels linux,x64

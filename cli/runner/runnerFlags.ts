@@ -24,131 +24,143 @@ interface RunnerFlag {
 
 /** In the order in which `--help` lists them. */
 export const RUNNER_FLAGS: readonly RunnerFlag[] = [
-  { option: '--org <name>', field: 'organization', help: 'register with this organisation' },
-  { option: '--repo <owner/repo>', field: 'repository', help: 'register with this repository' },
-  { option: '--enterprise <name>', field: 'enterprise', help: 'register with this enterprise' },
+  {
+    option: '--org <name>',
+    field: 'organization',
+    help: 'Register the runner with this organization',
+  },
+  {
+    option: '--repo <owner/repo>',
+    field: 'repository',
+    help: 'Register the runner with this repository',
+  },
+  {
+    option: '--enterprise <name>',
+    field: 'enterprise',
+    help: 'Register the runner with this enterprise',
+  },
   {
     option: '--name <name>',
     field: 'name',
-    help: 'the workflow is runner-<name>, or runner-<set>-<name> (default: a generated name)',
+    help: 'Name; the workflow ID is runner-<name> or runner-<set>-<name> (default: generated)',
   },
-  { option: '--set <name>', field: 'set', help: 'the set it belongs to' },
+  { option: '--set <name>', field: 'set', help: 'Set that the runner belongs to' },
   {
     option: '--labels <a,b>',
     field: 'labels',
-    help: 'its labels (default: self-hosted)',
+    help: 'Labels, separated by commas (default: self-hosted)',
     read: ([text = '']) => text.split(',').map((label) => label.trim()),
   },
   {
     option: '--static',
     field: 'ephemeral',
-    help: 'takes many jobs until it is drained',
+    help: 'Run many jobs, until the runner is drained',
     read: () => false,
   },
-  { option: '--ephemeral', field: 'ephemeral', help: 'takes one job (the default)' },
+  { option: '--ephemeral', field: 'ephemeral', help: 'Run one job (default)' },
   {
     option: '--credential <name>',
     field: 'credential',
-    help: "a credential of the worker's settings (default: default)",
+    help: 'Credential of the worker (default: "default")',
   },
   {
     option: '--runner-group <name>',
     field: 'runnerGroup',
-    help: "name of the runner group (default: the CI server's default group)",
+    help: 'Name of the runner group (default: the default group of the CI server)',
   },
   {
     option: '--runner-group-id <id>',
     field: 'runnerGroupId',
-    help: 'in place of its name: its id',
+    help: 'ID of the runner group, instead of its name',
   },
-  { option: '--image <image>', field: 'image', help: "the runner's image" },
+  { option: '--image <image>', field: 'image', help: 'Image of the runner' },
   { option: '--pod-namespace <name>', field: 'namespace', help: 'Kubernetes namespace of the pod' },
   {
     option: '--env <NAME=value>',
     field: 'env',
-    help: 'environment of the runner, repeatable; not for secrets: it is kept in the history',
+    help: 'Environment variable NAME=value (repeatable); not for secrets, because it is kept in the history',
     read: environment,
   },
   {
     option: '--on-eviction <what>',
     field: 'onEviction',
-    help: 'when a busy runner loses its pod: fail, replace, or resume for a plain command (default: fail)',
+    help: 'What to do when a busy runner loses its pod: fail, replace, or resume (plain commands only) (default: fail)',
   },
   {
     option: '--max-attempts <number>',
     field: 'maxAttempts',
-    help: 'with --on-eviction resume: how often it is tried in all (default: 10)',
+    help: 'With --on-eviction resume: maximum number of attempts (default: 10)',
     read: ([text = '']) => (/^\d+$/.test(text) ? Number(text) : text),
   },
   {
     option: '--on-term <what>',
     field: 'onTerm',
-    help: 'what SIGTERM means in the pod: stop, drain or checkpoint (default: stop)',
+    help: 'What SIGTERM does in the pod: stop, drain or checkpoint (default: stop)',
   },
   {
     option: '--supervisor <how>',
     field: 'supervisor',
-    help: 'how the supervisor gets into the pod: inject, image or none (default: as the worker is set)',
+    help: 'Where the supervisor comes from: inject, image or none (default: the setting of the worker)',
   },
   {
     option: '--job-timeout <duration>',
     field: 'timeouts.jobTimeout',
-    help: `of one job (default: ${RUNNER_TIMEOUTS.jobTimeout})`,
+    help: `Timeout of one job (default: ${RUNNER_TIMEOUTS.jobTimeout})`,
   },
   {
     option: '--max-age <duration>',
     field: 'timeouts.maxAge',
-    help: `with --on-eviction resume: of the whole life (default: ${RUNNER_TIMEOUTS.maxAge})`,
+    help: `With --on-eviction resume: timeout of all attempts together (default: ${RUNNER_TIMEOUTS.maxAge})`,
   },
   {
     option: '--idle-timeout <duration>',
     field: 'timeouts.idle',
-    help: 'drain it when it is idle for so long (default: off)',
+    help: 'Drain the runner after it has been idle for this long (default: off)',
   },
   {
     option: '--registration-timeout <duration>',
     field: 'timeouts.registration',
-    help: `from the container's start (default: ${RUNNER_TIMEOUTS.registration})`,
+    help: `Timeout from the start of the container to the registration (default: ${RUNNER_TIMEOUTS.registration})`,
   },
   {
     option: '--pending-timeout <duration>',
     field: 'timeouts.podPending',
-    help: `from the pod's creation to the container's start (default: ${RUNNER_TIMEOUTS.podPending})`,
+    help: `Timeout from the creation of the pod to the start of its container (default: ${RUNNER_TIMEOUTS.podPending})`,
   },
   {
     option: '--unscheduled-timeout <duration>',
     field: 'timeouts.podUnscheduled',
-    help: `from the pod's creation to a node (default: ${RUNNER_TIMEOUTS.podUnscheduled})`,
+    help: `Timeout from the creation of the pod to its scheduling (default: ${RUNNER_TIMEOUTS.podUnscheduled})`,
   },
   {
     option: '--provisioning-timeout <duration>',
     field: 'timeouts.provisioning',
-    help: `for registration, Secret and pod together (default: ${RUNNER_TIMEOUTS.provisioning})`,
+    help: `Timeout for the creation of registration, Secret and pod together (default: ${RUNNER_TIMEOUTS.provisioning})`,
   },
   {
     option: '--stop-signal-timeout <duration>',
     field: 'stop.signalTimeout',
-    help: `the job's grace when it is stopped (default: ${STOP_TIMEOUTS.signalTimeout})`,
+    help: `Grace period of the job when it is stopped (default: ${STOP_TIMEOUTS.signalTimeout})`,
   },
   {
     option: '--stop-cleanup-timeout <duration>',
     field: 'stop.cleanupTimeout',
-    help: `after that, for cleaning up (default: ${STOP_TIMEOUTS.cleanupTimeout})`,
+    help: `Time for cleaning up after that (default: ${STOP_TIMEOUTS.cleanupTimeout})`,
   },
   {
     option: '--stop-grace-period <duration>',
     field: 'stop.gracePeriod',
-    help: 'in place of these two, of a plain command: the grace of a step',
+    help: 'Grace period of a plain command, instead of these two',
   },
   {
     option: '--signal-target <whom>',
     field: 'stop.target',
-    help: "who gets a stop's signals: group, or process, the command alone (default: group; process with --stop-grace-period)",
+    help: 'Which processes get the signals of a stop: group, or process (only the command) (default: group; process with --stop-grace-period)',
   },
   {
     option: '--drain-timeout <duration>',
     field: 'stop.drainTimeout',
-    help: 'with --on-term drain: how long the job may go on',
+    help: 'With --on-term drain: how long the job may continue',
   },
 ];
 
@@ -216,7 +228,7 @@ export function readFileText(path: string): string {
   } catch (error) {
     throw new CliError(
       'usage',
-      `--file: cannot read ${displayPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`,
+      `--file: failed to read ${displayPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`,
       { cause: error },
     );
   }
@@ -250,7 +262,7 @@ export async function readInputFile(
     );
   }
   if (!isObject(value))
-    throw new CliError('usage', `--file: ${shown} must hold one object, such as ${example}`);
+    throw new CliError('usage', `--file: ${shown} must contain one object, such as ${example}`);
   return value;
 }
 
@@ -259,7 +271,7 @@ export function invalidInput(errors: readonly FieldError[]): CliError {
   const fields = errors.map((error) => ({ ...error, field: withFlags(error.field) }));
   const [first] = fields;
   if (fields.length === 1 && first) return new CliError('invalid_input', formatFieldError(first));
-  return new CliError('invalid_input', 'the runner was not started: its input is invalid', {
+  return new CliError('invalid_input', 'the input is invalid; the runner was not started', {
     fields,
   });
 }
@@ -284,7 +296,7 @@ function environment(pairs: readonly string[]): Json {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new CliError('usage', `--env: "${pair}" is not NAME=value`);
+      if (at < 1) throw new CliError('usage', `--env: "${pair}" must be NAME=value`);
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );

@@ -51,7 +51,7 @@ export async function runnerLogs(
   if (facts?.place === undefined)
     throw new CliError(
       'not_found',
-      `${workflowId} has no pod: no worker has admitted it; see it with "holdfast runner get ${id}"`,
+      `${workflowId} has no pod yet, because no worker has admitted it; see it with "holdfast runner get ${id}"`,
     );
   const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
   const lines: string[] = [];
@@ -79,7 +79,7 @@ export async function runnerLogs(
 function nothingLeft(pod: string, { place, running }: RunnerFacts, id: string): string {
   return running
     ? `pod ${pod} has no log in ${place}; see what the runner waits for with "holdfast runner get ${id}"`
-    : `pod ${pod} is not in ${place} any more. The last lines of a runner that did not succeed are where HOLDFAST_POD_LOGS of the worker says: its own log, or a folder (set HOLDFAST_POD_LOGS to it here)`;
+    : `pod ${pod} is no longer in ${place}. The last lines of a runner that did not succeed are where HOLDFAST_POD_LOGS of the worker says: in its own log, or in a directory (set HOLDFAST_POD_LOGS to it here)`;
 }
 
 function lastLines(text: string | undefined, tail: number | undefined): string[] {

@@ -65,7 +65,7 @@ export async function stopRunners(
   if ((id === undefined) !== many)
     throw new CliError(
       'usage',
-      `name one runner, or select many with --set or --query; see "holdfast runner ${options.action} --help"`,
+      `give the ID of a runner, or select several with --set or --query; see "holdfast runner ${options.action} --help"`,
     );
   const runners =
     id === undefined
@@ -138,7 +138,7 @@ export async function requestStop(
       if (error instanceof WorkflowUpdateFailedError)
         throw new CliError(
           'failed',
-          `${workflowId} refuses to drain: ${error.cause?.message ?? error.message}`,
+          `${workflowId} rejected the drain: ${error.cause?.message ?? error.message}`,
           { cause: error },
         );
       if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
@@ -156,7 +156,7 @@ export async function requestStop(
   );
   // An update is not kept before a worker has accepted it; a signal is.
   return options.action === 'drain'
-    ? 'no worker answered: the request is kept as a signal and takes effect once a worker runs'
+    ? 'no worker answered; the request was sent as a signal and takes effect once a worker runs'
     : undefined;
 }
 
@@ -170,7 +170,7 @@ async function confirmed(
   if (more)
     throw new CliError(
       'usage',
-      `more than ${MAX_SELECTED} runners match: narrow the selection with --query`,
+      `more than ${MAX_SELECTED} runners match; narrow the selection with --query`,
     );
   if (rows.length > 0 && !options.yes)
     await confirm(

@@ -46,7 +46,7 @@ export function validateDocuments<Admitted>(
   if (faults.length === 0) return admitted;
   throw new CliError(
     'invalid_input',
-    `nothing was applied: ${documents.length === 1 ? `the ${what} in ${shown} is` : `${bad} of ${documents.length} ${what}s in ${shown} are`} invalid`,
+    `${documents.length === 1 ? `the ${what} in ${shown} is` : `${bad} of ${documents.length} ${what}s in ${shown} are`} invalid; nothing was applied`,
     { fields: faults },
   );
 }
@@ -64,7 +64,7 @@ function duplicateErrors(
     places.set(key, `${label.replace(/ \(.*/s, '')}, line ${lineOf('name')}`);
   return other === undefined
     ? []
-    : [{ field: 'name', message: `is that of ${other} too: give each ${what} a name of its own` }];
+    : [{ field: 'name', message: `is also the name of ${other}; give each ${what} its own name` }];
 }
 
 function location({ label, lineOf }: SetDocument, field: string, message: string): FieldError {

@@ -125,7 +125,7 @@ async function plan(
   if (found.taskQueue !== session.settings.taskQueue) {
     throw new CliError(
       'conflict',
-      `set ${name} runs on task queue ${found.taskQueue}, not on ${session.settings.taskQueue}: give --task-queue ${found.taskQueue}, or the set another name`,
+      `set ${name} runs on task queue ${found.taskQueue}, not on ${session.settings.taskQueue}; add --task-queue ${found.taskQueue}, or give the set another name`,
     );
   }
   const [before, status] = await Promise.all([
@@ -135,13 +135,13 @@ async function plan(
   if (before === undefined || status === undefined) {
     throw new CliError(
       'failed',
-      `set ${name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${found.taskQueue} ("holdfast worker")`,
+      `set ${name}: no worker answered within 3 s, so its state is unknown; check that a worker runs on task queue ${found.taskQueue} ("holdfast worker")`,
     );
   }
   if (status.deleting !== undefined)
     throw new CliError(
       'conflict',
-      `set ${name} is being deleted: its runners leave, then it ends; apply again after that ("holdfast set delete ${name} --wait" waits for it)`,
+      `set ${name} is being deleted; apply again when it has ended ("holdfast set delete ${name} --wait" waits for it)`,
     );
   set.changes = diffSets(before, input);
   set.rollout = startsRollout(set.changes);
@@ -177,16 +177,14 @@ async function apply(
     if (error instanceof WorkflowExecutionAlreadyStartedError)
       throw new CliError(
         'conflict',
-        `set ${set.name} was started by somebody else meanwhile: apply again to see what would change`,
+        `set ${set.name} was started meanwhile; apply again to see what would change`,
         { cause: error },
       );
     const known = setError(error, session, set.id);
     if (known.code === 'not_found' && set.action === 'change')
-      throw new CliError(
-        'not_found',
-        `set ${set.name} ended meanwhile: apply again to start it anew`,
-        { cause: error },
-      );
+      throw new CliError('not_found', `set ${set.name} ended meanwhile; apply again to start it`, {
+        cause: error,
+      });
     throw known;
   }
 }
@@ -208,7 +206,7 @@ function planLines(set: Application, { spec, input }: AdmittedDocument): string[
   if (set.action === 'none') return [`= ${set.name}: unchanged`];
   if (set.action === undefined) return [`! ${set.name}: ${set.error}`];
   return [
-    `~ ${set.name}: ${set.rollout ? 'changed; the template differs, so its runners are replaced' : 'changed'}`,
+    `~ ${set.name}: ${set.rollout ? 'changed, its runners are replaced because the template differs' : 'changed'}`,
     ...set.changes.map((change) => `    ${changeText(change)}`),
   ];
 }
@@ -218,7 +216,7 @@ function resultLine({ name, result, error, desired, ui }: Application): string {
   if (result === 'unchanged') return `${name}: unchanged`;
   const wanted =
     desired === undefined
-      ? '; no worker has looked at it yet'
+      ? '; not yet processed by a worker'
       : `, ${countText(desired)} wanted now`;
   return `${name}: ${result}${wanted}${ui === undefined ? '' : `  ${ui}`}`;
 }

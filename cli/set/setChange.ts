@@ -42,7 +42,7 @@ export async function scaleSet(
   if (!saysSo(status, scale))
     output.note(
       'schedule',
-      `${status.name}: a schedule holds now; the new size counts when it is over`,
+      `${status.name}: a schedule is active; the new size takes effect when it ends`,
     );
 }
 
@@ -70,7 +70,7 @@ export async function pauseSet(
     reason,
   });
   output.result(status, [
-    `${status.name}: paused: no runner is started and none is drained; those that run go on`,
+    `${status.name}: paused; no runner is started or drained, running ones continue`,
   ]);
 }
 
@@ -97,7 +97,7 @@ export async function holdRunner(
   const found = findIn(await statusOf(session, set.workflowId), runner, release);
   const status = await runSetCommand(session, set, { command: 'hold', runner: found, release });
   output.result(status, [
-    `${status.name}: ${found} ${release ? 'is held no longer' : 'is held: no scale-down and no rollout touches it'}`,
+    `${status.name}: ${found} ${release ? 'released' : 'held; excluded from scale-downs and rollouts'}`,
   ]);
 }
 
@@ -117,14 +117,14 @@ function findIn(
     if (held === undefined)
       throw new CliError(
         'not_found',
-        `set ${name} holds no ${runner}; it holds ${holds.length === 0 ? 'none' : holds.join(', ')}`,
+        `set ${name} does not hold ${runner}; held runners: ${holds.length === 0 ? 'none' : holds.join(', ')}`,
       );
     return held;
   }
   if (found === undefined)
     throw new CliError(
       'not_found',
-      `set ${name} has no runner ${runner}: see "holdfast set get ${name}"`,
+      `set ${name} has no runner ${runner}; see "holdfast set get ${name}"`,
     );
   return found.workflowId;
 }
@@ -174,18 +174,18 @@ export async function requestDeletion(
     if (!yes)
       throw new CliError(
         'failed',
-        `set ${name}: no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes to have it deleted once a worker runs`,
+        `set ${name}: no worker answered within 3 s, so the number of its runners is unknown; nothing was done. Add --yes to delete it once a worker runs`,
       );
     await submitSetCommand(session, set, { command: 'drain', reason });
-    const note = 'no worker answered: the request is kept, and takes effect once a worker runs';
+    const note = 'no worker answered; the request was sent and takes effect once a worker runs';
     return { line: `${name}: ${note}`, note };
   }
   if (before.runners.length > MANY && !yes)
-    await confirm(output, `drain ${countText(before.runners.length)} and end the set ${name}`);
+    await confirm(output, `drain ${countText(before.runners.length)} and delete the set ${name}`);
   const status = await runSetCommand(session, set, { command: 'drain', reason });
   const { starting, idle, busy, draining } = status.runners;
   return {
-    line: `${name}: ${countText(starting + idle + busy + draining)} to leave; jobs that run may finish, then the set ends`,
+    line: `${name}: ${countText(starting + idle + busy + draining)} to drain; running jobs may finish, then the set ends`,
     status,
   };
 }
@@ -196,6 +196,6 @@ async function statusOf(session: Session, workflowId: string): Promise<RunnerSet
   if (status !== undefined) return status;
   throw new CliError(
     'failed',
-    `set ${nameOf(workflowId)}: no worker answered within 3 s, so nothing was done; check that a worker runs ("holdfast worker")`,
+    `set ${nameOf(workflowId)}: no worker answered within 3 s; nothing was done. Check that a worker runs ("holdfast worker")`,
   );
 }

@@ -45,7 +45,7 @@ export async function describeSet(
   }
   throw new CliError(
     'not_found',
-    `no set ${nameOrId} in namespace ${session.settings.namespace}: see "holdfast set list"`,
+    `no set ${nameOrId} in namespace ${session.settings.namespace}; see "holdfast set list"`,
   );
 }
 
@@ -61,7 +61,7 @@ export async function describeSetById(
     if (description.type !== RUNNER_SET_WORKFLOW)
       throw new CliError(
         'conflict',
-        `${workflowId} is no set but a workflow of type ${description.type}`,
+        `${workflowId} is not a set but a workflow of type ${description.type}`,
       );
     return description;
   } catch (error) {
@@ -87,7 +87,7 @@ export async function runningSet(
 export function pausedError(workflowId: string, pause: PauseInfo): CliError {
   return new CliError(
     'conflict',
-    `set ${nameOf(workflowId)} is paused ${pauseText(pause)} and carries out no command; continue it with "temporal workflow unpause --workflow-id ${workflowId}"`,
+    `set ${nameOf(workflowId)} is paused ${pauseText(pause)} and processes no commands; resume it with "temporal workflow unpause --workflow-id ${workflowId}"`,
   );
 }
 
@@ -168,7 +168,7 @@ export function setError(error: unknown, session: Session, workflowId: string): 
       ? ended(name, error)
       : new CliError(
           'not_found',
-          `no set ${name} in namespace ${session.settings.namespace}: see "holdfast set list"`,
+          `no set ${name} in namespace ${session.settings.namespace}; see "holdfast set list"`,
           { cause: error },
         );
   }
@@ -178,7 +178,7 @@ export function setError(error: unknown, session: Session, workflowId: string): 
 const ended = (name: string, cause?: unknown): CliError =>
   new CliError(
     'not_found',
-    `set ${name} has ended already: see it with "holdfast set get ${name}"`,
+    `set ${name} has already ended; see it with "holdfast set get ${name}"`,
     { cause },
   );
 
@@ -191,7 +191,7 @@ function rejection(error: WorkflowFailedError, name: string): CliError {
     return new CliError('failed', message, { cause: error });
   return new CliError(
     type === FAILURE_TYPES.invalidInput ? 'invalid_input' : 'failed',
-    `set ${name} refuses: ${message}`,
+    `set ${name} rejected the command: ${message}`,
     { cause: error },
   );
 }
@@ -200,7 +200,7 @@ function rejection(error: WorkflowFailedError, name: string): CliError {
 function timeoutError(name: string, cause: unknown): CliError {
   return new CliError(
     'failed',
-    `set ${name}: no worker answered within ${COMMAND_TIMEOUT_MS / 1_000} s; Temporal keeps the command, and it takes effect once a worker runs ("holdfast worker"): see "holdfast set get ${name}"`,
+    `set ${name}: no worker answered within ${COMMAND_TIMEOUT_MS / 1_000} s; Temporal keeps the command, which takes effect once a worker runs ("holdfast worker"); see "holdfast set get ${name}"`,
     { cause },
   );
 }

@@ -9,7 +9,7 @@ import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.
 export function addSetCommands(program: Command, context: CommandContext): void {
   const set = program
     .command('set')
-    .description('apply, list, look at, scale, pause and delete sets of runners');
+    .description('Apply, list, scale, pause and delete sets of runners');
   addApply(set, context);
   addList(set, context);
   addGet(set, context);
@@ -23,12 +23,9 @@ export function addSetCommands(program: Command, context: CommandContext): void 
 function addApply(set: Command, context: CommandContext): void {
   const command = set
     .command('apply')
-    .description('bring sets to what a file says: start new ones, change those that run')
-    .requiredOption(
-      '-f, --file <path>',
-      'YAML of one or more documents or with lists of sets, or JSON; - for standard input',
-    )
-    .option('--dry-run', 'show what would change; change nothing')
+    .description('Create or update sets from a file')
+    .requiredOption('-f, --file <path>', 'YAML or JSON file with sets; - for standard input')
+    .option('--dry-run', 'Show what would change without changing it')
     .addHelpText('after', APPLY_HELP)
     .action(async (flags: { file: string; dryRun?: boolean }) => {
       const [
@@ -56,11 +53,11 @@ function addApply(set: Command, context: CommandContext): void {
 
 function addList(set: Command, context: CommandContext): void {
   const command = addWatchOptions(set.command('list'))
-    .description('list the running sets')
-    .option('--limit <n>', 'at most this many', '200')
+    .description('List the running sets')
+    .option('--limit <n>', 'Maximum number to list', '200')
     .addHelpText(
       'after',
-      '\nA set that no worker answers for is listed with what Temporal knows of it.\n\nExample:\n  $ holdfast set list --json',
+      '\nIf no worker answers for a set, the list shows what Temporal knows.\n\nExample:\n  $ holdfast set list --json',
     )
     .action(async (flags: WatchFlags & { limit: string }) => {
       const limit = whole('--limit', flags.limit, 1);
@@ -73,7 +70,7 @@ function addList(set: Command, context: CommandContext): void {
 
 function addGet(set: Command, context: CommandContext): void {
   const command = addWatchOptions(set.command('get <name>'))
-    .description('show one set: runners, jobs, why no runner is started, and what it waits for')
+    .description('Show the runners, jobs and waits of a set')
     .addHelpText('after', '\nExample:\n  $ holdfast set get linux')
     .action(async (name: string, flags: WatchFlags) => {
       const { getSet } = await import('./setGet.ts');
@@ -86,25 +83,25 @@ function addGet(set: Command, context: CommandContext): void {
 function addScale(set: Command, context: CommandContext): void {
   const command = set
     .command('scale <name>')
-    .description('give a set another size, until the next "apply" gives it its own again')
-    .option('--replicas <n>', 'a fixed number of runners')
-    .option('--min-idle <n>', 'idle runners kept ready')
-    .option('--max <n>', 'runners at the most')
+    .description('Change the size of a set until the next "apply"')
+    .option('--replicas <n>', 'Fixed number of runners')
+    .option('--min-idle <n>', 'Number of idle runners to keep ready')
+    .option('--max <n>', 'Maximum number of runners')
     .addHelpText(
       'after',
-      '\nOf a set that follows demand, the bound that is not given stays as it is.\n\nExamples:\n  $ holdfast set scale static --replicas 5\n  $ holdfast set scale linux --min-idle 2 --max 50',
+      '\nFor a set that follows demand, a bound that is not given stays unchanged.\n\nExamples:\n  $ holdfast set scale static --replicas 5\n  $ holdfast set scale linux --min-idle 2 --max 50',
     )
     .action(async (name: string, flags: { replicas?: string; minIdle?: string; max?: string }) => {
       const { replicas, minIdle, max } = flags;
       if (replicas === undefined && minIdle === undefined && max === undefined)
         throw new CliError(
           'usage',
-          'give --replicas for a fixed number, or --min-idle and --max for one that follows demand',
+          'give --replicas for a fixed size, or --min-idle and --max for a size that follows demand',
         );
       if (replicas !== undefined && (minIdle !== undefined || max !== undefined))
         throw new CliError(
           'usage',
-          '--replicas and --min-idle or --max exclude each other: a set has a fixed number of runners, or follows demand',
+          '--replicas: must be used without --min-idle and --max; a set has a fixed size, or follows demand',
         );
       const number = (option: string, text: string | undefined): number | undefined =>
         text === undefined ? undefined : whole(option, text);
@@ -123,8 +120,8 @@ function addScale(set: Command, context: CommandContext): void {
 function addPause(set: Command, context: CommandContext): void {
   const pause = set
     .command('pause <name>')
-    .description('start no runner and drain none; those that run go on')
-    .option('--reason <text>', 'shown with the set')
+    .description('Start and drain no runners; running ones continue')
+    .option('--reason <text>', 'Reason shown with the set')
     .addHelpText('after', '\nExample:\n  $ holdfast set pause linux --reason "GitHub is down"')
     .action(async (name: string, { reason }: { reason?: string }) => {
       const { pauseSet } = await import('./setChange.ts');
@@ -134,9 +131,7 @@ function addPause(set: Command, context: CommandContext): void {
     });
   const resume = set
     .command('resume <name>')
-    .description(
-      'start runners again: after "pause", or after a set stopped by itself because its runners never came up',
-    )
+    .description('Resume a set that was paused, or stopped because its runners failed')
     .addHelpText('after', '\nExample:\n  $ holdfast set resume linux')
     .action(async (name: string) => {
       const { resumeSet } = await import('./setChange.ts');
@@ -147,13 +142,11 @@ function addPause(set: Command, context: CommandContext): void {
 function addHold(set: Command, context: CommandContext): void {
   const command = set
     .command('hold <name> <runner>')
-    .description(
-      'keep one runner of a set from scale-downs and rollouts, until it is released or ends',
-    )
-    .option('--release', 'let it go again')
+    .description('Exclude a runner from scale-downs and rollouts')
+    .option('--release', 'Include the runner again')
     .addHelpText(
       'after',
-      '\nThe runner is named by its id, or by its name at the CI server.\n\nExamples:\n  $ holdfast set hold linux runner-linux-x1k3q9zz07\n  $ holdfast set hold linux runner-linux-x1k3q9zz07 --release',
+      '\nGive the ID of the runner, or its name at the CI server. A hold ends with the runner.\n\nExamples:\n  $ holdfast set hold linux runner-linux-x1k3q9zz07\n  $ holdfast set hold linux runner-linux-x1k3q9zz07 --release',
     )
     .action(async (name: string, runner: string, { release }: { release?: boolean }) => {
       const { holdRunner } = await import('./setChange.ts');
@@ -167,16 +160,16 @@ function addDelete(set: Command, context: CommandContext): void {
   const command = set
     .command('delete <name>')
     .alias('drain')
-    .description('drain every runner of a set, then end it: jobs that run may finish')
-    .option('--wait', 'until the set has ended')
+    .description('Drain the runners of a set, then end it')
+    .option('--wait', 'Wait until the set has ended')
     .option(
       '-y, --yes',
-      'do not ask before more than 10 runners are drained, nor when no worker answers',
+      'Skip the confirmation for more than 10 runners, or when no worker answers',
     )
-    .option('--reason <text>', 'shown with the set and its runners')
+    .option('--reason <text>', 'Reason shown with the set and its runners')
     .addHelpText(
       'after',
-      '\nRunners that are held are drained, too. Volumes of slots are kept. For a set of no runner that stays: holdfast set scale NAME --replicas 0\n\nExample:\n  $ holdfast set delete linux --wait',
+      '\nRunning jobs may finish. Held runners are drained too. The volumes of slots are kept. To keep an empty set instead: holdfast set scale NAME --replicas 0\n\nExample:\n  $ holdfast set delete linux --wait',
     )
     .action(async (name: string, flags: { wait?: boolean; yes?: boolean; reason?: string }) => {
       const { deleteSet } = await import('./setChange.ts');
@@ -189,7 +182,7 @@ function addDelete(set: Command, context: CommandContext): void {
 function addSchema(set: Command, { output }: CommandContext): void {
   set
     .command('schema')
-    .description('print the JSON Schema of a file of sets, for editors')
+    .description('Print the JSON Schema of a file of sets, for editors')
     .addHelpText('after', '\nExample:\n  $ holdfast set schema > sets.schema.json')
     .action(async () =>
       (await import('../installation/jsonSchemas.ts')).printJsonSchema(output, 'Runner sets'),
@@ -200,17 +193,17 @@ function whole(option: string, text: string, least = 0): number {
   if (!/^\d{1,6}$/.test(text) || Number(text) < least)
     throw new CliError(
       'usage',
-      `${option}: "${text}" is not a whole number from ${least} to 999999`,
+      `${option}: "${text}" must be a whole number from ${least} to 999999`,
     );
   return Number(text);
 }
 
 const APPLY_HELP = `
-A set has a name, a template (what each runner is started with: the fields of "holdfast runner start -f") and a size: replicas, or minIdle
-and max. docs/runner-sets.md has every field. Everything is checked before anything is applied; a set that is what the file says already is
-left alone. Sets that the file does not name are never touched. "holds" and "paused" stay as they are where the file does not say.
+A set has a name, a template (the fields of "holdfast runner start -f") and a size: replicas, or minIdle and max. See docs/runner-sets.md for all
+fields. The file is validated before anything is applied. Sets that the file does not contain are never changed. If the file does not set "holds" or
+"paused", they stay unchanged.
 
-Exit status 1: a set could not be applied; the others were.
+Exit status 1: some sets could not be applied; the others were.
 
 Examples:
   $ holdfast set apply -f sets.yaml --dry-run

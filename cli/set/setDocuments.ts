@@ -32,7 +32,7 @@ export function readSetDocuments(text: string, shown: string, otherwise = NO_SET
 }
 
 const NO_SET =
-  'holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"';
+  'must contain a set: name, template, and replicas or minIdle and max; see "holdfast set apply --help"';
 
 function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] {
   try {
@@ -42,7 +42,7 @@ function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] 
     const { message, errors } = error;
     if (errors.length === 0)
       throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
-    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, {
+    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON; nothing was applied`, {
       fields: errors.map((fault) => ({
         field: fault.document === undefined ? 'input' : `document ${fault.document}`,
         message: fault.message,

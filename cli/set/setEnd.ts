@@ -55,16 +55,17 @@ export async function waitForSetEnd(
 async function endOf(result: () => Promise<unknown>): Promise<SetEnd> {
   try {
     await result();
-    return { outcome: 'ended', message: 'its runners have left' };
+    return { outcome: 'ended', message: 'all its runners have ended' };
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { cause } = error;
     if (cause instanceof CancelledFailure)
-      return { outcome: 'cancelled', message: 'it was cancelled, and its runners have left' };
+      return { outcome: 'cancelled', message: 'it was cancelled, and all its runners have ended' };
     if (cause instanceof TerminatedFailure)
       return {
         outcome: 'terminated',
-        message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"',
+        message:
+          'the workflow was terminated; its runners may still run, see "holdfast runner list"',
       };
     if (cause instanceof ApplicationFailure) return { outcome: 'failed', message: cause.message };
     return { outcome: 'failed', message: cause?.message ?? error.message };

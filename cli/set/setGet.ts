@@ -92,7 +92,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
   if (set === undefined)
     return {
       ...base,
-      note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")',
+      note: 'no worker answered within 3 s; this is what Temporal knows without it. Check that a worker runs ("holdfast worker")',
     };
   return { ...base, set };
 }
@@ -116,7 +116,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     [
       'Runners',
       set &&
-        `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`,
+        `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} draining`,
     ],
     [
       'Jobs',
@@ -174,7 +174,7 @@ function runnersTable({ runners, templateHash }: RunnerSetStatus, now: number): 
       runner.workflowId,
       runner.drainRequested === undefined
         ? runner.state
-        : `${runner.state}, asked ×${runner.drainRequested.times}`,
+        : `${runner.state}, drain requested x${runner.drainRequested.times}`,
       runner.templateHash === templateHash ? runner.templateHash : `${runner.templateHash} (old)`,
       formatAge(now - Date.parse(runner.startedAt)),
       runner.onHold ? 'held' : '-',

@@ -70,13 +70,13 @@ export async function listSets(session: Session, output: Output, limit: number):
       : [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))],
   );
   if (output.json) return;
-  if (rows.length === 0) output.note('none', 'no sets; "holdfast set apply" makes them');
-  if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
+  if (rows.length === 0) output.note('none', 'no sets; create them with "holdfast set apply"');
+  if (more) output.note('more', `showing ${limit}; use --limit to show more`);
   const silent = rows.filter(({ note }) => note !== undefined).length;
   if (silent > 0)
     output.note(
       'silent',
-      `${silent} of ${rows.length} sets did not answer: check that a worker runs ("holdfast worker")`,
+      `${silent} of ${rows.length} sets did not answer; check that a worker runs ("holdfast worker")`,
     );
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
@@ -231,4 +231,4 @@ function blockedNote({ blockedReason, lastFailure }: SetRow, wide: boolean): str
 }
 
 const unpolledNote = ([first]: readonly UnpolledQueue[]): string | undefined =>
-  first && `nobody polls ${first.taskQueue}`;
+  first && `no worker polls ${first.taskQueue}`;

@@ -25,7 +25,7 @@ export async function startSet(
 
 /** `3 runners`, `2 idle, 20 at the most` */
 export function sizeText({ replicas, minIdle = 0, max }: SetScale): string {
-  return replicas === undefined ? `${minIdle} idle, ${max} at the most` : countText(replicas);
+  return replicas === undefined ? `${minIdle} idle, at most ${max}` : countText(replicas);
 }
 
 /** `1 runner`, `3 runners` */

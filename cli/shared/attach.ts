@@ -103,7 +103,7 @@ export async function attach(
     (mode, problem) =>
       line.message(
         'cancel_not_sent',
-        `the ${mode} request is not delivered yet (${problem}); trying again`,
+        `the ${mode} request is not delivered yet (${problem}); retrying`,
       ),
   );
   const signals = handleSignals(line, requests, followed, onSigterm, output.terminal.env);
@@ -208,7 +208,7 @@ async function startOrAttach(
       );
     throw new CliError(
       known.code,
-      `it is not known whether ${workflowId} was started, and no cancel request was delivered (${known.message}); once Temporal answers, send it with: ${followed.commands.cancel} ${workflowId}`,
+      `${workflowId} may have been started, and the cancel request was not delivered (${known.message}); once Temporal answers, send it with: ${followed.commands.cancel} ${workflowId}`,
       { cause: error },
     );
   }
@@ -225,7 +225,7 @@ async function exitBeforeStart(
   const { any } = requests;
   const delivered = await requests.settled(LAST_WORDS_MS);
   if (how.kind === 'detach') {
-    const state = !any || delivered ? 'goes on' : `was not told to end (${commands.cancel})`;
+    const state = !any || delivered ? 'goes on' : `was not cancelled (${commands.cancel})`;
     line.message(
       'detached',
       `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it ${state}; re-attach with: ${commands.attach} ${workflowId}`,
@@ -235,8 +235,8 @@ async function exitBeforeStart(
   line.message(
     'left',
     delivered
-      ? `left: ${workflowId} was started, and keeps its cancel request; see it with: ${commands.get} ${workflowId}`
-      : `left before the start of ${workflowId} was answered, and no cancel request was delivered: see whether it runs with: ${commands.get} ${workflowId}; cancel it with: ${commands.cancel} ${workflowId}`,
+      ? `exited: ${workflowId} was started, and keeps its cancel request; see it with: ${commands.get} ${workflowId}`
+      : `exited before the start of ${workflowId} was confirmed; the cancel request was not delivered. See whether it runs with: ${commands.get} ${workflowId}; cancel it with: ${commands.cancel} ${workflowId}`,
   );
   return EXIT.failed;
 }
@@ -270,7 +270,7 @@ async function detach(
   const state = any
     ? delivered
       ? 'keeps its cancel request'
-      : `was not told to end: Temporal does not answer; send it with: ${commands.cancel} ${workflowId}`
+      : `was not cancelled, because Temporal does not answer; send the request with: ${commands.cancel} ${workflowId}`
     : 'goes on';
   line.message(
     'detached',
@@ -290,8 +290,8 @@ async function exit(
   line.message(
     'left',
     delivered
-      ? `left: ${runner.workflowId} keeps its cancel request; see it with: ${commands.get} ${runner.workflowId}`
-      : `left, and the cancel request was not delivered: Temporal does not answer; send it with: ${commands.cancel} ${runner.workflowId}`,
+      ? `exited: ${runner.workflowId} keeps its cancel request; see it with: ${commands.get} ${runner.workflowId}`
+      : `exited, and the cancel request was not delivered, because Temporal does not answer; send it with: ${commands.cancel} ${runner.workflowId}`,
   );
   return EXIT.failed;
 }
@@ -315,7 +315,7 @@ function handleSignals(
     requests.send(mode, cause);
     line.message(
       mode,
-      requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`,
+      requests.isBegun ? what : `${what} (its start is not confirmed yet; the request follows it)`,
     );
   };
   const onSigint = (): void => {
@@ -330,7 +330,7 @@ function handleSignals(
     request(
       'stop',
       onTerminal ? 'Ctrl-C again' : 'SIGINT',
-      `stopping: the job gets its grace to end; ${onTerminal ? 'press Ctrl-C again' : 'send SIGINT again'} to leave it alone and exit`,
+      `stopping: the job has its grace period to end; ${onTerminal ? 'press Ctrl-C again' : 'send SIGINT again'} to exit without waiting`,
     );
   };
   const onTerm = (): void => {
@@ -339,7 +339,7 @@ function handleSignals(
     request(
       'stop',
       'SIGTERM',
-      'stopping: the job gets its grace to end; send SIGTERM again to detach',
+      'stopping: the job has its grace period to end; send SIGTERM again to detach',
     );
   };
   const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });

@@ -34,7 +34,7 @@ export function parseLimit(limit: string): number {
 /** Parses the value of an option that is a count. @throws CliError `usage` */
 export function parseCount(option: string, value: string): number {
   if (!/^[1-9]\d{0,5}$/.test(value))
-    throw new CliError('usage', `${option}: "${value}" is not a number from 1 to 999999`);
+    throw new CliError('usage', `${option}: "${value}" must be a number from 1 to 999999`);
   return Number(value);
 }
 

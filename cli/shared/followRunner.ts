@@ -104,12 +104,12 @@ async function endOf(result: () => Promise<RunnerResult>): Promise<RunnerEnd> {
     if (cause instanceof TerminatedFailure)
       return {
         outcome: 'terminated',
-        message: `the workflow was terminated${cause.message ? `: ${cause.message}` : ''}; what it had made may be left`,
+        message: `the workflow was terminated${cause.message ? `: ${cause.message}` : ''}; its objects may be left`,
       };
     if (cause instanceof TimeoutFailure)
       return {
         outcome: 'timed_out',
-        message: 'the workflow timed out; what it had made may be left',
+        message: 'the workflow timed out; its objects may be left',
       };
     return {
       outcome: 'failed',

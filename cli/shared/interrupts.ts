@@ -17,7 +17,7 @@ export type OnSigterm = (typeof ON_SIGTERM)[number];
 export const onSigtermOption = (): Option =>
   new Option(
     '--on-sigterm <action>',
-    'detach: leave it running; stop: end it within its grace and wait (default: detach)',
+    'What SIGTERM does. detach: leave it running; stop: stop it within its grace period and wait (default: detach)',
   ).choices(ON_SIGTERM);
 
 /** Where SIGINT comes from. */

@@ -36,7 +36,10 @@ export function selectionQuery(selection: Selection): string {
     );
   if (selection.query !== undefined) {
     if (selection.query.trim() === '')
-      throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');
+      throw new CliError(
+        'usage',
+        '--query: must not be empty; write for example RunnerCause = "evicted"',
+      );
     // The brackets keep an OR in there from reaching beyond runners.
     if (!balanced(selection.query))
       throw new CliError('usage', '--query: brackets or quotes are not balanced');
@@ -48,7 +51,10 @@ export function selectionQuery(selection: Selection): string {
 function oneOf(flag: string, value: string, allowed: readonly string[]): string {
   const found = allowed.find((each) => each.toLowerCase() === value.toLowerCase());
   if (found === undefined)
-    throw new CliError('usage', `${flag}: "${value}" is none of ${allowed.join(', ')}`);
+    throw new CliError(
+      'usage',
+      `${flag}: "${value}" is not supported; must be one of ${allowed.join(', ')}`,
+    );
   return found;
 }
 

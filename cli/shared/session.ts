@@ -111,7 +111,7 @@ function checkAddress(address: string, source: string): void {
   if (port === 'none' || Number(port ?? 1) > 65_535 || Number(port ?? 1) < 1) {
     throw new CliError(
       'usage',
-      `${source}: "${address}" is no address of a Temporal server; write host:port, such as localhost:7233, without a scheme`,
+      `${source}: "${address}" is not an address of a Temporal server; write host:port without a scheme, such as localhost:7233`,
     );
   }
 }
@@ -121,7 +121,7 @@ function uiBase(url: string | undefined, source: string): string | undefined {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new CliError(
       'usage',
-      `${source}: "${url}" is no address of Temporal's UI; write for example http://localhost:8233`,
+      `${source}: "${url}" is not the URL of a Temporal UI; write for example http://localhost:8233`,
     );
   }
   return url.replace(/\/+$/, '');
@@ -353,7 +353,9 @@ export class Session {
   #reportTrouble(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
     const { message } = error as Error;
     if (message !== this.#told)
-      onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
+      onTrouble?.(
+        `the changed credentials for Temporal cannot be used, the previous ones stay in use: ${message}`,
+      );
     this.#told = message;
   }
 

@@ -42,7 +42,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
     return new CliError(
       'conflict',
-      `${error.workflowId} exists already: see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`,
+      `${error.workflowId} already exists; see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`,
       { cause: error },
     );
   }
@@ -64,7 +64,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
     return new CliError(
       'usage',
-      `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`,
+      `Temporal at ${about.server} rejected the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`,
       { cause: error },
     );
   }
@@ -127,12 +127,12 @@ function runnerNotFound(error: WorkflowNotFoundError, about: ErrorSubject): CliE
   return /already completed/i.test(error.message)
     ? new CliError(
         'not_found',
-        `${id} has ended already: see it with "holdfast runner get ${id}"`,
+        `${id} has already ended; see it with "holdfast runner get ${id}"`,
         { cause: error },
       )
     : new CliError(
         'not_found',
-        `no runner ${id} in namespace ${about.namespace}: see "holdfast runner list --all"`,
+        `no runner ${id} in namespace ${about.namespace}; see "holdfast runner list --all"`,
         { cause: error },
       );
 }
@@ -141,7 +141,7 @@ function invalidArgument(details: string, cause: unknown): CliError {
   const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details)
     ? '; "holdfast doctor" prints the commands that register the search attributes'
     : '';
-  return new CliError('usage', `Temporal refuses the request: ${details}${hint}`, { cause });
+  return new CliError('usage', `Temporal rejected the request: ${details}${hint}`, { cause });
 }
 
 /** What is missing to read what was encrypted, somewhere in the chain of causes. */

@@ -84,7 +84,7 @@ function pinnedTo({
 }
 
 function fixOfVersion({ buildId, deploymentName }: Version, workflowId: string): string {
-  return `it stays on version ${buildId} of ${deploymentName}, whose workers are gone: start them again (kubectl get deployments -A -l temporal.io/build-id=${buildId}), or have it go on with those of now: temporal workflow update-options --workflow-id ${workflowId} --versioning-override-behavior auto_upgrade`;
+  return `it stays on version ${buildId} of ${deploymentName}, whose workers are gone: start them again (kubectl get deployments -A -l temporal.io/build-id=${buildId}), or move it to the current version: temporal workflow update-options --workflow-id ${workflowId} --versioning-override-behavior auto_upgrade`;
 }
 
 async function isPolled(
@@ -124,5 +124,5 @@ export function fixFor(queue: string, taskQueue: string): string {
 
 /** Returns one line of text for each task queue. */
 export function unpolledLines(queues: readonly UnpolledQueue[]): string[] {
-  return queues.map(({ taskQueue, fix }) => `Nobody polls:     task queue ${taskQueue}: ${fix}`);
+  return queues.map(({ taskQueue, fix }) => `Not polled:       task queue ${taskQueue}: ${fix}`);
 }

@@ -25,8 +25,8 @@ const MAX_MS = 3_600_000;
 /** Adds `--watch` and `--interval` to a command. */
 export function addWatchOptions(command: Command): Command {
   return command
-    .option('-w, --watch', 'look again and again, until Ctrl-C, or until what is shown has ended')
-    .addOption(intervalOption('with --watch: time between two looks', '2s'));
+    .option('-w, --watch', 'Refresh until Ctrl-C, or until everything shown has ended')
+    .addOption(intervalOption('With --watch: time between refreshes', '2s'));
 }
 
 /** Returns the option `--interval`, whose value is parsed to ms. */
@@ -42,7 +42,7 @@ function readInterval(interval: string): number {
   if (ms === undefined || ms < MIN_MS || ms > MAX_MS)
     throw new CliError(
       'usage',
-      `--interval: "${interval}" is no duration from 500ms to 1h, such as 5s`,
+      `--interval: "${interval}" must be a duration from 500ms to 1h, such as 5s`,
     );
   return ms;
 }

@@ -35,7 +35,7 @@ export async function sweepByWorker(
   await requireWorker(session, taskQueue);
   const runId = await start(session, workflowId, input);
   const ui = session.link(workflowId, runId);
-  output.note('started', `a worker sweeps: ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, {
+  output.note('started', `sweep started: ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, {
     id: workflowId,
     runId,
   });
@@ -66,7 +66,7 @@ async function requireWorker(session: Session, taskQueue: string): Promise<void>
   if (unpolled !== undefined)
     throw new CliError(
       'failed',
-      `no worker polls the task queue ${unpolled}, so nobody would sweep: ${fixFor(unpolled, taskQueue)}, or do it without one ("holdfast sweep --standalone")`,
+      `no worker polls the task queue ${unpolled}, so the sweep would not run; ${fixFor(unpolled, taskQueue)}, or sweep without one ("holdfast sweep --standalone")`,
     );
 }
 
@@ -88,7 +88,7 @@ async function start(session: Session, workflowId: string, input: SweepInput): P
     if (error instanceof WorkflowExecutionAlreadyStartedError)
       throw new CliError(
         'conflict',
-        `somebody else's sweep runs just now (${workflowId}): ask again when it is done`,
+        `another sweep is running (${workflowId}); run this again when it has ended`,
         { cause: error },
       );
     throw toCliError(error, session.errorSubject(workflowId));
@@ -128,7 +128,7 @@ function failedSweep(error: unknown, session: Session, workflowId: string): CliE
     return toCliError(error, session.errorSubject(workflowId));
   return new CliError(
     'failed',
-    `the sweep failed: ${error.cause?.message ?? error.message}; what it did before, the worker's log says`,
+    `the sweep failed: ${error.cause?.message ?? error.message}; see the log of the worker for what it did`,
     { cause: error },
   );
 }

@@ -32,26 +32,24 @@ export function addSweepCommand(
   ];
   const command = program
     .command('sweep')
-    .description(
-      'find what workflows, pods and registrations have left behind; mark it, and repair what was marked before and still is so',
-    )
-    .option('--dry-run', 'look and report; mark and repair nothing')
+    .description('Find and remove orphaned pods, objects and registrations')
+    .option('--dry-run', 'Report only; mark and repair nothing')
     .option(
       '--standalone',
-      "in this process, without any worker: needs the worker's settings, and the permissions of deploy/sweep.yaml",
+      'Sweep in this process, without a worker; needs the settings of the worker and the permissions of deploy/sweep.yaml',
     )
     .option(
       '--force',
-      'go on where it would stop: when more than half of ten or more pods are condemned, or Temporal knows no runner of this place',
+      'Continue where the sweep would stop: if it would delete more than half of ten or more pods, or Temporal knows no runner of this location',
     )
     .option(
       '--take-over <namespace id>',
-      "sweep what another Temporal namespace has left as if it were this one's, pods that live included; run it twice: the first sweep marks",
+      'Sweep the objects of another Temporal namespace as if they were of this one, running pods included; run it twice: the first sweep marks',
     )
-    .option('--org <name>', 'look at this organization, too (may be repeated)', several)
-    .option('--repo <owner/name>', 'look at this repository, too (may be repeated)', several)
-    .option('--enterprise <name>', 'look at this enterprise, too (may be repeated)', several)
-    .option('--credential <name>', 'the credential for these scopes (default "default")')
+    .option('--org <name>', 'Sweep this organization too (repeatable)', several)
+    .option('--repo <owner/name>', 'Sweep this repository too (repeatable)', several)
+    .option('--enterprise <name>', 'Sweep this enterprise too (repeatable)', several)
+    .option('--credential <name>', 'Credential for these scopes (default "default")')
     .addHelpText('after', HELP)
     .action(async (flags: SweepFlags) => {
       const [{ parseSweepInput }, { printSweep: showSweep }] = await Promise.all([
@@ -97,7 +95,7 @@ export function sweepInput({
   if (credential !== undefined && named.length === 0)
     throw new CliError(
       'usage',
-      '--credential: is for the scopes of --org, --repo and --enterprise; give one of them',
+      '--credential: must be used with --org, --repo or --enterprise; add one of them',
     );
   return {
     ...omitUndefined({ dryRun, force, takeOver }),
@@ -108,9 +106,9 @@ export function sweepInput({
 }
 
 const HELP = `
-Without --standalone a worker does it (the workflow "sweep"), and this command waits for the report. What is found first is marked; the next sweep, by
-this command or by the Schedule, repairs it. Exit status 0: all is well, marked or repaired; 1: something could not be repaired, a list could not be had,
-or it stopped; 4: Temporal does not answer. Where a list could not be had, where it stopped, and without Temporal, nothing was touched.
+Without --standalone, a worker runs the workflow "sweep" and this command waits for its report. The first sweep marks what it finds; the next sweep,
+by this command or by the Schedule, repairs it. Exit status 0: everything is in order, marked or repaired; 1: a repair failed, a list was incomplete,
+or the sweep stopped; 4: Temporal does not answer. If a list is incomplete, if the sweep stops, or without Temporal, nothing is changed.
 
 Examples:
   $ holdfast sweep --dry-run

@@ -17,7 +17,7 @@ function sweepProblem(report: SweepReport): string | undefined {
   const { incompleteLists, aborted, counts } = report;
   if (incompleteLists.length > 0) return incompleteMessage(incompleteLists);
   const outcome = sweepOutcome(report);
-  if (outcome === 'aborted') return `nothing was touched: ${aborted ?? ''} (--force)`;
+  if (outcome === 'aborted') return `nothing was changed: ${aborted ?? ''} (--force continues)`;
   if (outcome !== 'failed') return undefined;
   return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
@@ -66,10 +66,10 @@ export function sweepLines(report: SweepReport): string[] {
   for (const { namespaceId, objects } of report.otherTemporal ?? [])
     lines.push(
       '',
-      `${objects} objects are of workflows in another Temporal namespace (ID ${namespaceId}) and were left alone.`,
-      `If that namespace is no more: holdfast sweep --take-over ${namespaceId}`,
+      `${objects} objects belong to workflows in another Temporal namespace (ID ${namespaceId}) and were skipped.`,
+      `If that namespace no longer exists: holdfast sweep --take-over ${namespaceId}`,
     );
   if (skippedLists.length > 0)
-    lines.push('', ...skippedLists.map(({ list, reason }) => `Not looked at: ${list} (${reason})`));
+    lines.push('', ...skippedLists.map(({ list, reason }) => `Not checked: ${list} (${reason})`));
   return lines;
 }

@@ -23,7 +23,7 @@ export function standaloneConfig(
     if (error instanceof ConfigError)
       throw new CliError(
         'usage',
-        `--standalone reads the worker's settings, and they are wrong: ${error.message.replaceAll('\n', '; ')}`,
+        `--standalone: the settings of the worker are invalid: ${error.message.replaceAll('\n', '; ')}`,
         { cause: error },
       );
     throw error;
@@ -73,7 +73,7 @@ export async function sweepStandalone(
     if (stop.name === undefined) throw error;
     throw new CliError(
       'interrupted',
-      `interrupted (${stop.name}): nothing more was begun; the next sweep goes on`,
+      `interrupted (${stop.name}): the rest is left to the next sweep`,
       { cause: error },
     );
   } finally {

@@ -66,7 +66,7 @@ export function topLines(
   })).filter(({ number }) => number > 0);
   return [
     `${at}  runners: ${runners.length}${phases.length === 0 ? '' : ` (${phases.map(({ phase, number }) => `${number} ${phase}`).join(', ')})`}, sets: ${sets.length}, jobs: ${jobs.length}${more ? '; there are more: --limit' : ''}`,
-    `${count} ended badly within an hour${count === 0 || ui === undefined ? '' : `: ${ui}`}`,
+    `${count} failed or errored within an hour${count === 0 || ui === undefined ? '' : `: ${ui}`}`,
     ...(sets.length === 0 ? [] : ['', 'SETS', setTable(sets, now, wide)]),
     ...(jobs.length === 0 ? [] : ['', 'JOBS', jobTable(jobs, now, wide)]),
     ...(runners.length === 0 ? [] : ['', 'RUNNERS', runnerTable(runners, now, wide)]),

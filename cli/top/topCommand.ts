@@ -7,13 +7,13 @@ import { intervalOption, printOrWatch } from '../shared/watch.ts';
 export function addTopCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('top')
-    .description('sets, runners and jobs at a glance; on a terminal until Ctrl-C, elsewhere once')
-    .addOption(intervalOption('on a terminal: time between two looks', '5s'))
-    .option('--once', 'once, on a terminal too')
-    .option('--limit <n>', 'at most this many sets, runners and jobs each', '200')
+    .description('Show sets, runners and jobs; on a terminal, until Ctrl-C')
+    .addOption(intervalOption('On a terminal: time between refreshes', '5s'))
+    .option('--once', 'Show once, even on a terminal')
+    .option('--limit <n>', 'Maximum number of sets, runners and jobs each', '200')
     .addHelpText(
       'after',
-      '\nRunners and jobs that ended badly within the last hour are counted. What it shows may be a second old.\n\nExamples:\n  $ holdfast top\n  $ holdfast top --output json',
+      '\nIt counts the runners and jobs that failed or errored within the last hour. Lists may be a second old.\n\nExamples:\n  $ holdfast top\n  $ holdfast top --output json',
     )
     .action(
       async ({

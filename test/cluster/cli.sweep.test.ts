@@ -169,7 +169,7 @@ await describeWithLab(
         stderr: sweeping.stderr.trim().split('\n').at(-1),
       }).toEqual({
         stdout: '',
-        stderr: 'error: interrupted (SIGTERM): nothing more was begun; the next sweep goes on',
+        stderr: 'error: interrupted (SIGTERM): the rest is left to the next sweep',
       });
       expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
     });
@@ -225,13 +225,13 @@ await describeWithLab(
       expect(await cli('sweep')).toEqual({
         status: 5,
         stdout: '',
-        stderr: `error: somebody else's sweep runs just now (${byHand.workflowId}): ask again when it is done\n`,
+        stderr: `error: another sweep is running (${byHand.workflowId}); run this again when it has ended\n`,
       });
       const swept = await sweeping;
       expect(swept.stderr).toContain('\nlisting registrations\n');
       expect({ status: swept.status, stderr: swept.stderr.split('\n')[0] }).toEqual({
         status: 0,
-        stderr: `a worker sweeps: ${sweepWorkflowId(world.taskQueue)}`,
+        stderr: `sweep started: ${sweepWorkflowId(world.taskQueue)}`,
       });
       expect(swept.stdout).toMatch(
         new RegExp(

@@ -143,7 +143,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     await until('it to be seen', async () => (await running()).length === 1);
     expect(await cli()).toMatchObject({
       status: 2,
-      stderr: `error: would end what runs on the task queue ${world.taskQueue}: 1 runner; add --yes to do it\n`,
+      stderr: `error: would end everything on the task queue ${world.taskQueue}: 1 runner; add --yes to do it\n`,
     });
     expect(await running()).toEqual([run.handle.workflowId]);
   });
@@ -152,7 +152,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     expect(await cli()).toEqual({
       status: 0,
       stderr: '',
-      stdout: `${world.taskQueue}: nothing runs any more\n`,
+      stdout: `${world.taskQueue}: nothing runs\n`,
     });
   });
 });

@@ -60,7 +60,7 @@ await describeWithLab(
       const again = await cli('run', '-f', await written(), '--id', id);
       expect(again).toMatchObject({
         status: 5,
-        stderr: expect.stringContaining(`job ${id} runs already`),
+        stderr: expect.stringContaining(`job ${id} is already running`),
       });
 
       const run = JobRun.of(all, id);
@@ -114,7 +114,7 @@ await describeWithLab(
       });
       expect(await cli('cancel', id)).toMatchObject({
         status: 3,
-        stderr: expect.stringContaining(`job ${id} has ended already`),
+        stderr: expect.stringContaining(`job ${id} has already ended`),
       });
     });
 
@@ -187,7 +187,7 @@ await describeWithLab(
       await until('the job to be there', async () => (await run.status()).steps.length > 0);
       await run.runs('test-1');
       attached.pressCtrlC();
-      await attached.prints(/draining: the stage that runs may finish, and post runs/);
+      await attached.prints(/draining: the running stage may finish, then post runs/);
       await run.reaches('the drain', ({ cancel }) => cancel?.mode === 'drain');
       attached.pressCtrlC();
       await run.reaches('the stop', ({ cancel }) => cancel?.mode === 'stop');
@@ -308,7 +308,7 @@ await describeWithLab(
       await all.world.start({}, `job-${name}-not`);
       expect(await cli(command, `job-${name}-not`)).toMatchObject({
         status: 3,
-        stderr: expect.stringContaining('is no job but a workflow of type runner'),
+        stderr: expect.stringContaining('is not a job but a workflow of type runner'),
       });
       expect(await cli(command, `${name}-nobody`)).toMatchObject({
         status: 3,

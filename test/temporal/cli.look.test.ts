@@ -86,7 +86,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
       endedBadly: { count: expect.any(Number), ui: expect.stringContaining('http://ui.example') },
     });
     expect((await cli('top')).stdout).toMatch(
-      /^\S+Z {2}runners: \d+ .*\n\d+ ended badly within an hour/,
+      /^\S+Z {2}runners: \d+ .*\n\d+ failed or errored within an hour/,
     );
   });
 

@@ -146,7 +146,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     await until('the stop', async () => (await cancelMode()) === 'stop');
     cli.pressCtrlC();
     expect((await cli.exited).code).toBe(1);
-    expect(cli.stdout).toMatch(new RegExp(`left: runner-${name} keeps its cancel request`));
+    expect(cli.stdout).toMatch(new RegExp(`exited: runner-${name} keeps its cancel request`));
     expect((await handle().describe()).status.name).toBe('RUNNING');
     expect(await cancelMode()).toBe('stop');
     await until('the deletion', () => compute.deletions.length > 0);
@@ -178,7 +178,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     await until('the stop', async () => (await cancelMode()) === 'stop');
     cli.signal('SIGINT');
     expect((await cli.exited).code).toBe(1);
-    expect(cli.stdout).toMatch(new RegExp(`left: runner-${name} keeps its cancel request`));
+    expect(cli.stdout).toMatch(new RegExp(`exited: runner-${name} keeps its cancel request`));
     await until('the deletion', () => compute.deletions.length > 0);
     ci.registrations.clear();
     compute.end(pod, 143);
@@ -199,7 +199,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       const cli = onTerminal('--static');
       const answer = await start;
       cli.pressCtrlC();
-      await cli.prints(/draining: .*\(its start is not answered yet: the request follows it\)/);
+      await cli.prints(/draining: .*\(its start is not confirmed yet; the request follows it\)/);
       answer.release();
       expect((await cli.exited).code).toBe(1);
       expect(cli.stderr).toContain(`started runner-${name}`);
@@ -228,7 +228,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       expect(await cli.exited).toEqual({ code: 1, signal: null });
       expect(cli.stdout).toMatch(
         new RegExp(
-          `left before the start of runner-${name} was answered, and no cancel request was delivered: .*holdfast runner cancel runner-${name}`,
+          `exited before the start of runner-${name} .*holdfast runner cancel runner-${name}`,
         ),
       );
       expect(await cancelMode()).toBeUndefined();

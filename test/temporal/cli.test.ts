@@ -123,7 +123,7 @@ await describeWithLab(
       );
       expect(second).toMatchObject({ status: 5, stdout: '' });
       expect(second.stderr).toMatch(
-        new RegExp(`^error: ${id} exists already: .*holdfast run --attach ${id}`),
+        new RegExp(`^error: ${id} already exists; .*holdfast run --attach ${id}`),
       );
       await json('runner', 'cancel', id, '--mode', 'force', '--wait');
     });
@@ -166,7 +166,7 @@ await describeWithLab(
       expect((await rows('--outcome', 'aborted')).map(({ id }) => id).toSorted()).toEqual([a, b]);
       expect(await rows('--all')).toHaveLength(2);
       expect((await cli('runner', 'list', '--set', set)).stderr).toBe(
-        'no runners (ended ones: --all)\n',
+        'no running runners (--all includes ended ones)\n',
       );
     });
 
@@ -302,7 +302,7 @@ await describeWithLab(
         },
       ]);
       expect((await cli('runner', 'get', handle.workflowId)).stdout).toContain(
-        `Nobody polls:     task queue ${lane}: no worker`,
+        `Not polled:       task queue ${lane}: no worker`,
       );
       await without.close();
     });
@@ -372,7 +372,7 @@ await describeWithLab(
         const again = await cli('runner', ...args);
         expect({ status: again.status, stderr: again.stderr }).toEqual({
           status: 3,
-          stderr: `error: ${id} has ended already: see it with "holdfast runner get ${id}"\n`,
+          stderr: `error: ${id} has already ended; see it with "holdfast runner get ${id}"\n`,
         });
       }
       for (const args of [
@@ -384,7 +384,7 @@ await describeWithLab(
         expect({ status: unknown.status, stderr: unknown.stderr }).toEqual({
           status: 3,
           stderr:
-            'error: no runner nobody in namespace default: see "holdfast runner list --all"\n',
+            'error: no runner nobody in namespace default; see "holdfast runner list --all"\n',
         });
       }
     });
@@ -438,7 +438,7 @@ await describeWithLab(
       expect(query).toMatchObject({
         status: 2,
         stderr: expect.stringMatching(
-          /^error: Temporal refuses the request: .*NoSuchAttribute.*\n$/,
+          /^error: Temporal rejected the request: .*NoSuchAttribute.*\n$/,
         ),
       });
       for (const args of [['list'], ['get', 'x'], ['start', '--org', 'acme'], ['cancel', 'x']]) {
@@ -453,7 +453,7 @@ await describeWithLab(
       }
     });
 
-    test('doctor: findings as one document; status 0 when all is well, 1 when not, 2 when the settings are wrong', async () => {
+    test('doctor: findings as one document; status 0 when all is well, 1 when not, 2 when the settings are invalid', async () => {
       const token = join(folder, 'token');
       await writeFile(token, 'ghp_hush\n', { mode: 0o600 });
       const settings = {

@@ -109,7 +109,10 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
       copyFileSync(two.crt, mounted.crt);
       await until(
         'the worker to say so',
-        () => told.some((line) => line.startsWith('other credentials for Temporal cannot be used')),
+        () =>
+          told.some((line) =>
+            line.startsWith('the changed credentials for Temporal cannot be used'),
+          ),
         () => told.join('\n'),
       );
       expect(link.connection).toBe(connection);

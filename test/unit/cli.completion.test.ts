@@ -232,7 +232,7 @@ describe('in a shell', () => {
         .split('\n')
         .filter(Boolean);
     expect(completed('holdfast runner sche')).toEqual([
-      "schema\tprint the JSON Schema of a runner's file, for editors",
+      'schema\tPrint the JSON Schema of a runner file, for editors',
     ]);
     expect(completed('holdfast set apply -f set')).toEqual(['sets.yaml']);
   });

