@@ -297,8 +297,9 @@ export interface Compute {
   /**
    * Returns every reason why the request can never become a pod here, each with its fix. The list
    * is empty if the request is valid. Sends no requests.
+   * @param at - scope and credential with which the runner registers, for rules about them
    */
-  validate(request: Omit<PodRequest, 'identity'>): string[];
+  validate(request: Omit<PodRequest, 'identity'>, at?: CredentialScope): string[];
   /** Returns the registration that an earlier attempt of the same provisioning stored, if any. */
   readRegistrationSecret(
     identity: RunnerIdentity,

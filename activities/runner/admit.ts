@@ -28,6 +28,7 @@ import { runnerHash } from '../compute/naming.ts';
 import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { assertServed, withClusterErrors } from '../shared/clusterActivity.ts';
 import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
+import type { CredentialScope } from '../../core/input/sweep.ts';
 import type { AdmitRunnerInput, AdmittedRunner } from '../../core/activities/index.ts';
 
 /**
@@ -96,7 +97,7 @@ async function admitAnew(
     policy: ports.timeoutPolicy,
   });
   const spec = admit(ports, parsed);
-  const faults = ports.compute.validate(spec.pod);
+  const faults = ports.compute.validate(spec.pod, registrationOrigin(spec));
   if (faults.length > 0)
     throw invalidInput(faults.map((message) => ({ code: 'denied', field: '', message })));
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
@@ -106,6 +107,14 @@ async function admitAnew(
     warnings: [...spec.warnings, ...inClear],
     ...(await locate(ports, spec)),
   };
+}
+
+/** Returns the scope and the credential with which a runner registers, if it does. */
+export function registrationOrigin({
+  scope,
+  credential,
+}: Pick<RunnerSpec, 'scope' | 'credential'>): CredentialScope | undefined {
+  return scope && { scope, credential };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { drainableInputs } from '../../core/input/drainableInputs.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
-import { ciServerTraits, credentialError } from '../runner/admit.ts';
+import { ciServerTraits, credentialError, registrationOrigin } from '../runner/admit.ts';
 import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
@@ -87,7 +87,7 @@ function admit({ compute, ciServers, timeoutPolicy }: ActivityPorts, input: unkn
   });
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { runner, ...spec } = parsed.spec;
-  const faults = compute.validate(runner.pod);
+  const faults = compute.validate(runner.pod, registrationOrigin(runner));
   if (faults.length > 0)
     throw invalidInput(faults.map((message) => ({ code: 'denied', field: 'template:', message })));
   const fault = credentialError(ciServers, runner);

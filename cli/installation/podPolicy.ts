@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import { installationImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { readPodPolicy, nonEmptySettings } from '../../worker/settings/config.ts';
+import { readPodPolicy, readPodTemplate, nonEmptySettings } from '../../worker/settings/config.ts';
 import type { ConfigProblem } from '../../worker/settings/configError.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { CliError } from '../shared/exit.ts';
@@ -40,15 +40,11 @@ export function podPolicy(
       'usage',
       "required option '--service-account <namespace/name>' not specified; see --help",
     );
-  const [home = '', account, ...more] = serviceAccount.split('/');
-  if (home === '' || account === undefined || account === '' || more.length > 0)
-    throw new CliError(
-      'usage',
-      `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`,
-    );
+  const home = workerNamespace(serviceAccount);
   const problems: ConfigProblem[] = [];
   const set = nonEmptySettings(env);
   const policy = readPodPolicy(set, problems);
+  const template = readPodTemplate(set, problems);
   const read = parts.safeParse(set);
   for (const { path, message } of read.error?.issues ?? [])
     problems.push({ setting: path.join('.'), message });
@@ -65,7 +61,10 @@ export function podPolicy(
   } = read.data;
   const images = installationImages({
     image,
-    ...omitUndefined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }),
+    ...omitUndefined({
+      template,
+      supervisor: supervisor === undefined ? undefined : { image: supervisor },
+    }),
   });
   const objects = admissionPolicy(
     policy,
@@ -78,4 +77,18 @@ export function podPolicy(
       .join('---\n')
       .trimEnd(),
   ]);
+}
+
+/**
+ * Returns the namespace of the worker's service account.
+ * @throws CliError `usage` if it is missing or not `namespace/name`
+ */
+function workerNamespace(serviceAccount: string): string {
+  const [home = '', account, ...more] = serviceAccount.split('/');
+  if (home === '' || account === undefined || account === '' || more.length > 0)
+    throw new CliError(
+      'usage',
+      `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`,
+    );
+  return home;
 }

@@ -6,7 +6,9 @@ import {
   type PodPolicy,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { toPolicyInput } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { parseQuantity } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
 import {
+  BASIC_RESOURCES,
   POD_RULES,
   type PolicyInput,
 } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
@@ -73,6 +75,7 @@ function violationsOf(rule: Rule, pod: PolicyInput, more: Partial<PodPolicy>): s
 /** Returns the value of a rule's field that allows the pod; empty if none is found. */
 function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
   const { field } = rule;
+  if (field === 'resources') return { resources: otherResources(pod) };
   const allowed = DEFAULT_POD_POLICY[field];
   const names = violationsOf(rule, pod, {}).flatMap((text) => namesIn(text, field));
   const value =
@@ -81,6 +84,22 @@ function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
       : [...new Set([...(Array.isArray(allowed) ? allowed : []), ...names])];
   const more: Partial<PodPolicy> = { [field]: value };
   return violationsOf(rule, pod, more).length === 0 ? more : {};
+}
+
+/** Returns the largest quantity of each resource that has no meaning to all clusters, such as a GPU. */
+function otherResources({ spec }: PolicyInput): Record<string, string> {
+  const asked = [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ resources }) =>
+    [resources?.requests, resources?.limits].flatMap((list) =>
+      Object.entries((list ?? {}) as Record<string, unknown>),
+    ),
+  );
+  const largest = new Map<string, string>();
+  for (const [name, quantity] of asked) {
+    const before = parseQuantity(largest.get(name)) ?? -1;
+    if (!BASIC_RESOURCES.includes(name) && (parseQuantity(quantity) ?? 0) > before)
+      largest.set(name, String(quantity));
+  }
+  return Object.fromEntries(largest);
 }
 
 /** Names that a violation is about. */

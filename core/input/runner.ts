@@ -103,6 +103,14 @@ const label = z
   );
 const metadata = z.record(z.string(), z.string());
 
+/** Schema of a pod template. {@link podTemplateErrors} checks what is in its spec. */
+export const podTemplateSchema = z.strictObject({
+  metadata: z
+    .strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() })
+    .exactOptional(),
+  spec: z.record(z.string(), z.unknown()).exactOptional(),
+});
+
 /** Schema of a claim that a runner mounts. */
 export const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
@@ -206,14 +214,7 @@ export const runnerSchema = z.strictObject({
   command: commandLine.exactOptional(),
   args: z.array(z.string()).exactOptional(),
   env: envFields.exactOptional(),
-  pod: z
-    .strictObject({
-      metadata: z
-        .strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() })
-        .exactOptional(),
-      spec: z.record(z.string(), z.unknown()).exactOptional(),
-    })
-    .exactOptional(),
+  pod: podTemplateSchema.exactOptional(),
   proxy: proxySchema.exactOptional(),
   ca: caSchema.exactOptional(),
   supervisor: z

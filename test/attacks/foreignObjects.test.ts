@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { claimName, podName } from '../../activities/compute/naming.ts';
-import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute } from '../../activities/ports.ts';
 import type { OwnedPodRef, RunnerIdentity } from '../../core/domain/pod.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 
 const CLAIM = { name: 'cache', mountPath: '/cache' };
@@ -133,7 +136,7 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
         spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
       },
     });
-    const compute = harness.instance({ policy: podPolicySchema.parse({}) });
+    const compute = harness.instance({ policy: HARNESS_POLICY });
     await compute.deleteRegistrationSecret(identity);
     await compute.deleteClaims(identity, [CLAIM]);
     const writer = { podUid: 'u', node: 'n' };
@@ -210,7 +213,7 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
   ])('in a namespace that the policy does not allow, not even %s', async (_what, ask) => {
     const compute = harness.instance({
       allNamespaces: true,
-      policy: podPolicySchema.parse({ namespaces: ['ci-*'] }),
+      policy: { ...HARNESS_POLICY, namespaces: ['ci-*'] },
     });
     await expect(ask(compute, 'kube-system')).rejects.toMatchObject({
       kind: 'invalid',

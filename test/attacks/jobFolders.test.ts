@@ -6,11 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
 import { createCiServers } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ProvisionInput } from '../../core/activities/index.ts';
 import { clusterTaskQueue, JOB_WORKFLOW, type StepStorage } from '../../core/contract/index.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { startStranger, type Stranger } from '../support/stranger.ts';
 import { until } from '../support/until.ts';
@@ -46,7 +49,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       const address = lab.temporal?.address ?? '';
       harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
       compute = harness.instance({
-        policy: DEFAULT_POD_POLICY,
+        policy: HARNESS_POLICY,
         podDefaults: {
           image: 'img',
           supervisor: { image: 'sup:1' },

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import type { CiServers } from '../../activities/ports.ts';
-import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ProvisionInput, RemoveRegistrationInput } from '../../core/activities/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -11,7 +10,11 @@ import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
 
@@ -41,6 +44,15 @@ const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: str
   ["the node's disk", pod({ volumes: [{ name: 'disk', hostPath: { path: '/' } }] }), 'hostPaths'],
   ["the node's network", pod({ hostNetwork: true }), 'host'],
   ['the node itself', runner({ securityContext: { privileged: true } }), 'privileged'],
+  ['an image of their own', runner({ image: 'evil:1' }), 'images'],
+  ['the place of others', pod({ priorityClassName: 'system-node-critical' }), 'priorityClasses'],
+  ['a node of their choice', pod({ nodeName: 'control-plane' }), 'fields'],
+  ['every node', pod({ tolerations: [{ operator: 'Exists' }] }), 'tolerations'],
+  [
+    "a cloud role, by a pod's annotation",
+    { ...pod({}), metadata: { annotations: { 'iam.amazonaws.com/role': 'admin' } } },
+    'annotations',
+  ],
 ];
 
 await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
@@ -55,7 +67,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     const address = lab.temporal?.address ?? '';
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     simulator = await startSimulator();
-    compute = harness.instance({ policy: DEFAULT_POD_POLICY });
+    compute = harness.instance({ policy: HARNESS_POLICY });
     ciServers = createCiServers(
       parseCredentials({
         default: {

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
+import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { ARC_EXAMPLES } from '../../tools/fuzz/examples.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
@@ -24,6 +26,28 @@ import { runCli } from '../support/cli.ts';
 import { describeIf } from '../support/lab.ts';
 
 const DEPLOY = join(CHART, '..');
+
+const EVERYTHING = {
+  images: ['ghcr.io/acme/*', 'a.b+c(d)[e]{f}|g^h$?', '<&>"\\'],
+  namespaces: ['ci-*'],
+  serviceAccounts: ['deployer'],
+  secrets: ['ci-*'],
+  claims: ['cache-*'],
+  volumes: ['nfs'],
+  hostPaths: ['/var/cache/ci/', '/data'],
+  host: ['network', 'users'],
+  privileged: true,
+  capabilities: ['NET_ADMIN', '*'],
+  runtimeClasses: ['gvisor'],
+  priorityClasses: ['ci-*'],
+  nodeSelectors: ['pool=ci-*', 'disk'],
+  tolerations: ['dedicated=ci', '*'],
+  labels: ['team'],
+  annotations: ['acme.com/*'],
+  fields: ['affinity', 'containers.lifecycle'],
+  resources: { cpu: '8', memory: '32Gi' },
+  userNamespaces: true,
+};
 
 /** What only the chart's objects have. */
 function plain({ metadata, ...others }: Manifest): Manifest {
@@ -191,7 +215,11 @@ await describeIf(
             ...FULL_VALUES,
             // Sets have the names that the values give them.
             runnerSetNamespace: 'other-sets',
-            podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] },
+            podPolicy: {
+              images: ['docker:dind'],
+              privileged: true,
+              serviceAccounts: ['ci-holdfast-job-pods'],
+            },
           },
           { release: 'ci', namespace: 'ci' },
         ),
@@ -418,7 +446,7 @@ await describeIf(
             githubConfigUrl: 'https://github.com/acme',
             sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'dind' } }],
           },
-          'set podPolicy.privileged: true, and label the namespace holdfast-runners',
+          'set podPolicy.rules: [{sets: [a], privileged: true, images: ["docker:dind"]}], and label the namespace holdfast-runners',
         ],
         [
           'job pods without leave',
@@ -436,6 +464,50 @@ await describeIf(
       ])('%s', async (_what, values, message) => {
         await expect(helm.template({ ...PLAIN_VALUES, ...values })).rejects.toThrow(message);
       });
+    });
+
+    test.each<[what: string, policy: object]>([
+      ['the default policy', {}],
+      ['one with everything', { ...EVERYTHING, rules: [] }],
+      ['one that takes the defaults away', { volumes: [], nodeSelectors: [] }],
+      [
+        'rules, the first of which counts',
+        {
+          ...EVERYTHING,
+          rules: [
+            { sets: ['docker', 'dind-*'], images: ['docker:dind'], privileged: false, volumes: [] },
+            { scopes: ['acme', 'acme/*', 'enterprises/big', '*'], fields: ['affinity'] },
+            { scopes: ['other'], credentials: ['big'], resources: { cpu: '64' } },
+          ],
+        },
+      ],
+    ])('installs %s as "holdfast pod-policy" prints it', async (_what, podPolicy) => {
+      const own = {
+        supervisorImage: 'holdfast-supervisor:1',
+        runnerImage: 'my/runner:1',
+        settings: { HOLDFAST_STORE_BUCKET: 'b', HOLDFAST_STORE_SECRET: 'bucket' },
+        podTemplate: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } },
+      };
+      const objects = await helm.template({
+        ...PLAIN_VALUES,
+        ...own,
+        podPolicy,
+        admissionPolicy: { enabled: true },
+      });
+      const printed = admissionPolicy(
+        podPolicySchema.parse(podPolicy),
+        {
+          images: ['my/runner:1', 'holdfast-supervisor:1', 'proxy:1'],
+          namespace: 'holdfast-runners',
+          storeSecret: 'bucket',
+        },
+        { name: 'holdfast', serviceAccount: 'holdfast/holdfast-worker' },
+      );
+      const byKind = (all: readonly object[]): Manifest[] =>
+        (all as Manifest[]).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+      expect(
+        byKind(objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission')).map(plain)),
+      ).toEqual(byKind(printed));
     });
 
     describe('sets', () => {
@@ -507,7 +579,10 @@ await describeIf(
             pod.spec.serviceAccountName = 'holdfast-job-pods';
           const objects = await helm.template({
             ...PLAIN_VALUES,
-            podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'] },
+            podPolicy: {
+              rules: [{ sets: ['*'], images: ['docker:dind'], privileged: true }],
+              serviceAccounts: ['holdfast-job-pods'],
+            },
             sets: [{ ...shared, name }],
           });
           expect(sortedLists(setsOf(objects).map(inputOf))).toEqual(sortedLists([set]));

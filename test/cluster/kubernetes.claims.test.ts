@@ -1,8 +1,11 @@
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
-import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import type { PodRequest, PodView, SupervisorConfig } from '../../core/domain/pod.ts';
@@ -97,7 +100,7 @@ await describeWithLab(
         { name: 'work', mountPath: '/work', storage: '1Gi', ...asked },
         { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '1Gi', ...asked },
       ];
-      const compute = harness.instance({ policy: { ...DEFAULT_POD_POLICY, claims: ['*'] } });
+      const compute = harness.instance({ policy: { ...HARNESS_POLICY, claims: ['*'] } });
       await compute.createPod(request({ volumeClaims }), undefined);
       // One that outlives its runner carries no runner's name, whatever else it is annotated with: the next runner may take it.
       await compute.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);

@@ -2,16 +2,21 @@ import { randomUUID } from 'node:crypto';
 import {
   CoreV1Api,
   KubernetesObjectApi,
+  PatchStrategy,
   RbacAuthorizationV1Api,
   setHeaderOptions,
   type KubernetesObject,
+  type V1ValidatingAdmissionPolicy,
   type V1PodSpec,
 } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
-import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import {
   OWN_IMAGE,
@@ -40,11 +45,11 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
   async function judge(
     account: string,
     spec: V1PodSpec,
-    namespace = id,
+    { namespace = id, metadata = {} }: { namespace?: string; metadata?: object } = {},
   ): Promise<string | undefined> {
     try {
       await core.createNamespacedPod(
-        { namespace, body: { metadata: { name: POD }, spec }, dryRun: 'All' },
+        { namespace, body: { metadata: { name: POD, ...metadata }, spec }, dryRun: 'All' },
         setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${account}`),
       );
       return undefined;
@@ -85,6 +90,14 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
               (error: { code?: number }) => error.code === 409,
             ),
       );
+    made.push(
+      await objects.create({
+        apiVersion: 'node.k8s.io/v1',
+        kind: 'RuntimeClass',
+        metadata: { name: 'runc' },
+        handler: 'runc',
+      } as KubernetesObject),
+    );
     for (const [text, policy] of policies) {
       const account = accountOf(JSON.parse(text) as object);
       for (const object of admissionPolicy(
@@ -98,8 +111,9 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       await until(
         'the policy to be in force',
         async () =>
-          (await judge(accountOf(JSON.parse(text) as object), podOf({}), 'default')) ===
-          'namespaces',
+          (await judge(accountOf(JSON.parse(text) as object), podOf({}), {
+            namespace: 'default',
+          })) === 'namespaces',
       );
   }, 120_000);
 
@@ -115,8 +129,10 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
 
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))(
     '%s',
-    async (_what, { spec, policy, refusedBy }) => {
-      expect(await judge(accountOf(policy), podOf(spec))).toBe(refusedBy[0]);
+    async (_what, { spec, metadata, policy, refusedBy }) => {
+      expect(
+        await judge(accountOf(policy), podOf(spec), metadata === undefined ? {} : { metadata }),
+      ).toBe(refusedBy[0]);
     },
   );
 
@@ -158,6 +174,130 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       });
   });
 
+  describe('an update', () => {
+    const POD_NAME = 'made-before';
+    const asWorker = (body: object): Promise<unknown> =>
+      core.patchNamespacedPod(
+        { name: POD_NAME, namespace: id, body, dryRun: 'All' },
+        setHeaderOptions(
+          'Content-Type',
+          PatchStrategy.StrategicMergePatch,
+          setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf({})}`),
+        ),
+      );
+    beforeAll(async () => {
+      await core.createNamespacedPod({
+        namespace: id,
+        body: {
+          metadata: { name: POD_NAME, labels: { theirs: 'a' }, annotations: { theirs: 'a' } },
+          spec: podOf({ nodeSelector: { pool: 'infra' } }),
+        },
+      });
+    });
+    test.each<[what: string, body: object]>([
+      [
+        "of Holdfast's annotations",
+        { metadata: { annotations: { 'holdfast.dev/stop-reason': 'x' } } },
+      ],
+      [
+        'of an owner',
+        { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }] } },
+      ],
+    ])('%s may be, whatever others have written', async (_what, body) => {
+      await expect(asWorker(body)).resolves.toMatchObject({ kind: 'Pod' });
+    });
+    test.each<[what: string, field: string, body: object]>([
+      ['of the image', 'fields', { spec: { containers: [{ name: 'runner', image: 'evil:1' }] } }],
+      ['of a label', 'labels', { metadata: { labels: { theirs: 'b' } } }],
+      ['of an annotation', 'annotations', { metadata: { annotations: { more: 'b' } } }],
+    ])('%s may not be', async (_what, field, body) => {
+      await expect(asWorker(body)).rejects.toMatchObject({
+        body: expect.stringContaining(`not allowed by \\"${field}\\"`),
+      });
+    });
+  });
+
+  test.each<[what: string, metadata: object]>([
+    ['a finalizer', { finalizers: ['acme.com/mine'] }],
+    ['an owner', { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }] }],
+  ])('a new pod has not %s', async (_what, metadata) => {
+    expect(await judge(accountOf({}), podOf({}), { metadata })).toBe('fields');
+  });
+
+  test.each([
+    ['Opaque', true],
+    ['kubernetes.io/service-account-token', false],
+    ['kubernetes.io/dockerconfigjson', false],
+  ])('a Secret of the type %s: %s', async (type, allowed) => {
+    const making = core.createNamespacedSecret(
+      {
+        namespace: id,
+        body: {
+          metadata: {
+            name: 's',
+            annotations: { 'kubernetes.io/service-account.name': 'deployer' },
+          },
+          type,
+          ...(type.endsWith('dockerconfigjson') && { stringData: { '.dockerconfigjson': '{}' } }),
+        },
+        dryRun: 'All',
+      },
+      setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf({})}`),
+    );
+    if (allowed) await expect(making).resolves.toMatchObject({ kind: 'Secret' });
+    else
+      await expect(making).rejects.toMatchObject({
+        body: expect.stringContaining('not allowed by \\"secrets\\"'),
+      });
+  });
+
+  test.each<[what: string, body: object, allowed: boolean]>([
+    [
+      'gets an owner',
+      { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }] } },
+      true,
+    ],
+    ['gets no other content', { stringData: { '.dockerconfigjson': '{"auths":{}}' } }, false],
+    ['gets no annotation', { metadata: { annotations: { a: 'b' } } }, false],
+  ])('a Secret for pulling that others have made %s', async (what, body, allowed) => {
+    const name = `pull-${what.replaceAll(' ', '-')}`;
+    await core.createNamespacedSecret({
+      namespace: id,
+      body: {
+        metadata: { name },
+        type: 'kubernetes.io/dockerconfigjson',
+        stringData: { '.dockerconfigjson': '{}' },
+      },
+    });
+    const changing = core.patchNamespacedSecret(
+      { name, namespace: id, body, dryRun: 'All' },
+      setHeaderOptions(
+        'Content-Type',
+        PatchStrategy.MergePatch,
+        setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf({})}`),
+      ),
+    );
+    if (allowed) await expect(changing).resolves.toMatchObject({ kind: 'Secret' });
+    else
+      await expect(changing).rejects.toMatchObject({
+        body: expect.stringContaining('not allowed by \\"secrets\\"'),
+      });
+  });
+
+  test('no expression is of the wrong type', async () => {
+    const checked = (await objects.list(
+      'admissionregistration.k8s.io/v1',
+      'ValidatingAdmissionPolicy',
+    )) as unknown as { items: V1ValidatingAdmissionPolicy[] };
+    const own = checked.items.filter(({ metadata }) => metadata?.name?.startsWith(id) === true);
+    expect(own.length).toBeGreaterThan(0);
+    expect(
+      own.flatMap(({ status }) =>
+        (status?.typeChecking?.expressionWarnings ?? []).map(({ warning }) => warning),
+      ),
+    ).toEqual([]);
+  });
+
   test('whoever is not the worker is not held to it', async () => {
     await expect(
       core.createNamespacedPod({
@@ -178,7 +318,7 @@ await describeWithLab('a compute and its pod policy', { kubernetes: true }, (lab
 
   test('what it does not allow is a fault at admission, and no pod whoever asks for one', async () => {
     const { core, namespace } = harness;
-    const compute = harness.instance({ policy: DEFAULT_POD_POLICY });
+    const compute = harness.instance({ policy: HARNESS_POLICY });
     const request = {
       ...harness.request(harness.newIdentity()),
       template: {

@@ -8,7 +8,7 @@ import type { LabState } from '../../tools/lab/lab.ts';
 import { createBucket, type TestBucket } from '../support/buckets.ts';
 import { CliProcess } from '../support/cli.ts';
 import { ClusterJob } from '../support/clusterJob.ts';
-import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CLUSTER_POLICY, ClusterWorld } from '../support/clusterWorld.ts';
 import { states } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { findInClear } from '../support/secretSearch.ts';
@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 
 const temporary = mkdtempSync(join(tmpdir(), 'hf-job-bucket-'));
 const POLICY = join(temporary, 'policy.json');
-writeFileSync(POLICY, JSON.stringify({ secrets: ['cloud'] }));
+writeFileSync(POLICY, JSON.stringify({ ...CLUSTER_POLICY, secrets: ['cloud'] }));
 afterAll(() => rmSync(temporary, { recursive: true }));
 
 const PASSWORD = 'correct horse battery';

@@ -7,7 +7,7 @@ import type { JobResult, StepInput } from '../../core/contract/index.ts';
 import type { LabState } from '../../tools/lab/lab.ts';
 import { runCli } from '../support/cli.ts';
 import { ClusterJob } from '../support/clusterJob.ts';
-import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CLUSTER_POLICY, ClusterWorld } from '../support/clusterWorld.ts';
 import { HostPathVolumes } from '../support/hostPathVolumes.ts';
 import { states } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -16,7 +16,7 @@ import { together, type Scenario } from '../support/together.ts';
 
 const temporary = mkdtempSync(join(tmpdir(), 'hf-job-storage-'));
 const POLICY = join(temporary, 'policy.json');
-writeFileSync(POLICY, JSON.stringify({ secrets: ['cloud'] }));
+writeFileSync(POLICY, JSON.stringify({ ...CLUSTER_POLICY, secrets: ['cloud'] }));
 afterAll(() => rmSync(temporary, { recursive: true }));
 
 const PASSWORD = 'correct horse battery';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
-import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CLUSTER_POLICY, ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { inContainer, PodLog } from '../support/podLog.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -24,7 +24,7 @@ import { untilSeen } from '../support/until.ts';
 /** Processes of the node are nobody's to see by default. */
 const folder = mkdtempSync(join(tmpdir(), 'hf-sidecars-'));
 const POLICY = join(folder, 'policy.json');
-writeFileSync(POLICY, JSON.stringify({ host: ['pid'] }));
+writeFileSync(POLICY, JSON.stringify({ ...CLUSTER_POLICY, host: ['pid'] }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const BUSYBOX = 'holdfast.test/busybox:1';

@@ -70,7 +70,12 @@ export const FULL_VALUES = {
     HOLDFAST_SWEEP_INTERVAL: 'off',
     HOLDFAST_TIMEOUTS: { default: { jobTimeoutCap: '12h' } },
   },
-  podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'], resources: { cpu: '8' } },
+  podPolicy: {
+    images: ['docker:dind', 'postgres:17'],
+    privileged: true,
+    serviceAccounts: ['holdfast-job-pods'],
+    resources: { cpu: '8' },
+  },
   worker: {
     podSpec: {
       nodeSelector: { pool: 'infra' },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
@@ -43,6 +44,18 @@ export interface ClusterWorldOptions {
 
 /** A job's lease: short, so that the registration of a runner killed with its job is free soon; long enough for a busy machine's pauses. */
 const LEASE_MS = 20_000;
+
+/** What the pods of these tests are besides the worker's own: the lab's images, and nodes by its labels. */
+export const CLUSTER_POLICY = {
+  images: ['holdfast.test/*'],
+  nodeSelectors: ['holdfast.test/*'],
+} as const;
+
+function writePolicy(folder: string): string {
+  const file = join(folder, 'pod-policy.json');
+  writeFileSync(file, JSON.stringify(CLUSTER_POLICY));
+  return file;
+}
 
 /**
  * The whole product on real components: Temporal, an API server with a real kubelet, the simulated GitHub at an address that pods reach,
@@ -102,6 +115,7 @@ export class ClusterWorld {
       ...(options.supervisor === false
         ? {}
         : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
+      HOLDFAST_POD_POLICY_FILE: writePolicy(parts.folder),
       HOLDFAST_CREDENTIALS: JSON.stringify(
         Object.fromEntries(
           Object.keys(tokens).map((name) => [

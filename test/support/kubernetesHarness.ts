@@ -13,7 +13,10 @@ import {
   type KubernetesCompute,
   type KubernetesComputeOptions,
 } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import {
+  podPolicySchema,
+  type PodPolicy,
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { until } from './until.ts';
 import type { PodRef, PodRequest, RunnerIdentity } from '../../core/domain/pod.ts';
@@ -34,6 +37,9 @@ export interface KubernetesHarness extends ComputeContractHarness {
 
 /** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
 const SCHEDULER = 'contract';
+
+/** The default policy, but for what keeps the pods from a real node. */
+export const HARNESS_POLICY: PodPolicy = podPolicySchema.parse({ fields: ['schedulerName'] });
 
 /**
  * Kubernetes compute in a namespace of its own, with a node that no kubelet plays: pods are bound to it, and the harness writes their status. (The node is
@@ -58,7 +64,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       namespace,
       installation: 'contract',
       podDefaults: { image: 'busybox' },
-      policy: podPolicySchema.parse({ claims: ['*'], namespaces: ['*'] }),
+      policy: { ...HARNESS_POLICY, claims: ['*'], namespaces: ['*'] },
       logger: {
         info: (fields, message) => log.push({ level: 'info', fields, message }),
         warn: (fields, message) => log.push({ level: 'warn', fields, message }),

@@ -1,5 +1,5 @@
 /** Pods for pod policies, and what each policy says of them: for our own check and for the API server's. */
-import type { V1PodSpec } from '@kubernetes/client-node';
+import type { V1ObjectMeta, V1PodSpec } from '@kubernetes/client-node';
 import {
   podPolicySchema,
   type PodPolicy,
@@ -22,6 +22,8 @@ export interface PolicyCase {
     readonly container?: Partial<V1PodSpec['containers'][number]>;
     readonly init?: Partial<V1PodSpec['containers'][number]>;
   };
+  /** Of the pod, besides its name. */
+  readonly metadata?: Pick<V1ObjectMeta, 'labels' | 'annotations'>;
   readonly policy: object;
   /** The rules that refuse it. */
   readonly refusedBy: readonly PodField[];
@@ -414,6 +416,219 @@ export const POLICY_CASES: readonly PolicyCase[] = [
     spec: { container: { resources: { limits: { cpu: '1' } } } },
     policy: { resources: { cpu: '2', memory: '1Gi' } },
     refusedBy: ['resources'],
+  },
+  {
+    what: 'a request of the whole pod above the ceiling',
+    spec: {
+      container: { resources: { limits: { cpu: '1' } } },
+      resources: { requests: { cpu: '64' } },
+    },
+    policy: { resources: { cpu: '4' } },
+    refusedBy: ['resources'],
+  },
+  {
+    what: 'a device',
+    spec: { container: { resources: { limits: { 'nvidia.com/gpu': '1' } } } },
+    policy: {},
+    refusedBy: ['resources'],
+  },
+  {
+    what: 'a device that may be',
+    spec: { container: { resources: { limits: { 'nvidia.com/gpu': '1' } } } },
+    policy: { resources: { 'nvidia.com/gpu': '1' } },
+    refusedBy: [],
+  },
+  {
+    what: 'a runtime class',
+    spec: { runtimeClassName: 'runc' },
+    policy: {},
+    refusedBy: ['runtimeClasses'],
+  },
+  {
+    what: 'a priority class',
+    spec: { priorityClassName: 'system-node-critical' },
+    policy: { priorityClasses: ['ci-*'] },
+    refusedBy: ['priorityClasses'],
+  },
+  {
+    what: 'a priority class that may be',
+    spec: { priorityClassName: 'system-node-critical' },
+    policy: { priorityClasses: ['system-*'] },
+    refusedBy: [],
+  },
+  {
+    what: 'nodes by a label of theirs',
+    spec: { nodeSelector: { 'kubernetes.io/arch': 'arm64', 'kubernetes.io/hostname': 'n1' } },
+    policy: {},
+    refusedBy: ['nodeSelectors'],
+  },
+  {
+    what: 'nodes by a value that may not be',
+    spec: { nodeSelector: { pool: 'infra' } },
+    policy: { nodeSelectors: ['pool=ci-*'] },
+    refusedBy: ['nodeSelectors'],
+  },
+  {
+    what: 'nodes that may be',
+    spec: { nodeSelector: { 'kubernetes.io/arch': 'arm64', pool: 'ci-large' } },
+    policy: { nodeSelectors: ['kubernetes.io/arch', 'pool=ci-*'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a toleration of everything',
+    spec: { tolerations: [{ operator: 'Exists' }] },
+    policy: { tolerations: ['ci'] },
+    refusedBy: ['tolerations'],
+  },
+  {
+    what: 'a toleration of all values where one may be',
+    spec: { tolerations: [{ key: 'ci', operator: 'Exists' }] },
+    policy: { tolerations: ['ci=large'] },
+    refusedBy: ['tolerations'],
+  },
+  {
+    what: 'tolerations that may be',
+    spec: {
+      tolerations: [
+        { key: 'ci', value: 'large', effect: 'NoSchedule' },
+        { key: 'spot', operator: 'Exists' },
+      ],
+    },
+    policy: { tolerations: ['ci=large', 'spot'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a label',
+    spec: {},
+    metadata: { labels: { app: 'holdfast-worker' } },
+    policy: { labels: ['app=web', 'team'] },
+    refusedBy: ['labels'],
+  },
+  {
+    what: 'labels that may be, and those of Holdfast',
+    spec: {},
+    metadata: { labels: { team: 'ci', 'holdfast.dev/installation': 'a' } },
+    policy: { labels: ['team'] },
+    refusedBy: [],
+  },
+  {
+    what: 'an annotation',
+    spec: {},
+    metadata: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
+    policy: {},
+    refusedBy: ['annotations'],
+  },
+  {
+    what: 'annotations that may be, and those of Holdfast',
+    spec: {},
+    metadata: {
+      annotations: {
+        'acme.com/team': 'ci',
+        'holdfast.dev/attempt': '1',
+        'kubectl.kubernetes.io/default-container': 'runner',
+      },
+    },
+    policy: { annotations: ['acme.com/*'] },
+    refusedBy: [],
+  },
+  { what: 'a node by name', spec: { nodeName: 'n1' }, policy: {}, refusedBy: ['fields'] },
+  { what: 'a scheduler', spec: { schedulerName: 'mine' }, policy: {}, refusedBy: ['fields'] },
+  {
+    what: 'names of hosts',
+    spec: { hostAliases: [{ ip: '10.0.0.1', hostnames: ['github.com'] }] },
+    policy: {},
+    refusedBy: ['fields'],
+  },
+  {
+    what: 'a probe of another host',
+    spec: { container: { livenessProbe: { httpGet: { host: '169.254.169.254', port: 80 } } } },
+    policy: {},
+    refusedBy: ['fields'],
+  },
+  {
+    what: 'a volume by its name',
+    spec: volume(ephemeral({ volumeName: 'pv-3' })),
+    policy: {},
+    refusedBy: ['fields'],
+  },
+  {
+    what: 'fields that may be',
+    spec: {
+      schedulerName: 'mine',
+      hostAliases: [{ ip: '10.0.0.1', hostnames: ['github.com'] }],
+      container: { livenessProbe: { httpGet: { host: '169.254.169.254', port: 80 } } },
+    },
+    policy: { fields: ['schedulerName', 'hostAliases', 'containers.livenessProbe'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a field beside those that may be',
+    spec: { schedulerName: 'mine', nodeName: 'n1' },
+    policy: { fields: ['schedulerName', 'nodeNames'] },
+    refusedBy: ['fields'],
+  },
+  {
+    what: 'another SELinux type',
+    spec: { container: { securityContext: { seLinuxOptions: { type: 'spc_t' } } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: "the node's users where pods have their own",
+    spec: {},
+    policy: { userNamespaces: true },
+    refusedBy: ['host'],
+  },
+  {
+    what: 'users of its own',
+    spec: { hostUsers: false },
+    policy: { userNamespaces: true },
+    refusedBy: [],
+  },
+  {
+    what: 'a privileged container of another set',
+    spec: { container: { securityContext: { privileged: true } } },
+    metadata: { labels: { 'holdfast.dev/set': 'linux' } },
+    policy: { rules: [{ sets: ['dind-*'], privileged: true }] },
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'a privileged container of its set',
+    spec: { container: { securityContext: { privileged: true } } },
+    metadata: { labels: { 'holdfast.dev/set': 'dind-large' } },
+    policy: { rules: [{ sets: ['dind-*'], privileged: true }] },
+    refusedBy: [],
+  },
+  {
+    what: 'a scope, and not the credential',
+    spec: { nodeSelector: { pool: 'gpu' } },
+    metadata: {
+      annotations: {
+        'holdfast.dev/scope': 'repository/acme/web',
+        'holdfast.dev/credential': 'default',
+      },
+    },
+    policy: {
+      rules: [
+        { scopes: ['acme/*'], credentials: ['big'], nodeSelectors: ['pool'] },
+        { scopes: ['acme'], nodeSelectors: ['pool'] },
+      ],
+    },
+    refusedBy: ['nodeSelectors'],
+  },
+  {
+    what: 'a scope and the credential',
+    spec: { nodeSelector: { pool: 'gpu' } },
+    metadata: {
+      annotations: {
+        'holdfast.dev/scope': 'repository/acme/web',
+        'holdfast.dev/credential': 'big',
+      },
+    },
+    policy: {
+      rules: [{ scopes: ['acme/*'], credentials: ['big'], nodeSelectors: ['pool'] }],
+    },
+    refusedBy: [],
   },
   {
     what: 'limits at the ceiling',

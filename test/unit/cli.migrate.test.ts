@@ -159,7 +159,7 @@ describe('to standard output', () => {
     const plan = unwrapped(stdout).split('\n---\n')[0];
     expect(plan).toMatch(/labels of arc-linux, .* Do not share them meanwhile/);
     expect(plan).toMatch(
-      /pod policy \(HOLDFAST_POD_POLICY_FILE;.*\) has to allow more by: privileged\. As YAML: \{ privileged: true \}\./,
+      /pod policy \(HOLDFAST_POD_POLICY_FILE;.*\) has to allow more by: images, privileged\. As YAML: \{ images: \[ docker:dind \], privileged: true \}\./,
     );
     expect(plan).not.toMatch(/Labels of .* may be shared/);
   });

@@ -23,7 +23,7 @@ test('prints its objects, for the worker of that service account and its setting
       document.toJS() as {
         kind: string;
         metadata: object;
-        spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] };
+        spec: { matchConditions: { expression: string }[]; variables: { expression: string }[] };
       },
   );
   expect([policy, binding]).toMatchObject([
@@ -42,9 +42,10 @@ test('prints its objects, for the worker of that service account and its setting
   expect(policy?.spec.matchConditions[0]?.expression).toContain(
     '"system:serviceaccount:holdfast:worker"',
   );
-  const rules = policy?.spec.validations.map(({ expression }) => expression).join('\n');
-  expect(rules).toMatch(/ghcr\\\\\.io\/acme\/\.\*\|.*sup:1/);
-  expect(rules).toContain('runners|ci-.*');
+  const own = policy?.spec.variables[0]?.expression;
+  expect(own).toContain(String.raw`"(?s)^(?:ghcr\\.io/acme/.*)$"`);
+  expect(own).toContain('"(?s)^(?:sup:1)$"');
+  expect(own).toContain('"namespaces": dyn(["(?s)^(?:runners)$","(?s)^(?:ci-.*)$"])');
 });
 
 test('settings that are empty are not set, as for the worker', async () => {

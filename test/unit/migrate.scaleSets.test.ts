@@ -350,7 +350,16 @@ describe("the service account that ARC's chart has made", () => {
 });
 
 test.each<[podPolicy: object, spec: object]>([
-  [{}, { nodeSelector: { a: 'b' } }],
+  [{}, { nodeSelector: { 'kubernetes.io/arch': 'arm64' } }],
+  [{ nodeSelectors: [...DEFAULT_POD_POLICY.nodeSelectors, 'a=b'] }, { nodeSelector: { a: 'b' } }],
+  [
+    { tolerations: ['nvidia.com/gpu=*'], resources: { 'nvidia.com/gpu': '2' } },
+    {
+      tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }],
+      containers: [{ name: 'runner', resources: { limits: { 'nvidia.com/gpu': '2' } } }],
+    },
+  ],
+  [{ fields: ['affinity'] }, { affinity: { podAntiAffinity: {} } }],
   [{ serviceAccounts: ['builder'] }, { serviceAccountName: 'builder' }],
   [{ hostPaths: ['/data'] }, { volumes: [{ name: 'v', hostPath: { path: '/data' } }] }],
   [{ secrets: ['s'] }, { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],

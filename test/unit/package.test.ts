@@ -158,7 +158,7 @@ describe('the packages', () => {
     expect(
       others.filter(
         (path) =>
-          !/^(CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|examples\/.+|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|schemas\/[a-z-]+\.schema\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(
+          !/^(CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|examples\/.+|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/chart\/files\/admission-policy\.json|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|schemas\/[a-z-]+\.schema\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(
             path,
           ),
       ),

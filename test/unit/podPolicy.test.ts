@@ -12,6 +12,7 @@ import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRule
 import {
   toPolicyInput,
   installationImages,
+  policyFor,
   policyViolations,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { parseQuantity } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
@@ -35,15 +36,21 @@ const own = {
 
 describe('what a pod may be', () => {
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {
-    const pod = { spec: podOf(each.spec), name: POD, namespace: 'ci', claims: [OWN_CLAIM] };
+    const pod = {
+      ...each.metadata,
+      spec: podOf(each.spec),
+      name: POD,
+      namespace: 'ci',
+      claims: [OWN_CLAIM],
+    };
     expect(
-      POD_RULES.filter((rule) => rule.violations(pod, policyOf(each), own).length > 0).map(
-        ({ field }) => field,
-      ),
+      POD_RULES.filter(
+        (rule) => rule.violations(pod, policyFor(pod, policyOf(each)), own).length > 0,
+      ).map(({ field }) => field),
     ).toEqual(each.refusedBy);
     for (const fault of policyViolations(pod, policyOf(each), own))
       expect(fault).toMatch(
-        /^[A-Za-z[\]0-9.]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/,
+        /^[A-Za-z[\]0-9./-]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/,
       );
   });
 
@@ -51,10 +58,15 @@ describe('what a pod may be', () => {
     const refusing = new Set(POLICY_CASES.flatMap(({ refusedBy }) => refusedBy));
     expect(POD_RULES.map(({ field }) => field).filter((field) => !refusing.has(field))).toEqual([
       'namespaces',
-      'runtimeClasses',
+      // What the API server cannot know; each has a test of its own below.
+      'template',
+      'overrides',
     ]);
     expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(
-      Object.keys(DEFAULT_POD_POLICY).toSorted(),
+      Object.keys(DEFAULT_POD_POLICY)
+        // `userNamespaces` is part of `host`.
+        .filter((field) => field !== 'rules' && field !== 'userNamespaces')
+        .toSorted(),
     );
   });
 

@@ -263,12 +263,14 @@ describe("the store's claim is allowed to the uploader alone", () => {
   });
 
   test('the API server is told so, too', () => {
-    const [policy] = admissionPolicy(DEFAULT_POD_POLICY, OWN, {
+    const policies = admissionPolicy(DEFAULT_POD_POLICY, OWN, {
       name: 'p',
       serviceAccount: 'ci/worker',
     });
-    expect(JSON.stringify(policy.spec)).toContain(
-      'v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == \\"artifacts\\"',
+    const text = JSON.stringify(policies);
+    expect(text).toContain('\\"store\\": dyn(\\"artifacts\\")');
+    expect(text).toContain(
+      'v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == variables.policy.store',
     );
   });
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { admissionPolicyText } from './admissionPolicy.ts';
 import { valuesSchemaText } from './schema.ts';
 import { chartValues, valuesTable } from './values.ts';
 
@@ -19,6 +20,7 @@ export function derivedFiles(): { path: string; text: string }[] {
     { path: 'deploy/chart/values.schema.json', text: valuesSchemaText(values) },
     // A chart has its own files only.
     { path: 'deploy/chart/files/rules.yaml', text: read('deploy/prometheus/rules.yaml') },
+    { path: 'deploy/chart/files/admission-policy.json', text: admissionPolicyText() },
     ...readdirSync(join(PROJECT, 'deploy/grafana')).map((name) => ({
       path: `deploy/chart/files/grafana/${name}`,
       text: read(`deploy/grafana/${name}`),

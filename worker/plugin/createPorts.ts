@@ -115,7 +115,11 @@ export async function createCompute(
     policy: compute.policy,
     podDefaults: {
       image: compute.image,
-      ...omitUndefined({ command: compute.command, user: compute.user }),
+      ...omitUndefined({
+        command: compute.command,
+        user: compute.user,
+        template: compute.template,
+      }),
       ...supervised(compute),
     },
     logger,

@@ -6,6 +6,9 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
 import { artifactStoreLocation } from './artifactStore.ts';
+import { podTemplateErrors } from '../../core/input/podTemplate.ts';
+import { podTemplateSchema } from '../../core/input/runner.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
 import {
@@ -49,6 +52,8 @@ export interface HoldfastConfig {
         /** `undefined`: nothing is kept of what jobs' steps leave. */
         readonly store: ArtifactStoreLocation | undefined;
         readonly policy: PodPolicy;
+        /** Template under that of each runner. */
+        readonly template: PodTemplate | undefined;
       }
     | {
         readonly kind: 'process';
@@ -103,6 +108,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   for (const issue of parsed.error?.issues ?? [])
     problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
+  const template = readPodTemplate(set, problems);
   problems.push(...conflictErrors(set, parsed.data, policy));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
@@ -125,6 +131,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
     credentials,
     timeouts,
     policy,
+    template,
     traces,
     warnings,
     set,
@@ -162,6 +169,7 @@ interface Read {
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   readonly policy: PodPolicy;
+  readonly template: PodTemplate | undefined;
   readonly traces: boolean;
   readonly warnings: readonly ConfigProblem[];
   readonly set: Env;
@@ -195,6 +203,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             store: artifactStoreLocation(s),
             policy: read.policy,
+            template: read.template,
           }
         : {
             kind: 'process',
@@ -242,6 +251,15 @@ export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
     readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ??
     DEFAULT_POD_POLICY
   );
+}
+
+/** @param problems - gets an entry for everything that is wrong */
+export function readPodTemplate(set: Env, problems: ConfigProblem[]): PodTemplate | undefined {
+  const setting = 'HOLDFAST_POD_TEMPLATE_FILE';
+  const template = readDocument(set, { file: setting }, podTemplateSchema, problems);
+  for (const { field, message } of podTemplateErrors(template ?? {}))
+    problems.push({ setting, message: `${field} ${message}` });
+  return template;
 }
 
 const BUCKET_SETTINGS: readonly SettingName[] = [

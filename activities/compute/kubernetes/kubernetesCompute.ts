@@ -105,11 +105,11 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     installation,
     logger,
     kubeConfig,
-    podDefaults: defaults = {},
     policy = DEFAULT_POD_POLICY,
     watchTimeoutMs,
     minBackoffMs,
   } = options;
+  const defaults = { ...options.podDefaults, userNamespaces: policy.userNamespaces };
   if (!isLabelValue(installation))
     throw new Error(
       `The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`,
@@ -140,7 +140,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     ...podTemplateErrors(request.template ?? {}).map(
       ({ field, message }) => `pod.${field} ${message}`,
     ),
-    ...policyViolations(toPolicyInput(pod, request, home), policy, own),
+    ...policyViolations(toPolicyInput(pod, request, home, defaults.template), policy, own),
   ];
   let cluster: string | undefined;
 
@@ -194,9 +194,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       };
     },
 
-    validate: (request) => [
+    validate: (request, at) => [
       ...objects.namespaceErrors(request.namespace),
-      ...podErrors(request, defaults, installation, judge),
+      ...podErrors(request, defaults, installation, judge, at),
     ],
 
     async readRegistrationSecret(identity, namespace) {

@@ -5,7 +5,7 @@ import { isObject } from '../../../core/domain/isObject.ts';
  * Lists that Kubernetes merges by a key ("patchMergeKey" in its API description). All other lists
  * are replaced as a whole.
  */
-const MERGE_KEYS: Readonly<Record<string, string>> = {
+export const MERGE_KEYS: Readonly<Record<string, string>> = {
   containers: 'name',
   initContainers: 'name',
   volumes: 'name',

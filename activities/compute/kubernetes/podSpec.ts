@@ -9,8 +9,10 @@ import type {
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { TOKEN_VARIABLES } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
+import type { CredentialScope } from '../../../core/input/sweep.ts';
 import {
   JOB_TIMEOUT_CAP_ANNOTATION,
   NOTIFY_ANNOTATION,
@@ -23,6 +25,7 @@ import { mergeTemplates } from './mergeTemplates.ts';
 import { networkPodParts } from './network.ts';
 import { containerSecurityContext, podSecurityContext } from './podSecurity.ts';
 import { withRegistration } from './registrationContainer.ts';
+import { registrationAnnotations } from './registrationSecret.ts';
 import {
   withStepStorage,
   withUnstoredArtifacts,
@@ -55,6 +58,11 @@ export interface PodDefaults {
   readonly supervisor?: SupervisorSettings;
   /** Artifact store. Without it, the artifacts of steps are not kept. */
   readonly store?: ArtifactStoreConfig;
+  /**
+   * Whether pods get a user namespace of their own, if they share no namespace of the node.
+   * @default false
+   */
+  readonly userNamespaces?: boolean;
 }
 
 /** Secret of a runner and the environment variables in it. */
@@ -155,6 +163,7 @@ export function podSpec(
       // it.
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      ...(defaults.userNamespaces === true && !sharesHost(spec) ? { hostUsers: false } : {}),
       ...spec,
       securityContext: podSecurityContext(spec.securityContext),
       restartPolicy: 'Never',
@@ -199,6 +208,10 @@ function withStorage(
   });
 }
 
+/** The API server rejects `hostUsers: false` together with these. */
+const sharesHost = ({ hostNetwork, hostPID, hostIPC }: Partial<V1PodSpec>): boolean =>
+  [hostNetwork, hostPID, hostIPC].includes(true);
+
 const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;
 
 function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> {
@@ -210,12 +223,14 @@ function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> 
 /**
  * Returns all reasons why a request can never become a pod: the error of {@link podSpec}, and the
  * errors of `judge`.
+ * @param at - where the runner registers
  */
 export function podErrors(
   asked: Omit<PodRequest, 'identity'>,
   defaults: PodDefaults,
   installation: string,
   judge: (pod: V1Pod, request: PodRequest) => string[],
+  at?: CredentialScope,
 ): string[] {
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
@@ -223,6 +238,7 @@ export function podErrors(
     const pod = podSpec(request, defaults, installation, {
       secretName: podName(request.identity),
       keys: TOKEN_VARIABLES,
+      annotations: registrationAnnotations({ runnerName: '', ...omitUndefined({ at }), env: {} }),
     });
     return [...mountErrors(pod), ...judge(pod, request)];
   } catch (error) {

@@ -95,8 +95,21 @@ repository: {{ join "/" $parts | quote }}
 
 {{/* A Docker daemon beside the runner. It is privileged: podPolicy has to allow that, and Pod Security of the runners' namespace to be `privileged`. */}}
 {{- define "holdfast.mode.dind" -}}
-{{- if not .root.Values.podPolicy.privileged }}
-{{- fail (printf "sets: %s has containerMode dind, whose Docker daemon is privileged: set podPolicy.privileged: true, and label the namespace %s pod-security.kubernetes.io/enforce=privileged" .set.name .root.Values.runnersNamespace) }}
+{{- $policy := .root.Values.podPolicy }}
+{{- $privileged := $policy.privileged | default false }}
+{{- $images := $policy.images | default list }}
+{{- $found := false }}
+{{- range $rule := $policy.rules | default list }}
+{{- $is := false }}
+{{- range fromJsonArray (include "holdfast.regexes" ($rule.sets | default list)) }}{{ if regexMatch . $.set.name }}{{ $is = true }}{{ end }}{{ end }}
+{{- if and $is (not $found) }}
+{{- $found = true }}
+{{- if hasKey $rule "privileged" }}{{ $privileged = $rule.privileged }}{{ end }}
+{{- if hasKey $rule "images" }}{{ $images = $rule.images }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if not (and $privileged $images) }}
+{{- fail (printf "sets: %s has containerMode dind, whose Docker daemon is privileged: set podPolicy.rules: [{sets: [%s], privileged: true, images: [\"docker:dind\"]}], and label the namespace %s pod-security.kubernetes.io/enforce=privileged" .set.name .set.name .root.Values.runnersNamespace) }}
 {{- end }}
 initContainers:
   - name: init-dind-externals

@@ -85,9 +85,9 @@ metadata:
   labels:
     {{- toYaml (merge (dict "app" (printf "%s-worker" (include "holdfast.fullname" .))) .Values.worker.podLabels) | nindent 4 }}
   {{- $annotations := deepCopy .Values.worker.podAnnotations }}
-  {{- if .Values.podPolicy }}
+  {{- if or .Values.podPolicy .Values.podTemplate }}
   {{- /* Read at start only. */}}
-  {{- $annotations = set $annotations "checksum/pod-policy" (toJson .Values.podPolicy | sha256sum) }}
+  {{- $annotations = set $annotations "checksum/pod-policy" (toJson (list .Values.podPolicy .Values.podTemplate) | sha256sum) }}
   {{- end }}
   {{- with $annotations }}
   annotations:
@@ -139,6 +139,9 @@ containers:
       {{- if .Values.podPolicy }}
       - { name: HOLDFAST_POD_POLICY_FILE, value: /etc/holdfast/pod-policy/pod-policy.yaml }
       {{- end }}
+      {{- if .Values.podTemplate }}
+      - { name: HOLDFAST_POD_TEMPLATE_FILE, value: /etc/holdfast/pod-policy/pod-template.yaml }
+      {{- end }}
       {{- if and .Values.webhook.enabled (not (hasKey .Values.settings "HOLDFAST_REDELIVERY_INTERVAL")) }}
       # Deliveries go to the webhook's processes; what they miss only a worker can have sent again, with a GitHub App.
       - { name: HOLDFAST_REDELIVERY_INTERVAL, value: 5m }
@@ -154,13 +157,13 @@ containers:
     volumeMounts:
       {{- include "holdfast.secretMounts" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 6 }}
       {{- with include "holdfast.caMount" . }}{{ trim . | nindent 6 }}{{ end }}
-      {{- if .Values.podPolicy }}
+      {{- if or .Values.podPolicy .Values.podTemplate }}
       - { name: pod-policy, mountPath: /etc/holdfast/pod-policy, readOnly: true }
       {{- end }}
 volumes:
   {{- include "holdfast.secretVolumes" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 2 }}
   {{- with include "holdfast.caVolume" . }}{{ trim . | nindent 2 }}{{ end }}
-  {{- if .Values.podPolicy }}
+  {{- if or .Values.podPolicy .Values.podTemplate }}
   - name: pod-policy
     configMap: { name: {{ include "holdfast.fullname" . }}-pod-policy }
   {{- end }}

@@ -5,13 +5,15 @@
 import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
+  V1Variable,
 } from '@kubernetes/client-node';
+import { policyCel } from './celPolicy.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, hasNoDataSource } from './podRules.ts';
 
 /** Options of {@link admissionPolicy}. */
 export interface AdmissionPolicyOptions {
-  /** Name of the first policy and its binding. The second pair adds `-claims`. */
+  /** Name of the first policy and its binding. The others add `-claims` and `-secrets`. */
   readonly name: string;
   /**
    * Service account of the worker, as `namespace/name`. A label of the pod would not do: its author
@@ -20,9 +22,15 @@ export interface AdmissionPolicyOptions {
   readonly serviceAccount: string;
 }
 
+interface Validation {
+  /** Field of the policy that the message names. */
+  readonly field: string;
+  readonly expression: string;
+}
+
 /**
- * Returns ValidatingAdmissionPolicies and their bindings. They enforce the pod policy on pods and
- * claims that this service account creates, in every namespace.
+ * Returns ValidatingAdmissionPolicies and their bindings. They enforce the pod policy on pods,
+ * claims and Secrets that this service account creates or updates, in every namespace.
  * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ (Kubernetes
  * 1.30 or newer)
  */
@@ -30,29 +38,104 @@ export function admissionPolicy(
   policy: PodPolicy,
   own: ImplicitlyAllowed,
   { name, serviceAccount }: AdmissionPolicyOptions,
-): [...AdmissionPair, ...AdmissionPair] {
+): AdmissionObject[] {
   const user = `system:serviceaccount:${serviceAccount.replace('/', ':')}`;
-  const claims = {
-    field: 'claims',
-    expression: hasNoDataSource('object.spec', 'object.metadata.name', policy.claims),
-  };
-  return [
-    ...policyFor(
-      'pods',
-      POD_RULES.map(({ field, cel }) => ({ field, expression: cel(policy, own) })),
-      { name, user },
-    ),
-    ...policyFor('persistentvolumeclaims', [claims], { name: `${name}-claims`, user }),
-  ];
+  const cel = policyCel(policy, own);
+  return ADMISSION_RULES.flatMap((rules) =>
+    policyFor(rules, { name: `${name}${rules.suffix}`, user, cel }),
+  );
 }
 
-type AdmissionPair = [V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding];
+/** An object of {@link admissionPolicy}. */
+export type AdmissionObject = V1ValidatingAdmissionPolicy | V1ValidatingAdmissionPolicyBinding;
 
-function policyFor(
-  resource: string,
-  rules: readonly { readonly field: string; readonly expression: string }[],
-  { name, user }: { readonly name: string; readonly user: string },
-): AdmissionPair {
+/** What the API server holds one kind of object to. It is the same for all policies. */
+export interface AdmissionRules {
+  /** Suffix of the policy's name. */
+  readonly suffix: string;
+  readonly resource: string;
+  readonly variables: readonly V1Variable[];
+  readonly validations: readonly Validation[];
+}
+
+const isCreated = 'request.operation == "CREATE"';
+/** The worker annotates objects and sets their owners. Nothing else of them may change. */
+const UNCHANGED = 'object.spec == oldObject.spec';
+/** Finalizers would keep an object for ever, and owners delete it. */
+const PLAIN_METADATA =
+  '!has(object.metadata.finalizers) && !has(object.metadata.generateName) && !has(object.metadata.ownerReferences)';
+
+/** Returns expressions of a map now and before, which is empty where it is absent. */
+function bothOf(field: string): [now: string, before: string] {
+  const of = (object: string): string => `(has(${object}.${field}) ? ${object}.${field} : {})`;
+  return [of('object'), of('oldObject')];
+}
+
+const isSame = (now: string, before: string): string => `${now} == ${before}`;
+
+/** The rules for each kind of object, without a policy's own values. */
+export const ADMISSION_RULES: readonly AdmissionRules[] = [
+  {
+    suffix: '',
+    resource: 'pods',
+    variables: [
+      {
+        name: 'containers',
+        expression:
+          '(has(object.spec.initContainers) ? object.spec.initContainers : []) + object.spec.containers',
+      },
+    ],
+    validations: [
+      ...POD_RULES.flatMap(({ field, cel }) =>
+        cel === undefined ? [] : [{ field, expression: `${conditionOf(field)} || (${cel})` }],
+      ),
+      { field: 'fields', expression: `!(${isCreated}) || (${PLAIN_METADATA})` },
+      { field: 'fields', expression: `${isCreated} || (${UNCHANGED})` },
+    ],
+  },
+  {
+    suffix: '-claims',
+    resource: 'persistentvolumeclaims',
+    variables: [],
+    validations: [
+      {
+        field: 'claims',
+        expression: `!(${isCreated}) || (!has(object.spec.volumeName) && ${hasNoDataSource('object.spec', 'object.metadata.name')})`,
+      },
+      { field: 'claims', expression: `${isCreated} || (${UNCHANGED})` },
+    ],
+  },
+  {
+    suffix: '-secrets',
+    resource: 'secrets',
+    variables: [],
+    // Kubernetes writes a token of a service account into a Secret of another type. GitHub's container
+    // hooks create such Secrets to pull images with, and the worker sets their owner.
+    validations: [
+      {
+        field: 'secrets',
+        expression: `object.type == "Opaque" || (request.operation == "UPDATE" && ${isSame('object.type', 'oldObject.type')} && ${isSame(...bothOf('data'))} && ${isSame(...bothOf('metadata.annotations'))})`,
+      },
+    ],
+  },
+];
+
+/**
+ * Rules about the spec hold for new pods: it does not change later. Metadata may, and so may have
+ * what others have written.
+ */
+function conditionOf(field: string): string {
+  if (field === 'namespaces') return 'false';
+  if (field !== 'labels' && field !== 'annotations') return `!(${isCreated})`;
+  const [now, before] = bothOf(`metadata.${field}`);
+  return `!(${isCreated}) && ${now}.all(k, k.startsWith("holdfast.dev/") || (k in ${before} && ${before}[k] == ${now}[k]))`;
+}
+
+/** Returns one policy and its binding. @param cel - expression of `variables.policy` */
+export function policyFor(
+  { resource, variables, validations }: AdmissionRules,
+  { name, user, cel }: { readonly name: string; readonly user: string; readonly cel: string },
+): AdmissionObject[] {
   return [
     {
       apiVersion: 'admissionregistration.k8s.io/v1',
@@ -62,7 +145,12 @@ function policyFor(
         failurePolicy: 'Fail',
         matchConstraints: {
           resourceRules: [
-            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] },
+            {
+              apiGroups: [''],
+              apiVersions: ['v1'],
+              operations: ['CREATE', 'UPDATE'],
+              resources: [resource],
+            },
           ],
         },
         matchConditions: [
@@ -71,7 +159,8 @@ function policyFor(
             expression: `request.userInfo.username == ${JSON.stringify(user)}`,
           },
         ],
-        validations: rules.map(({ field, expression }) => ({
+        variables: [{ name: 'policy', expression: cel }, ...variables],
+        validations: validations.map(({ field, expression }) => ({
           expression,
           message: `not allowed by "${field}" of Holdfast's pod policy`,
           reason: 'Forbidden',

@@ -1,7 +1,8 @@
 /**
  * The rules of a pod policy, each in two forms. The check in this process names the field and the
  * fix before anything is created. The CEL expression lets the API server enforce the rule on a
- * compromised worker. test/cluster/kubernetes.policy applies both to the same pods.
+ * compromised worker. It reads the policy from `variables.policy` (celPolicy.ts), so it is the same
+ * for every policy. test/cluster/kubernetes.policy applies both to the same pods.
  */
 import type {
   V1Container,
@@ -9,18 +10,41 @@ import type {
   V1PodSpec,
   V1Volume,
 } from '@kubernetes/client-node';
+import type { PodTemplate } from '../../../../core/domain/pod.ts';
 import {
+  isReservedMetadata,
+  MANAGED_BY_LABEL,
+  RESERVED_METADATA_PREFIX,
   SHARED_DIR_CONTAINER,
   STORE_VOLUME,
   UPLOADER_CONTAINER,
 } from '../../../../core/domain/podTemplate.ts';
-import { matchesAny, patternSource } from './patterns.ts';
+import {
+  ALLOWED_METADATA,
+  ALLOWED_SPEC,
+  allowedFieldsCel,
+  PRIVILEGED_CONTEXT_FIELDS,
+  unnamedFields,
+  type PodField,
+} from './allowedFields.ts';
+import { matchesAny } from './patterns.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { parseQuantity } from './quantity.ts';
 
 /** The pod to check, without fields that are `null`, and the objects that belong to it. */
 export interface PolicyInput {
   readonly spec: V1PodSpec;
+  /** Labels of the pod, with Holdfast's own. @default none */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Annotations of the pod, with Holdfast's own. @default none */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /**
+   * Template of the request, merged under the fields that Holdfast sets.
+   * @default none
+   */
+  readonly template?: PodTemplate;
+  /** Fields of the worker's template for which the request has other values. @default none */
+  readonly overridden?: readonly PodField[];
   readonly namespace: string;
   /** Name of the pod. The Secret of its registration has the same name. */
   readonly name: string;
@@ -52,8 +76,11 @@ interface Rule {
    * rule.
    */
   readonly violations: (pod: PolicyInput, policy: PodPolicy, own: ImplicitlyAllowed) => string[];
-  /** Returns the same rule as a CEL expression, which is true if there is no violation. */
-  readonly cel: (policy: PodPolicy, own: ImplicitlyAllowed) => string;
+  /**
+   * The same rule as a CEL expression, which is true if there is no violation. Absent if the API
+   * server cannot know what it is about.
+   */
+  readonly cel?: string;
 }
 
 type Refusal = string | undefined | false;
@@ -81,16 +108,11 @@ function ofVolumes(
 /** Returns a CEL condition on all items of a list that may be absent. */
 const all = (list: string, item: string, condition: string): string =>
   `(!has(${list}) || ${list}.all(${item}, ${condition}))`;
-const everyContainer = (condition: string): string =>
-  ['initContainers', 'containers']
-    .map((list) => all(`object.spec.${list}`, 'c', condition))
-    .join(' && ');
+const everyContainer = (condition: string): string => `variables.containers.all(c, ${condition})`;
 const everyVolume = (condition: string): string => all('object.spec.volumes', 'v', condition);
-/** Returns a CEL condition on a name. CEL strings are escaped like JSON strings. */
-const isCovered = (value: string, patterns: readonly string[]): string =>
-  patterns.length === 0
-    ? 'false'
-    : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`;
+/** Returns a CEL condition that one of the patterns in a field of the policy covers the value. */
+const isCovered = (value: string, field: keyof PodPolicy): string =>
+  `variables.policy.${field}.exists(p, ${value}.matches(p))`;
 const list = (values: readonly string[]): string => JSON.stringify(values);
 
 /** Containers that Holdfast adds to the pod of a step. No template may use these names. */
@@ -102,6 +124,15 @@ const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim
 /** Pod fields by their names in the `host` list of the policy. */
 const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const;
 
+/** Annotations that Holdfast sets and that do not have its prefix. */
+const OWN_ANNOTATIONS = ['kubectl.kubernetes.io/default-container'];
+/** Annotation of the API server on a pod whose resources a LimitRange has completed. */
+const LIMIT_RANGER = 'kubernetes.io/limit-ranger';
+/** Taints that the API server lets every pod tolerate for a while. */
+const OF_API_SERVER = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+/** Resources whose limit a policy with a maximum requires. */
+export const BASIC_RESOURCES: readonly string[] = ['cpu', 'memory', 'ephemeral-storage'];
+
 /** The rules of a pod policy, one per field. */
 export const POD_RULES: readonly Rule[] = [
   {
@@ -110,13 +141,13 @@ export const POD_RULES: readonly Rule[] = [
       ofContainers(pod, ({ image = '' }, path) => [
         !matchesAny([...images, ...own.images], image) && `${path}.image: "${image}"`,
       ]),
-    cel: ({ images }, own) => everyContainer(isCovered('c.image', [...images, ...own.images])),
+    cel: everyContainer(isCovered('c.image', 'images')),
   },
   {
     field: 'namespaces',
     violations: ({ namespace }, { namespaces }, own) =>
       said([!matchesAny([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
-    cel: ({ namespaces }, own) => isCovered('request.namespace', [own.namespace, ...namespaces]),
+    cel: isCovered('request.namespace', 'namespaces'),
   },
   {
     field: 'serviceAccounts',
@@ -139,11 +170,17 @@ export const POD_RULES: readonly Rule[] = [
       ];
     },
     // The API server sets the name before it evaluates the policy.
-    cel: ({ serviceAccounts }) => {
-      const projected = `(!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.serviceAccountToken)))`;
-      const none = `(object.spec.serviceAccountName == "default" && has(object.spec.automountServiceAccountToken) && !object.spec.automountServiceAccountToken && ${everyVolume(projected)})`;
-      return `has(object.spec.serviceAccountName) && (${isCovered('object.spec.serviceAccountName', serviceAccounts)} || ${none})`;
-    },
+    cel: [
+      'has(object.spec.serviceAccountName)',
+      `(${isCovered('object.spec.serviceAccountName', 'serviceAccounts')} || (${[
+        'object.spec.serviceAccountName == "default"',
+        'has(object.spec.automountServiceAccountToken)',
+        '!object.spec.automountServiceAccountToken',
+        everyVolume(
+          '!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.serviceAccountToken))',
+        ),
+      ].join(' && ')}))`,
+    ].join(' && '),
   },
   {
     field: 'secrets',
@@ -187,32 +224,27 @@ export const POD_RULES: readonly Rule[] = [
         ),
       ];
     },
-    cel: ({ secrets }, { storeSecret }) => {
-      const has = (name: string): string => isCovered(name, secrets);
-      const ofStore =
-        storeSecret === undefined
-          ? ''
-          : `(v.name == "${STORE_VOLUME}" && v.secret.secretName == "${storeSecret}") || `;
-      const mounts =
-        storeSecret === undefined
-          ? 'true'
-          : all(
-              'c.volumeMounts',
-              'm',
-              `m.name != "${STORE_VOLUME}" || c.name in ${list(BESIDE_A_STEP)}`,
-            );
-      const env = all(
-        'c.env',
-        'e',
-        `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${has('e.valueFrom.secretKeyRef.name')}`,
-      );
-      const envFrom = all('c.envFrom', 'e', `!has(e.secretRef) || ${has('e.secretRef.name')}`);
-      const projected = `!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${has('s.secret.name')})`;
-      const volumes = everyVolume(
-        `(!has(v.secret) || (has(v.secret.secretName) && (${ofStore}${has('v.secret.secretName')}))) && (${projected})`,
-      );
-      return `${everyContainer(`${env} && ${envFrom} && ${mounts}`)} && ${volumes} && ${all('object.spec.imagePullSecrets', 's', has('s.name'))}`;
-    },
+    cel: [
+      everyContainer(
+        [
+          all(
+            'c.env',
+            'e',
+            `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${isCovered('e.valueFrom.secretKeyRef.name', 'secrets')}`,
+          ),
+          all('c.envFrom', 'e', `!has(e.secretRef) || ${isCovered('e.secretRef.name', 'secrets')}`),
+          `(variables.policy.storeSecret == "" || ${all(
+            'c.volumeMounts',
+            'm',
+            `m.name != "${STORE_VOLUME}" || c.name in ${list(BESIDE_A_STEP)}`,
+          )})`,
+        ].join(' && '),
+      ),
+      everyVolume(
+        `(!has(v.secret) || (has(v.secret.secretName) && ((v.name == "${STORE_VOLUME}" && v.secret.secretName == variables.policy.storeSecret) || ${isCovered('v.secret.secretName', 'secrets')}))) && (!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${isCovered('s.secret.name', 'secrets')}))`,
+      ),
+      all('object.spec.imagePullSecrets', 's', isCovered('s.name', 'secrets')),
+    ].join(' && '),
   },
   {
     field: 'claims',
@@ -235,8 +267,14 @@ export const POD_RULES: readonly Rule[] = [
     ],
     // The own claims of a runner workflow are recognized by their names only
     // (activities/compute/naming.ts).
-    cel: ({ claims }, { store }) =>
-      `${everyVolume(`!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${hasNoDataSource('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)', claims)})`)} && ${everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`)}`,
+    cel: [
+      everyVolume(
+        `!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${hasNoDataSource('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)')})`,
+      ),
+      everyVolume(
+        `!has(v.persistentVolumeClaim) || (v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == variables.policy.store) || v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', 'claims')}`,
+      ),
+    ].join(' && '),
   },
   {
     field: 'volumes',
@@ -245,8 +283,9 @@ export const POD_RULES: readonly Rule[] = [
         kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) &&
           `${path}: a volume of the kind ${kindsOf(volume).join()}`,
       ]),
-    cel: ({ volumes }) =>
-      everyVolume([...OWN_KINDS, ...volumes].map((kind) => `has(v.${kind})`).join(' || ')),
+    cel: everyVolume(
+      `dyn(v).all(k, k == "name" || k in ${list(OWN_KINDS)} || k in variables.policy.volumes)`,
+    ),
   },
   {
     field: 'hostPaths',
@@ -256,14 +295,13 @@ export const POD_RULES: readonly Rule[] = [
           !isUnder(hostPaths, hostPath.path) &&
           `${path}.hostPath: the node's "${hostPath.path}"`,
       ]),
-    cel: ({ hostPaths }) =>
-      everyVolume(
-        `!has(v.hostPath) || ${list(hostPaths.map(trimmed))}.exists(p, v.hostPath.path == p || v.hostPath.path.startsWith(p + "/"))`,
-      ),
+    cel: everyVolume(
+      '!has(v.hostPath) || variables.policy.hostPaths.exists(p, v.hostPath.path == p || v.hostPath.path.startsWith(p + "/"))',
+    ),
   },
   {
     field: 'host',
-    violations: (pod, { host }) => [
+    violations: (pod, { host, userNamespaces }) => [
       ...said(
         Object.entries(HOST).map(
           ([name, field]) =>
@@ -272,6 +310,12 @@ export const POD_RULES: readonly Rule[] = [
             `${field}: the node's ${name}`,
         ),
       ),
+      ...said([
+        userNamespaces &&
+          pod.spec.hostUsers !== false &&
+          !host.includes('users') &&
+          "hostUsers: the node's users",
+      ]),
       ...(host.includes('network')
         ? []
         : ofContainers(pod, ({ ports = [] }, path) =>
@@ -283,17 +327,14 @@ export const POD_RULES: readonly Rule[] = [
             ),
           )),
     ],
-    cel: ({ host }) =>
-      [
-        ...Object.entries(HOST).map(([name, field]) =>
-          host.includes(name as keyof typeof HOST)
-            ? 'true'
-            : `(!has(object.spec.${field}) || !object.spec.${field})`,
-        ),
-        host.includes('network')
-          ? 'true'
-          : everyContainer(all('c.ports', 'p', '!has(p.hostPort) || p.hostPort == 0')),
-      ].join(' && '),
+    cel: [
+      ...Object.entries(HOST).map(
+        ([name, field]) =>
+          `("${name}" in variables.policy.host || !has(object.spec.${field}) || !object.spec.${field})`,
+      ),
+      '(!variables.policy.userNamespaces || "users" in variables.policy.host || (has(object.spec.hostUsers) && !object.spec.hostUsers))',
+      `("network" in variables.policy.host || ${everyContainer(all('c.ports', 'p', '!has(p.hostPort) || p.hostPort == 0'))})`,
+    ].join(' && '),
   },
   {
     field: 'privileged',
@@ -314,15 +355,12 @@ export const POD_RULES: readonly Rule[] = [
         ]),
       ];
     },
-    cel: ({ privileged }) => {
-      if (privileged) return 'true';
-      const confined = (context: string): string =>
-        `(!has(${context}.seccompProfile) || ${context}.seccompProfile.type != "Unconfined") && (!has(${context}.appArmorProfile) || ${context}.appArmorProfile.type != "Unconfined") && (!has(${context}.windowsOptions) || !has(${context}.windowsOptions.hostProcess) || !${context}.windowsOptions.hostProcess)`;
-      const own = 'c.securityContext';
-      const ofPod = 'object.spec.securityContext';
-      const container = `!has(${own}) || ((!has(${own}.privileged) || !${own}.privileged) && (!has(${own}.procMount) || ${own}.procMount == "Default") && ${confined(own)})`;
-      return `${everyContainer(container)} && (!has(${ofPod}) || ((!has(${ofPod}.sysctls) || size(${ofPod}.sysctls) == 0) && ${confined(ofPod)}))`;
-    },
+    cel: `variables.policy.privileged || (${[
+      everyContainer(
+        `!has(c.securityContext) || ((!has(c.securityContext.privileged) || !c.securityContext.privileged) && (!has(c.securityContext.procMount) || c.securityContext.procMount == "Default") && ${isConfined('c.securityContext')})`,
+      ),
+      `(!has(object.spec.securityContext) || ((!has(object.spec.securityContext.sysctls) || size(object.spec.securityContext.sysctls) == 0) && ${isConfined('object.spec.securityContext')}))`,
+    ].join(' && ')})`,
   },
   {
     field: 'capabilities',
@@ -333,10 +371,9 @@ export const POD_RULES: readonly Rule[] = [
             !matchesAny(capabilities, name) && `${path}.securityContext.capabilities: ${name}`,
         ),
       ),
-    cel: ({ capabilities }) =>
-      everyContainer(
-        `!has(c.securityContext) || !has(c.securityContext.capabilities) || ${all('c.securityContext.capabilities.add', 'a', isCovered('a', capabilities))}`,
-      ),
+    cel: everyContainer(
+      `!has(c.securityContext) || !has(c.securityContext.capabilities) || ${all('c.securityContext.capabilities.add', 'a', isCovered('a', 'capabilities'))}`,
+    ),
   },
   {
     field: 'runtimeClasses',
@@ -346,34 +383,111 @@ export const POD_RULES: readonly Rule[] = [
           !matchesAny(runtimeClasses, spec.runtimeClassName) &&
           `runtimeClassName: "${spec.runtimeClassName}"`,
       ]),
-    cel: ({ runtimeClasses }) =>
-      `!has(object.spec.runtimeClassName) || ${isCovered('object.spec.runtimeClassName', runtimeClasses)}`,
+    cel: `!has(object.spec.runtimeClassName) || ${isCovered('object.spec.runtimeClassName', 'runtimeClasses')}`,
   },
   {
-    field: 'resources',
-    violations: (pod, { resources }) =>
-      ofContainers(pod, ({ resources: own }, path) =>
-        ceilings(resources).map(([name, max]) => {
-          const limit = own?.limits?.[name];
-          if (limit === undefined)
-            return `${path}.resources.limits.${name}: none, where at most ${max} is allowed`;
-          const [asked, ceiling] = [parseQuantity(limit), parseQuantity(max)];
-          // A value that cannot be compared is not within the limit.
+    field: 'priorityClasses',
+    violations: ({ spec }, { priorityClasses }) =>
+      said([
+        spec.priorityClassName !== undefined &&
+          !matchesAny(priorityClasses, spec.priorityClassName) &&
+          `priorityClassName: "${spec.priorityClassName}"`,
+      ]),
+    cel: `!has(object.spec.priorityClassName) || object.spec.priorityClassName == "" || ${isCovered('object.spec.priorityClassName', 'priorityClasses')}`,
+  },
+  {
+    field: 'nodeSelectors',
+    violations: ({ spec }, { nodeSelectors }) =>
+      pairViolations('nodeSelector', spec.nodeSelector, nodeSelectors),
+    cel: `!has(object.spec.nodeSelector) || object.spec.nodeSelector.all(k, ${isCovered('(k + "=" + object.spec.nodeSelector[k])', 'nodeSelectors')})`,
+  },
+  {
+    field: 'tolerations',
+    violations: ({ spec }, { tolerations }) =>
+      said(
+        (spec.tolerations ?? []).map(({ key = '', operator, value = '' }, index) => {
+          const taint = `${key}=${operator === 'Exists' ? '*' : value}`;
           return (
-            !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
-            `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${max} is allowed`
+            !matchesAny(tolerations.map(toPairPattern), taint) &&
+            `tolerations[${index}]: of the taint "${taint}"`
           );
         }),
       ),
-    cel: ({ resources }) => {
-      const within = ceilings(resources).map(
-        ([name, max]) =>
-          `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${max}"))`,
-      );
-      return within.length === 0
-        ? 'true'
-        : everyContainer(`has(c.resources) && has(c.resources.limits) && ${within.join(' && ')}`);
-    },
+    cel: all(
+      'object.spec.tolerations',
+      't',
+      `(has(t.key) && t.key in ${list(OF_API_SERVER)}) || ${isCovered('((has(t.key) ? t.key : "") + "=" + (has(t.operator) && t.operator == "Exists" ? "*" : has(t.value) ? t.value : ""))', 'tolerations')}`,
+    ),
+  },
+  {
+    field: 'labels',
+    violations: (pod, { labels }) =>
+      pairViolations('metadata.labels', withoutOwn(pod.labels, []), labels),
+    cel: metadataCel('labels', []),
+  },
+  {
+    field: 'annotations',
+    violations: (pod, { annotations }) =>
+      pairViolations(
+        'metadata.annotations',
+        withoutOwn(pod.annotations, OWN_ANNOTATIONS),
+        annotations,
+      ),
+    cel: metadataCel('annotations', [...OWN_ANNOTATIONS, LIMIT_RANGER]),
+  },
+  {
+    field: 'fields',
+    violations: ({ spec, template }, { fields }) =>
+      [
+        ...unnamedFields(spec, ALLOWED_SPEC).filter(({ path }) => !isDefaultScheduler(spec, path)),
+        ...unnamedFields(template?.metadata ?? {}, ALLOWED_METADATA, 'metadata', 'metadata'),
+      ]
+        .filter(({ field }) => !matchesAny(withContent(fields), field))
+        .map(({ path, field }: PodField) => `${path}: the field "${field}"`),
+    cel: allowedFieldsCel(),
+  },
+  {
+    field: 'resources',
+    violations: (pod, { resources }) => [
+      ...ofContainers(pod, ({ resources: own }, path) => [
+        ...BASIC_RESOURCES.map(
+          (name) =>
+            resources[name] !== undefined &&
+            own?.limits?.[name] === undefined &&
+            `${path}.resources.limits.${name}: none, where at most ${resources[name]} is allowed`,
+        ),
+        ...excessiveResources(own, resources, `${path}.resources`),
+      ]),
+      ...said(excessiveResources(pod.spec.resources, resources, 'resources')),
+    ],
+    cel: [
+      everyContainer(
+        [
+          `${list(BASIC_RESOURCES)}.all(r, !(r in variables.policy.resources) || (has(c.resources) && has(dyn(c.resources).limits) && r in dyn(c.resources).limits))`,
+          `(!has(c.resources) || (${isWithin('c.resources')}))`,
+        ].join(' && '),
+      ),
+      `(!has(object.spec.resources) || (${isWithin('object.spec.resources')}))`,
+    ].join(' && '),
+  },
+  {
+    field: 'template',
+    violations: ({ template }, { template: mode }) =>
+      said(
+        mode === 'fixed'
+          ? Object.entries(template ?? {}).map(
+              ([part, content]: [string, object]) =>
+                Object.keys(content ?? {}).length > 0 && `${part}: a template of the runner's own`,
+            )
+          : [],
+      ),
+  },
+  {
+    field: 'overrides',
+    violations: ({ overridden = [] }, { overrides }) =>
+      overridden
+        .filter(({ field }) => !matchesAny(withContent(overrides), field))
+        .map(({ path, field }) => `${path}: another "${field}" than the worker's template has`),
   },
 ];
 
@@ -406,39 +520,115 @@ function claimViolations(
  * @param spec - expression of the claim's spec
  * @param name - expression of the claim's name
  */
-export function hasNoDataSource(spec: string, name: string, claims: readonly string[]): string {
+export function hasNoDataSource(spec: string, name: string): string {
   const ref = `${spec}.dataSourceRef`;
   return [
-    `(!has(${spec}.dataSource) || ${isCovered(`${spec}.dataSource.name`, claims)})`,
+    `(!has(${spec}.dataSource) || ${isCovered(`${spec}.dataSource.name`, 'claims')})`,
     // `namespace` is a reserved word of CEL.
-    `(!has(${ref}) || ${isCovered(`(has(${ref}.__namespace__) ? ${ref}.__namespace__ + "/" + ${ref}.name : ${ref}.name)`, claims)})`,
-    `(!has(${spec}.selector) || ${isCovered(name, claims)})`,
+    `(!has(${ref}) || ${isCovered(`(has(${ref}.__namespace__) ? ${ref}.__namespace__ + "/" + ${ref}.name : ${ref}.name)`, 'claims')})`,
+    `(!has(${spec}.selector) || ${isCovered(name, 'claims')})`,
   ].join(' && ');
 }
 
-function ceilings(resources: PodPolicy['resources']): [string, string][] {
-  return Object.entries(resources).flatMap(([name, max]) =>
-    max === undefined ? [] : [[name, max]],
+/** Returns the requests and limits of a container or pod above the maximum, or without one. */
+function excessiveResources(
+  own: { limits?: Record<string, unknown>; requests?: Record<string, unknown> } | undefined,
+  resources: PodPolicy['resources'],
+  path: string,
+): Refusal[] {
+  return (['limits', 'requests'] as const).flatMap((list) =>
+    Object.entries(own?.[list] ?? {}).map(([name, quantity]) => {
+      const max = resources[name];
+      if (max === undefined)
+        return !BASIC_RESOURCES.includes(name) && `${path}.${list}.${name}: the resource "${name}"`;
+      const [asked, ceiling] = [parseQuantity(quantity), parseQuantity(max)];
+      // A value that cannot be compared is not within the limit.
+      return (
+        !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
+        `${path}.${list}.${name}: ${asked === undefined ? 'no quantity' : String(quantity)}, where at most ${max} is allowed`
+      );
+    }),
   );
 }
+
+/** Returns the same rule as a CEL expression. @param object - expression of the resources */
+function isWithin(object: string): string {
+  // The API server's type checker does not know these maps of quantities.
+  const resources = `dyn(${object})`;
+  return ['limits', 'requests']
+    .map(
+      (list) =>
+        `(!has(${resources}.${list}) || ${resources}.${list}.all(r, r in variables.policy.resources ? !quantity(${resources}.${list}[r]).isGreaterThan(quantity(variables.policy.resources[r])) : r in ${JSON.stringify(BASIC_RESOURCES)}))`,
+    )
+    .join(' && ');
+}
+
+/** Returns a pattern over `key=value`. Without a value it covers all values. */
+export const toPairPattern = (pattern: string): string =>
+  pattern.includes('=') ? pattern : `${pattern}=*`;
+
+/** Returns the patterns of fields and of everything in them. */
+export const withContent = (fields: readonly string[]): string[] =>
+  fields.flatMap((field) => [field, `${field}.*`]);
+
+function pairViolations(
+  path: string,
+  pairs: Readonly<Record<string, string>> = {},
+  allowed: readonly string[],
+): string[] {
+  const patterns = allowed.map(toPairPattern);
+  return Object.entries(pairs)
+    .filter(([key, value]) => !matchesAny(patterns, `${key}=${value}`))
+    .map(([key, value]) => `${path}: "${key}=${value}"`);
+}
+
+/** Returns labels or annotations without those that Holdfast sets. */
+function withoutOwn(
+  pairs: Readonly<Record<string, string>> = {},
+  own: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(pairs).filter(([key]) => !isReservedMetadata(key) && !own.includes(key)),
+  );
+}
+
+function metadataCel(part: 'labels' | 'annotations', own: readonly string[]): string {
+  const pairs = `object.metadata.${part}`;
+  return `!has(${pairs}) || ${pairs}.all(k, k.startsWith("${RESERVED_METADATA_PREFIX}") || k in ${list([MANAGED_BY_LABEL, ...own])} || ${isCovered(`(k + "=" + ${pairs}[k])`, part)})`;
+}
+
+/** The API server's default, which an exported pod has. */
+const isDefaultScheduler = ({ schedulerName }: V1PodSpec, path: string): boolean =>
+  path === 'schedulerName' && schedulerName === 'default-scheduler';
 
 function profiles(
   {
     seccompProfile,
     appArmorProfile,
-    windowsOptions,
+    ...context
   }: Pick<
     NonNullable<V1Container['securityContext']>,
-    'seccompProfile' | 'appArmorProfile' | 'windowsOptions'
+    'seccompProfile' | 'appArmorProfile' | (typeof PRIVILEGED_CONTEXT_FIELDS)[number]
   >,
   path: string,
 ): Refusal[] {
   return [
     seccompProfile?.type === 'Unconfined' && `${path}.seccompProfile: Unconfined`,
     appArmorProfile?.type === 'Unconfined' && `${path}.appArmorProfile: Unconfined`,
-    windowsOptions?.hostProcess === true &&
-      `${path}.windowsOptions.hostProcess: a process of the node`,
+    ...PRIVILEGED_CONTEXT_FIELDS.map(
+      (field) => context[field] !== undefined && `${path}.${field}: another context of the node`,
+    ),
   ];
+}
+
+/** Returns the same rule as a CEL expression. @param context - expression of a security context */
+function isConfined(context: string): string {
+  return [
+    ...['seccompProfile', 'appArmorProfile'].map(
+      (field) => `(!has(${context}.${field}) || ${context}.${field}.type != "Unconfined")`,
+    ),
+    ...PRIVILEGED_CONTEXT_FIELDS.map((field) => `!has(${context}.${field})`),
+  ].join(' && ');
 }
 
 /**
@@ -449,7 +639,8 @@ const kindsOf = (volume: V1Volume): string[] => {
   const kinds = Object.keys(volume).filter((field) => field !== 'name');
   return kinds.length === 0 ? ['emptyDir'] : kinds;
 };
-const trimmed = (path: string): string => path.replace(/\/+$/, '');
+/** Returns a path without slashes at its end. */
+export const trimmed = (path: string): string => path.replace(/\/+$/, '');
 /**
  * Returns whether the path is in one of the directories.
  * @throws TypeError if the path is not a string, like {@link matchesAny}

@@ -1,13 +1,18 @@
 /** Checks a pod against its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { UNTRUSTED_VOLUME_SOURCES } from '../../../../core/domain/untrustedJobs.ts';
-import type { PodRequest } from '../../../../core/domain/pod.ts';
+import type { PodRequest, PodTemplate } from '../../../../core/domain/pod.ts';
+import { SET_LABEL } from '../../../../core/domain/podTemplate.ts';
 import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
+import { CREDENTIAL_ANNOTATION, SCOPE_ANNOTATION } from '../metadata.ts';
 import type { PodDefaults } from '../podSpec.ts';
 import type { ArtifactStoreLocation } from '../storeAccess.ts';
 import { resolveClaimName } from '../volumeClaims.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
+import { toScopePattern } from './celPolicy.ts';
+import { matchesAny } from './patterns.ts';
 import { POD_RULES, type PolicyInput } from './podRules.ts';
+import { overriddenFields } from './templateOverrides.ts';
 
 /**
  * Maximum length of the part of a pod that an error repeats (characters). No valid name is as long.
@@ -24,9 +29,10 @@ export function policyViolations(
   own: ImplicitlyAllowed,
 ): string[] {
   try {
+    const applicable = policyFor(pod, policy);
     return pod.untrusted
-      ? refusals(pod, outsidersPolicy(policy), own, OUTSIDERS)
-      : refusals(pod, policy, own);
+      ? refusals(pod, outsidersPolicy(applicable), own, OUTSIDERS)
+      : refusals(pod, applicable, own);
   } catch (error) {
     // Anyone may have written the template. A pod that cannot be checked is not allowed.
     if (error instanceof TypeError)
@@ -35,6 +41,23 @@ export function policyViolations(
       ];
     throw error;
   }
+}
+
+/** Returns the policy with the fields of the first rule that is for this pod. */
+export function policyFor(
+  { labels = {}, annotations = {} }: Pick<PolicyInput, 'labels' | 'annotations'>,
+  policy: PodPolicy,
+): PodPolicy {
+  const is = (patterns: readonly string[] | undefined, mark: string | undefined): boolean =>
+    patterns === undefined || (mark !== undefined && matchesAny(patterns, mark));
+  const rule = policy.rules.find(
+    ({ sets, scopes, credentials }) =>
+      is(sets, labels[SET_LABEL]) &&
+      is(scopes?.map(toScopePattern), annotations[SCOPE_ANNOTATION]) &&
+      is(credentials, annotations[CREDENTIAL_ANNOTATION]),
+  );
+  const { sets: _sets, scopes: _scopes, credentials: _credentials, ...fields } = rule ?? {};
+  return { ...policy, ...omitUndefined(fields) };
 }
 
 function refusals(
@@ -79,12 +102,15 @@ function outsidersPolicy(policy: PodPolicy): PodPolicy {
 /**
  * Converts a pod to the input of the policy.
  * @param home - the worker's namespace
+ * @param worker - template of the worker's settings
  */
 export function toPolicyInput(
   { metadata, spec }: V1Pod,
-  { identity, namespace, volumeClaims = [], untrusted }: PodRequest,
+  request: PodRequest,
   home: string,
+  worker?: PodTemplate,
 ): PolicyInput {
+  const { identity, namespace, volumeClaims = [], untrusted, template } = request;
   const claims = volumeClaims
     .filter(({ claim }) => claim === undefined)
     .map((claim) => resolveClaimName(identity, claim));
@@ -98,6 +124,10 @@ export function toPolicyInput(
   }));
   return {
     spec: present,
+    labels: metadata?.labels ?? {},
+    annotations: metadata?.annotations ?? {},
+    ...omitUndefined({ template }),
+    overridden: overriddenFields(worker, request),
     namespace: namespace ?? home,
     name: metadata?.name ?? '',
     claims,
