@@ -46,7 +46,7 @@ export const settings = z.object({
   HOLDFAST_CODEC_KEY_FILE: text
     .optional()
     .describe(
-      'Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.',
+      'Keys that encrypt payloads before they are sent to Temporal, see docs/security.md. For all workers and the `holdfast` command; read again when it changes. Without it inputs and results are plaintext in Temporal.',
     ),
   HOLDFAST_CODEC_REQUIRED: enumValue('true', 'false')
     .prefault('false')
@@ -56,30 +56,30 @@ export const settings = z.object({
   HOLDFAST_CODEC_UNBOUND_WORKFLOWS: patternList
     .optional()
     .describe(
-      'Workflow ids, separated by commas and with `*` as a wildcard, that may receive payloads which are encrypted without a workflow id while `HOLDFAST_CODEC_REQUIRED` is on. The `temporal` command sends such payloads through the codec server. Default: none.',
+      'Workflow ids, separated by commas and with `*` as a wildcard, that may receive payloads that are encrypted without a workflow id while `HOLDFAST_CODEC_REQUIRED` is on. The `temporal` command sends such payloads through the codec server. Default: none.',
     ),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text
     .optional()
     .describe(
-      'What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.',
+      'Like `TEMPORAL_API_KEY`, from a file (a mounted Secret) that is read again while the worker runs, so the key may be rotated.',
     ),
 
   HOLDFAST_TEMPORAL_UI_URL: httpUrl
     .optional()
     .describe(
-      "Address of Temporal's UI, such as `https://temporal.example.com`, to which the `holdfast` command links where it runs in the worker's container. The worker itself does not use it.",
+      "Address of Temporal's UI, such as `https://temporal.example.com`, for links of the `holdfast` command in the worker's container. The worker itself does not use it.",
     ),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel
     .optional()
     .describe(
-      "Namespace of the runners' pods where the runner names none. Default: the context's (in a cluster: the worker's own), else `default`.",
+      "Namespace of the runners' pods, if the runner names none. Default: the context's (in a cluster: the worker's own), else `default`.",
     ),
   HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
     .describe(
-      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
+      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker turns into sets. Default: none. A user who may create them there may start sets.',
     ),
   HOLDFAST_ALL_NAMESPACES: enumValue('true', 'false')
     .prefault('false')
@@ -106,75 +106,73 @@ export const settings = z.object({
     .describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text
     .prefault(GITHUB_RUNNER.image.name)
-    .describe('Image of the runner container where the runner names none.'),
+    .describe('Image of the runner container, if the runner names none.'),
   HOLDFAST_SUPERVISOR_IMAGE: text
     .optional()
     .describe(
-      "Image from which each runner's pod copies the supervisor: the worker's own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job's processes, and the CI server is asked whether a runner is online.",
+      "Image from which each runner's pod copies the supervisor: the worker's own image has it. Without it runners run without a supervisor, unless their image contains it: signals are not forwarded to a job's processes, and the worker checks at the CI server whether a runner is online.",
     ),
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept: `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
+      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it and without a bucket nothing is stored: `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
-    .describe('The same in a bucket of a server that speaks S3, in place of a claim.'),
+    .describe('S3 bucket for the same, instead of a claim.'),
   HOLDFAST_STORE_PREFIX: text
     .optional()
-    .describe('Folder of the bucket in which it all is, such as `ci`. Default: none.'),
+    .describe('Prefix of all objects in the bucket, such as `ci`. Default: none.'),
   HOLDFAST_STORE_ENDPOINT: httpUrl
     .optional()
     .describe(
-      "Address of that server, as the runners' pods reach it. Default: Amazon's for the region.",
+      "Address of the S3 server, reachable from the runners' pods. Default: Amazon's for the region.",
     ),
   HOLDFAST_STORE_REGION: text
     .optional()
-    .describe(
-      "Region of the bucket. Default: `us-east-1`, which most servers other than Amazon's take.",
-    ),
+    .describe('Region of the bucket. Default: `us-east-1`, which most other servers accept.'),
   HOLDFAST_STORE_FORCE_PATH_STYLE: enumValue('true', 'false')
     .optional()
     .describe(
-      '`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
+      '`true`: the bucket is in the path of the address, not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
     ),
   HOLDFAST_STORE_SECRET: secretName
     .optional()
     .describe(
-      "Secret in the namespace of the runners' pods with the bucket's `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: what the pod itself is to the cloud, and then [its step is, too](security.md#the-store).",
+      "Secret in the namespace of the runners' pods with the bucket's `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's own cloud role, which [its step has too](security.md#the-store).",
     ),
 
   // ------------------------------------------------------------------------------------------- timeouts and logs
   HOLDFAST_TIMEOUTS: text
     .optional()
     .describe(
-      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific wins, and a runner\'s own over them. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, and beside the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
+      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, or next to the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
     ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
   HOLDFAST_POD_LOGS: text
     .prefault('log')
     .describe(
-      "Where the last lines go of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a folder. Never to Temporal.",
+      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. Never Temporal.",
     ),
   HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')
-    .describe('How much of it at most, in bytes.'),
+    .describe('Maximum size of these lines, in bytes.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
   HOLDFAST_RUNNER_COMMAND: command
     .optional()
     .describe(
-      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that takes up a static runner's registration and runs `/home/runner/run.sh`.",
+      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that uses a static runner's registration and runs `/home/runner/run.sh`.",
     ),
   HOLDFAST_ALLOW_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      "`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker's user. For machines that are theirs.",
+      "`true`: runners may set command, arguments and variables, so users who may start workflows can run any command as the worker's user. Only for their own machines.",
     ),
   HOLDFAST_STATE_DIR: text
     .optional()
     .describe(
-      'Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.',
+      "Directory with the state of the process compute's runners; another worker on the same machine adopts them from it. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
     ),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
@@ -207,51 +205,51 @@ export const settings = z.object({
   HOLDFAST_WEBHOOK_ADDRESS: listenAddress
     .prefault('0.0.0.0:8081')
     .describe(
-      'Address of `/webhooks/<server>` (`/webhooks/github`), and of nothing else: what the CI server has to reach.',
+      'Address of `/webhooks/<server>` (`/webhooks/github`), and of nothing else. The CI server must reach it.',
     ),
   HOLDFAST_WEBHOOK_SECRET: text
     .optional()
     .describe(
-      'Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries: `holdfast webhook` may, or runner sets learn of jobs only by their periodic look.',
+      'Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries. Then use `holdfast webhook`, or sets find jobs only with their periodic check.',
     ),
   HOLDFAST_WEBHOOK_SECRET_FILE: text
     .optional()
     .describe(
-      'The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.',
+      'The same, from a file. During a rotation it may have two lines, the new and the old secret.',
     ),
   HOLDFAST_REDELIVERY_INTERVAL: duration
     .prefault('5m')
     .describe(
-      "How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App's. A worker without the webhook's secret does so only if this is set. `0s`: never.",
+      "Interval between checks for failed webhook deliveries of the last three days, which are sent again. Needs a GitHub App as credential, and the App's webhook. A worker without the webhook's secret does this only if the setting is set. `0s`: never.",
     ),
 
   // ------------------------------------------------------------------------------------------------------- the sweep
   HOLDFAST_SWEEP_INTERVAL: intervalOrOff
     .prefault('5m')
     .describe(
-      'How often the [sweep](sweep.md) looks for what workflows, pods and registrations have left behind: the Schedule `holdfast-sweep-<task queue>`, which a worker makes or changes at its start. `off`, or 0: it is removed. Not with `HOLDFAST_COMPUTE=process`.',
+      'Interval of the [sweep](sweep.md) for leftovers of workflows, pods and registrations: the Schedule `holdfast-sweep-<task queue>`, which a worker creates or updates at its start. `off`, or 0: it is deleted. Not with `HOLDFAST_COMPUTE=process`.',
     ),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
   HOLDFAST_SHUTDOWN_GRACE_TIME: duration
     .prefault('30s')
     .describe(
-      'After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.',
+      'Time after SIGTERM for running activities before they are handed back. Runners are never touched.',
     ),
   HOLDFAST_SHUTDOWN_FORCE_TIME: duration
     .prefault('50s')
     .describe(
-      "After SIGTERM: when the worker ends whatever is left. Keep the pod's `terminationGracePeriodSeconds` above it (60).",
+      "Time after SIGTERM at which the worker ends everything that is left. Keep the pod's `terminationGracePeriodSeconds` above it (60).",
     ),
   HOLDFAST_CONNECT_TIMEOUT: duration
     .prefault('60s')
-    .describe('How long to wait for the Temporal server at start before giving up.'),
+    .describe('Maximum wait for the Temporal server at start.'),
 
   // ------------------------------------------------------------------------------------------------------ throughput
   HOLDFAST_MAX_CACHED_WORKFLOWS: integer(0, 100_000)
     .prefault('2000')
     .describe(
-      'Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.',
+      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. An uncached workflow costs a replay and is still correct.',
     ),
   HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
@@ -259,18 +257,18 @@ export const settings = z.object({
   HOLDFAST_MAX_CONCURRENT_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
     .describe(
-      'Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.',
+      "Activities executed at once on the main task queue, and on the cluster's. Waiting runners hold no slot.",
     ),
   HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',
+      '`true`: workflows record where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',
     ),
 
   // --------------------------------------------------------------------------------------------------------- logging
   HOLDFAST_LOG_LEVEL: enumValue('trace', 'debug', 'info', 'warn', 'error')
     .prefault('info')
-    .describe('Least level that is logged.'),
+    .describe('Lowest level that is logged.'),
   HOLDFAST_LOG_FORMAT: enumValue('json', 'text')
     .prefault('json')
     .describe('`json`: one object a line, on standard output; `text`: for people.'),
