@@ -89,12 +89,12 @@ export const settings = z.object({
   HOLDFAST_POD_POLICY_FILE: text
     .optional()
     .describe(
-      "What runners' pods may be, whoever starts them: a YAML or JSON file, see docs/security.md. Without it: the worker's own images, and no service account, Secret, claim or part of the node.",
+      "Pod policy of all runners, a YAML or JSON file, see docs/security.md. Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
     ),
   HOLDFAST_POD_TEMPLATE_FILE: text
     .optional()
     .describe(
-      "Pod template of the worker's own (`metadata` and `spec`, a YAML or JSON file), over which each runner's is laid. A runner cannot override what it sets unless the pod policy's `overrides` allow it. The policy holds for the template, too, but for its images.",
+      "Pod template of the worker (`metadata` and `spec`, a YAML or JSON file), into which each runner's template is merged. A runner can override its fields only if `overrides` of the pod policy allow it. The policy also applies to the template, except its images.",
     ),
   HOLDFAST_KUBECONFIG: text
     .optional()
