@@ -151,7 +151,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         completeWithinMs: 1_000,
       });
       expect(await stranger.call('provision', clusterTaskQueue(world.taskQueue), input)).toContain(
-        "the name holdfast-uploader is Holdfast's own",
+        "has the name holdfast-uploader, which is Holdfast's own",
       );
       expect(await pods()).toEqual([]);
     });

@@ -8,7 +8,11 @@ import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
-import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import {
+  HARNESS_POLICY,
+  startKubernetesHarness,
+  type KubernetesHarness,
+} from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { recordWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
@@ -137,6 +141,12 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     test('a misspelt field of the template is named', async () => {
       const ask = request({ template: { spec: { nodeSelectr: { a: 'b' } } } });
       await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringMatching(/^nodeSelectr: .* "fields"/),
+      });
+      // The API server knows it, too, where the policy allows any field.
+      const open = harness.instance({ policy: { ...HARNESS_POLICY, fields: ['*'] } });
+      await expect(open.createPod(ask, undefined)).rejects.toMatchObject({
         kind: 'invalid',
         message: expect.stringContaining('unknown field "spec.nodeSelectr"'),
       });
