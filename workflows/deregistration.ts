@@ -23,7 +23,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { removeRegistration } = ciActivities(credential, scope, 'remove', {
-    summary: 'unregister (again while the CI server calls it busy)',
+    summary: 'Unregister (retried while busy)',
     withinMs: timeoutMs,
   });
   const remove = async () =>
@@ -41,7 +41,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   let called = await remove();
   if (called.kind === 'done' && called.value.result === 'unlisted') {
     await sleep(initialRetryIntervalMs, {
-      summary: 'not listed; lists may be a minute old: looked for once more',
+      summary: 'Retry: lists may be a minute old',
     });
     called = await remove();
   }

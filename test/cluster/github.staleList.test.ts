@@ -68,7 +68,7 @@ await describeWithLab(
       runner.stop();
       await run.reaches(
         'a wait for another list',
-        ({ waitingFor }) => waitingFor?.includes('its lists may be old') === true,
+        ({ waitingFor }) => waitingFor?.includes('lists may be old') === true,
       );
       expect(simulator.runners()).toHaveLength(1);
       simulator.clearFaults(id);

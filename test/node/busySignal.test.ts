@@ -106,7 +106,7 @@ async function playEphemeral(
     const result = await run.ends();
     expect(result).toMatchObject({
       outcome: 'succeeded',
-      message: 'The runner did its job and exited with code 0.',
+      message: 'The runner completed its job and exited with code 0.',
       attempt: 1,
       unregisterAttempts: 0,
     });

@@ -138,7 +138,7 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
     const page = `${lab.temporal?.uiUrl}/namespaces/default/workflows/${runner}/${runId}`;
     await browser.see(`${page}/history`, 'quickstart-runner', [
       runner,
-      'register the runner, create its pod',
+      'Register the runner, create its pod',
     ]);
     await browser.see(`${page}/search-attributes`, 'quickstart-attributes', [
       runner,

@@ -48,7 +48,7 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
       const unit = await run.runs('test-1');
       await run.handle.signal('cancel', {
         stopReason: 'superseded',
-        reason: 'a newer version has come',
+        reason: 'superseded by a newer commit',
       });
       await until('the step to be stopped', () =>
         world.compute.deletions.some(({ name }) => name === unit),

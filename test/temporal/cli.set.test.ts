@@ -261,7 +261,9 @@ await describeWithLab(
       });
       expect(await cli('scale', ending, '--replicas', '2')).toMatchObject({
         status: 1,
-        stderr: expect.stringContaining('the set is being drained, and ends when its runners have'),
+        stderr: expect.stringContaining(
+          'the set is being deleted and ends when its runners have ended',
+        ),
       });
       // Deleting what is being deleted already is no mistake: this time it is waited for.
       const again = cli('delete', ending, '--wait');

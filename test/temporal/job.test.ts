@@ -182,7 +182,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('bestEffort does not count; skipOnSuccess is skipped when all before it succeeded', async () => {
+  test('bestEffort does not count; skipOnSuccess is skipped when all earlier steps succeeded', async () => {
     const run = await JobRun.start(all, {
       post: [
         step('gather', { skipOnSuccess: true }),

@@ -228,7 +228,7 @@ await describeIf(
         await expect(set.command(command)).rejects.toMatchObject({
           cause: {
             type: 'SetCommandRejected',
-            message: 'the set is being drained, and ends when its runners have',
+            message: 'the set is being deleted and ends when its runners have ended',
           },
         });
       }

@@ -18,7 +18,7 @@ const CALL_MS = 5_000;
 /** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreationWindow`), and a minute after each refusal. */
 const ON_PURPOSE = [
   'what the interrupted provisioning may still make',
-  'the cluster to take a deletion',
+  'the cluster to accept a deletion',
 ];
 
 /** Who is not at rest: idle in its set, which is as large as it shall be. */

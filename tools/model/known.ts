@@ -25,7 +25,7 @@ export const KNOWN: readonly Known[] = [
     why: 'the same for one that vanished: its registration is gone, as after a job (row 6 of jobLoss.ts)',
   },
   {
-    what: /^a pod was asked to go under a job, and nobody had asked for a stop \(registration is proven absent and the runner has not ended by itself in time\)$/,
+    what: /^a pod was asked to go under a job, and nobody had asked for a stop \(the registration does not exist and the runner has not ended by itself in time\)$/,
     setup: /, silent$/,
     why: "a 204 in a job's first minute, of a runner that nobody saw online and no event told of: it gets two minutes (removalGrace), lest one that never registers is kept for a day",
   },

@@ -109,27 +109,27 @@ async function runSteps(run: JobRun): Promise<JobResult> {
 async function admit(input: JobInput): Promise<JobSpec> {
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const called = await toCallResult(
-    workerActivities('check the job').admitJob({ input, workflowId, runId }),
+    workerActivities('Validate the job').admitJob({ input, workflowId, runId }),
   );
   if (called.kind === 'done') return called.value;
   if (called.kind === 'interrupted')
-    throw new CancelledFailure('The job was cancelled before anything of it was started');
+    throw new CancelledFailure('The job was cancelled before a step started');
   throw ApplicationFailure.nonRetryable(called.message, called.type);
 }
 
 function registerHandlers(run: JobRun): void {
   setHandler(cancelSignal, (body) => onCancel(run, body), {
     description:
-      'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force',
+      'Cancel this job; post still runs, except with force. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}',
   });
   setHandler(stepPodCreatedSignal, (news) => run.onStepPodCreated(news), {
     description: 'A step has a pod',
   });
   setHandler(stepEndedSignal, (news) => run.onStepEnded(news), {
-    description: 'A step is over; its pod goes',
+    description: 'A step has ended; its pod is being deleted',
   });
   setHandler(jobStatusQuery, () => run.status(), {
-    description: "Steps, what the job waits for, and the job's own log",
+    description: 'Steps, waits and log of the job',
   });
 }
 
@@ -164,7 +164,7 @@ async function waitForEvent(
 
 async function startDeadlineTimer(run: JobRun, atMs: number): Promise<void> {
   run.timers.add(atMs);
-  await sleep(Math.max(1, atMs - Date.now()), { summary: 'a deadline of the job' });
+  await sleep(Math.max(1, atMs - Date.now()), { summary: 'Wait for a deadline of the job' });
   run.timers.delete(atMs);
   run.changeCount++;
 }

@@ -165,7 +165,7 @@ function skipReason(
       skipOnSuccess &&
       before.every(({ state, outcome }) => state === 'skipped' || outcome === 'succeeded')
     )
-      return { kind: 'leave', step, state: 'skipped', reason: 'all before it succeeded' };
+      return { kind: 'leave', step, state: 'skipped', reason: 'all earlier steps succeeded' };
     return { kind: 'start', step };
   }
   if (isInterrupted(cancel)) return notRun('the job was interrupted');

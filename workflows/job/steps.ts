@@ -35,7 +35,7 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     run.onStepCompleted(step, {
       outcome: 'errored',
-      message: `${spec.workflowId} runs already: a step of an earlier run of this job, or another workflow that has its id`,
+      message: `${spec.workflowId} is already running: a step of an earlier run of this job, or another workflow with this ID`,
     });
   }
 }
@@ -82,7 +82,7 @@ function withoutVerdict(error: unknown): Pick<StepStatus, 'outcome' | 'cause' | 
   if (cause instanceof TerminatedFailure)
     return {
       outcome: 'errored',
-      message: 'its workflow was terminated; what it had made may be left',
+      message: 'its workflow was terminated; its objects may be left',
     };
   return { outcome: 'errored', message: cause?.message ?? error.message };
 }
@@ -103,7 +103,7 @@ export async function stopStep(
   try {
     await handle?.signal(cancelSignal, { mode, stopReason, reason });
   } catch (error) {
-    log.info('The step was not told to stop: it has ended', {
+    log.info('The step was not cancelled, because it has ended', {
       step: status.workflowId,
       why: String(error),
     });

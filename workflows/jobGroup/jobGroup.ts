@@ -45,7 +45,7 @@ const IDLE_TIMEOUT = '7d';
  */
 const SETTLED = '1s';
 
-const SUPERSEDED = 'a newer version has come';
+const SUPERSEDED = 'superseded by a newer commit';
 
 /** Received event, with the job or cancel request that belongs to it. */
 interface ReceivedEvent {
@@ -80,7 +80,7 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
         heard.map(({ event }) => event),
       ),
     }),
-    { description: 'The newest version, and the run that is under way' },
+    { description: 'The newest commit, and the current run' },
   );
 
   const carryOut = async (action: GroupAction): Promise<void> => {
@@ -130,7 +130,7 @@ function revisionGate(heard: ReceivedEvent[]): SignalGate {
   const gate = new SignalGate([
     {
       name: jobRevisionSignal.name,
-      description: 'A version of the change set has come: {commit, at, job, rerun}',
+      description: 'A new commit of the change set: {commit, at, job, rerun}',
       take: (body) => {
         heard.push(...parseRevision(body));
         return 1;
@@ -139,7 +139,7 @@ function revisionGate(heard: ReceivedEvent[]): SignalGate {
     {
       name: cancelSignal.name,
       description:
-        'Ends the run and drops the version that waits: nothing, a reason, or {reason, mode}',
+        'Cancel the run, and drop the commit that waits. Body: nothing, a reason, or {reason, mode}',
       take: (body) => {
         heard.push({ event: { kind: 'cancelled' }, cancel: parseCancel(body) });
         return 1;
@@ -165,7 +165,7 @@ function parseRevision(body: unknown): ReceivedEvent[] {
   // Log strings only: a value that cannot be copied to the worker's log would block the workflow
   // permanently.
   log.warn(
-    'A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job',
+    'A commit was skipped: it needs commit (at most 64 letters and digits), at (ISO 8601) and job',
     { at: typeof at === 'string' ? at : undefined },
   );
   return [];
@@ -203,7 +203,10 @@ async function start(
     return run;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    log.warn('A run of this id is under way already: it is not one of this group', { workflowId });
+    log.warn(
+      'A workflow with the ID of this run is already running and does not belong to this group',
+      { workflowId },
+    );
     ended('errored');
     return undefined;
   }
@@ -223,7 +226,7 @@ async function requestEnd(
   try {
     await run?.signal(cancelSignal, request);
   } catch (error) {
-    log.info('The run did not get the cancel request: it has ended', {
+    log.info('The run was not cancelled, because it has ended', {
       run: run?.workflowId,
       why: String(error),
     });

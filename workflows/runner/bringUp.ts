@@ -158,7 +158,7 @@ async function findCreated(state: RunnerState, inDoubt: boolean): Promise<FoundP
     Date.now() + lateCreationWindowMs,
   );
   await sleep(lateCreationWindowMs, {
-    summary: 'until the interrupted provisioning can make nothing more',
+    summary: 'Wait for the interrupted provisioning',
   });
   return await findProvisioned(state);
 }
@@ -185,7 +185,7 @@ async function tryToProvision(
     () => state.cancel !== undefined,
     async () => {
       if (spec.scope === undefined)
-        return await clusterActivities({ summary: 'create the pod', withinMs }).provision(input);
+        return await clusterActivities({ summary: 'Create the pod', withinMs }).provision(input);
       const registration = {
         scope: spec.scope,
         labels: spec.labels,
@@ -195,7 +195,7 @@ async function tryToProvision(
         disableUpdate: spec.disableUpdate,
       };
       const calls = ciActivities(spec.credential, spec.scope, 'provision', {
-        summary: 'register the runner, create its pod',
+        summary: 'Register the runner, create its pod',
         withinMs,
       });
       return await calls.provision({
@@ -226,7 +226,7 @@ async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProv
     ...omitUndefined({ namespace: spec.pod.namespace }),
   };
   return await clusterActivities({
-    summary: 'find what the interrupted provisioning left',
+    summary: 'Find objects of the interrupted provisioning',
   }).findProvisioned(input);
 }
 
@@ -279,7 +279,7 @@ async function awaitRegistration(state: RunnerState): Promise<AttemptFailure | u
   state.setWaitReason('runner to come online', Date.now() + withinMs);
   const { scope } = state;
   const calls = ciActivities(spec.credential, scope, 'provision', {
-    summary: 'wait until the runner is online',
+    summary: 'Wait until the runner is online',
     withinMs,
   });
   const called = await callUnless(

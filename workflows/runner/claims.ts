@@ -30,7 +30,7 @@ export async function awaitClaims(state: RunnerState): Promise<string | undefine
       () => state.cancel !== undefined,
       async () =>
         await clusterActivities({
-          summary: 'check that nothing writes to the claims',
+          summary: 'Check that nothing writes to the claims',
           withinMs,
         }).awaitClaims(input),
     );
@@ -49,7 +49,7 @@ export async function fenceClaims({ runner, spec }: RunnerState): Promise<void> 
   const { pod, identity } = runner;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
-  await clusterActivities({ summary: 'fence the claims' }).fenceClaims({
+  await clusterActivities({ summary: 'Fence the claims' }).fenceClaims({
     location: spec.location,
     identity,
     claims,

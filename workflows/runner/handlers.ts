@@ -39,10 +39,10 @@ export function registerUpdateHandlers(state: RunnerState): void {
       return { accepted: true as const, phase: state.phase };
     },
     {
-      description: 'Retire this runner in good order: its job may finish',
+      description: 'Drain this runner: its job may finish',
       validator: (body?: { reason?: string }) => {
         if (isRejectedPayload(body)) throw new Error(body);
-        if (LEAVING.has(state.phase)) throw new Error(`the runner is ${state.phase} already`);
+        if (LEAVING.has(state.phase)) throw new Error(`the runner is already ${state.phase}`);
       },
     },
   );
@@ -57,12 +57,12 @@ export function registerUpdateHandlers(state: RunnerState): void {
       return { jobDeadline: new Date(state.runner.jobDeadline).toISOString() };
     },
     {
-      description: 'Extend the running job\'s deadline. Body: {by: "30m"}',
+      description: 'Extend the timeout of the running job. Body: {by: "30m"}',
       validator: (body) => {
         const byMs = parseDuration(String(body?.by)) ?? 0;
-        if (byMs <= 0) throw new Error('by: is not a duration; write for example "30m"');
+        if (byMs <= 0) throw new Error('by: must be a duration, for example "30m"');
         if (state.runner.jobDeadline === undefined)
-          throw new Error('the runner has no job whose deadline could be extended');
+          throw new Error('the runner has no running job');
         if (
           state.spec.pod.supervision.timeoutMs !== undefined &&
           state.runner.pod?.online !== undefined
@@ -86,7 +86,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
  */
 export function registerSignalHandlers(state: RunnerState): void {
   setHandler(cancelSignal, (body) => onCancel(state, body), {
-    description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
+    description: 'Cancel this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
   });
   setHandler(
     jobEventSignal,
@@ -95,20 +95,19 @@ export function registerSignalHandlers(state: RunnerState): void {
       if (event !== undefined) state.onJobEvent(event);
     },
     {
-      description: "A job event from the CI server's webhook (a hint)",
+      description: 'Job event of the webhook',
     },
   );
   setHandler(
     podStateSignal,
     (event: unknown) => void (isPodState(event) && state.onPodState(event)),
-    { description: 'idle or busy, as the pod itself says (a hint)' },
+    { description: 'Idle or busy, as reported by the pod' },
   );
   setHandler(
     replaceIdleSignal,
     (event: unknown) => void (isObject(event) && replaceIdle(state, event)),
     {
-      description:
-        'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
+      description: 'Replace this idle runner. Body: {runnerName, reason}',
     },
   );
 }
@@ -122,7 +121,7 @@ function onCancel(state: RunnerState, body: CancelRequest | string | undefined):
  */
 export function registerStatusQuery(state: RunnerState): void {
   setHandler(statusQuery, () => state.status(), {
-    description: 'Phase, pod, node, job, and what it waits for',
+    description: 'Phase, pod, node, job and wait of the runner',
   });
 }
 

@@ -110,7 +110,7 @@ export async function notifyBestEffort(
   try {
     await tell();
   } catch (error) {
-    log.info('News was not told: who should hear it will see for itself, if it is there', {
+    log.info('A notification was not delivered; its receiver finds the change itself', {
       ...whom,
       why: String(error),
     });

@@ -42,7 +42,7 @@ export async function awaitPod(
   await condition(() => answer !== undefined || state.cancel !== cancelAtStart);
   if (answer === undefined) return;
   if (answer.kind === 'done') recordPod(state, answer.value);
-  else await refreshPod(state, 'look at the pod');
+  else await refreshPod(state, 'Get the pod');
 }
 
 function pendingWait(
@@ -55,7 +55,7 @@ function pendingWait(
   const pending = state.podWaits.get(id);
   if (pending !== undefined) return pending;
   const wait = toCallResult(
-    podWait(state, pod, until, { summary: `pod to be ${until}`, withinMs }),
+    podWait(state, pod, until, { summary: `Wait for the pod: ${until}`, withinMs }),
   ).finally(() => state.podWaits.delete(id));
   state.podWaits.set(id, wait);
   return wait;
@@ -89,13 +89,13 @@ async function watchUntilEnd(
 ): Promise<void> {
   for (let againMs = INITIAL_RETRY_MS; ; againMs = Math.min(2 * againMs, MAX_RETRY_MS)) {
     const called = await toCallResult(
-      podWait(state, pod, 'ended', { summary: 'runner to end' }, tells),
+      podWait(state, pod, 'ended', { summary: 'Wait for the runner to end' }, tells),
     );
     if (called.kind === 'done' && recordPod(state, called.value)) runner.ended = called.value;
     if (state.runner !== runner || runner.ended !== undefined || runner.pod?.deleted === true)
       return;
     await sleep(againMs, {
-      summary: 'before the runner is waited for again: its end was not told',
+      summary: 'Retry the wait for the runner',
     });
   }
 }

@@ -26,7 +26,7 @@ export async function readmit(
   const known = parseCarriedState(carried, state.createdAtMs);
   if (known === undefined)
     throw ApplicationFailure.nonRetryable(
-      'Invalid input: the second argument must be the state that a run hands on to the next; start a runner with its input alone',
+      'Invalid input: the second argument is reserved for continue-as-new; start a runner with one argument',
       FAILURE_TYPES.invalidInput,
     );
   state.restore(known);
@@ -35,7 +35,7 @@ export async function readmit(
   if (spec.rejection !== undefined)
     state.requestCancel({
       mode: 'drain',
-      reason: `its input is not accepted any more: ${spec.rejection}`,
+      reason: `its input is no longer accepted: ${spec.rejection}`,
       by: 'drain',
     });
 }
@@ -52,7 +52,7 @@ async function admitAgain(
   const called = await CancellationScope.nonCancellable(
     async () =>
       await toCallResult(
-        workerActivities('check the input again').admitRunner({
+        workerActivities('Validate the input again').admitRunner({
           input,
           workflowId,
           firstRunId,
@@ -64,6 +64,6 @@ async function admitAgain(
   const { type, message } =
     called.kind === 'failed'
       ? called
-      : { type: FAILURE_TYPES.invalidInput, message: 'The check of the input was called off' };
+      : { type: FAILURE_TYPES.invalidInput, message: 'The validation of the input was cancelled' };
   throw ApplicationFailure.nonRetryable(message, type);
 }

@@ -23,7 +23,7 @@ export async function replaceRunner(
   state.setWaitReason(message, Date.now() + afterMs);
   if (afterMs > 0)
     await condition(() => state.cancel !== undefined, afterMs, {
-      summary: `${formatDuration(afterMs)} before another runner takes its place`,
+      summary: `Wait ${formatDuration(afterMs)} before the replacement`,
     });
   if (state.cancel !== undefined) return;
   state.replaceRunner();

@@ -443,7 +443,7 @@ export class RunnerState {
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
     const { busySince } = this.runner;
     return busySince === undefined
-      ? `the CI server called it busy for ${formatDuration(this.spec.timeouts.jobTimeoutMs)}`
+      ? `the CI server reported it as busy for ${formatDuration(this.spec.timeouts.jobTimeoutMs)}`
       : `its job ran for ${formatDuration(Date.now() - busySince)}`;
   }
 

@@ -139,7 +139,7 @@ export async function stopPod(
   });
   const deletion = await retryDeletion(
     state,
-    mode === 'force' ? 'kill the pod' : 'stop the pod gracefully',
+    mode === 'force' ? 'Kill the pod' : 'Stop the pod',
     what,
     calledOff,
   );
@@ -178,7 +178,7 @@ async function retryDeletion(
 function reportDeletionError(state: RunnerState): void {
   if (state.deletionError === undefined) return;
   state.publishPhase();
-  state.setWaitReason(`the cluster to take a deletion: ${state.deletionError}`);
+  state.setWaitReason(`the cluster to accept a deletion: ${state.deletionError}`);
 }
 
 /**
@@ -210,7 +210,7 @@ export async function tearDownUnless(
   state.recordPhase('TearingDown');
   const deletion = await retryDeletion(
     state,
-    'delete pod and Secret',
+    'Delete pod and Secret',
     remainingObjects(state, {
       waitForDeletion: true,
       ...omitUndefined({ unlessStarted, unlessBusy }),
@@ -281,8 +281,8 @@ async function awaitDeletion(state: RunnerState, word: SetNotification | undefin
       waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), MAX_DELETION_RETRY_MS);
     const [summary, gracePeriodSeconds] =
       stronger === 'force'
-        ? ['kill the pod', FORCED_GRACE_SECONDS]
-        : ['delete the pod without grace: it outlived its own', 0];
+        ? ['Kill the pod', FORCED_GRACE_SECONDS]
+        : ['Delete the pod without a grace period', 0];
     deletion = await deleteUntilAccepted(
       state,
       summary,
@@ -296,7 +296,7 @@ export async function tearDownClaims(state: RunnerState): Promise<void> {
   const { spec, runner } = state;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await deleteUntilAccepted(state, 'delete the claims', {
+  await deleteUntilAccepted(state, 'Delete the claims', {
     location: spec.location,
     identity: runner.identity,
     claims,
@@ -325,7 +325,7 @@ async function deleteRemaining(
       return soon.value;
     }
   }
-  return await deleteUntilAccepted(state, 'delete pod and Secret', what);
+  return await deleteUntilAccepted(state, 'Delete pod and Secret', what);
 }
 
 /** Whether to keep the end of the log, which is done for runners that may not have succeeded. */

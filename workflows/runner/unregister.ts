@@ -133,7 +133,7 @@ async function execute(
         ? { kind: 'stopped', mode: action.mode }
         : { kind: 'changed' };
     case 'look':
-      await refreshPod(state, 'the pod as it is now');
+      await refreshPod(state, 'Get the pod');
       return { kind: 'looked' };
     case 'wait':
       return await wait(state, action, facts);
@@ -187,7 +187,7 @@ async function removeRegistration(
   const limitMs = patienceMs ?? jobMs;
   state.setWaitReason(reason, limitMs === undefined ? undefined : Date.now() + limitMs);
   const options = {
-    summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister',
+    summary: onBusy === 'retry' ? 'Unregister (retried while busy)' : 'Unregister',
     ...within,
   };
   const input = {

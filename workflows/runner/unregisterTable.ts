@@ -62,7 +62,7 @@ export type UnregistrationAction = { readonly row: Row; readonly reason: string 
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   // While the response that proves the absence is current, its own row decides.
   if (f.absentSinceMs !== undefined && f.removalResult === undefined)
-    return whenUnregistered(f, '1', 'registration is proven absent');
+    return whenUnregistered(f, '1', 'the registration does not exist');
   // A runner that was told to stop may exit with 0 in the middle of its job. Only a runner that was
   // not told to stop has certainly removed itself.
   if (
@@ -77,11 +77,11 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
     return {
       kind: 'tearDown',
       row: '2',
-      reason: 'ephemeral runner ended its job with exit code 0: it has removed itself',
+      reason: 'ephemeral runner completed its job and removed its own registration',
     };
   }
   if (!f.ended && f.stop === 'force' && !isStopped(f))
-    return stopPod(f, '5', 'forced: the pod goes at once');
+    return stopPod(f, '5', 'forced: delete the pod at once');
   if (f.removalResult === undefined) return beforeRemoval(f);
   switch (f.removalResult) {
     case 'removed':
@@ -133,7 +133,7 @@ function awaitJob(f: UnregistrationFacts, row: Row, reason: string): Unregistrat
   if (f.idleInDoubt !== true) return { kind: 'wait', row, reason, until: 'jobDeadline' };
   return f.podRefreshed
     ? { kind: 'wait', row, reason, until: 'busyCheck' }
-    : { kind: 'look', row, reason: 'a job was told of, and the pod says that it is idle' };
+    : { kind: 'look', row, reason: 'a job event arrived, but the pod reports idle' };
 }
 
 /**
@@ -145,14 +145,15 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
     return {
       kind: 'wait',
       row,
-      reason: `${because}; waiting whether the runner goes on saying that it is idle`,
+      reason: `${because}; waiting for the runner to stay idle`,
       until: 'idleConfirmed',
     };
-  if (!f.podRefreshed) return { kind: 'look', row, reason: `${because}; is the runner idle?` };
+  if (!f.podRefreshed)
+    return { kind: 'look', row, reason: `${because}; check whether the runner is idle` };
   return {
     kind: 'tearDown',
     row,
-    reason: `${because} and the runner itself says it is idle`,
+    reason: `${because} and the runner is idle`,
     unlessBusy: true,
   };
 }
@@ -177,7 +178,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
         };
   }
   if (f.observedActivity === 'busy')
-    return awaitJob(f, '4', 'a job is running: that beats any list');
+    return awaitJob(f, '4', 'a job is running, whatever the list says');
   if (f.wasRegistered) return awaitList();
   if (!f.registrationExpired)
     return {
@@ -201,7 +202,7 @@ function awaitList(): UnregistrationAction {
   return {
     kind: 'wait',
     row: '4d',
-    reason: 'CI server does not list the runner, and its lists may be old: looked for once more',
+    reason: 'CI server does not list the runner, but lists may be old: list again',
     until: 'listRecheck',
   };
 }
@@ -209,13 +210,17 @@ function awaitList(): UnregistrationAction {
 /** Decides after the CI server has called the runner busy. */
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
-    return { kind: 'handOff', row: '8', reason: 'CI server still calls the ended runner busy' };
+    return {
+      kind: 'handOff',
+      row: '8',
+      reason: 'CI server still reports the ended runner as busy',
+    };
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy and its stop was accepted');
   return f.ephemeral || f.removalEndsJob === true
     ? {
         kind: 'wait',
         row: '6',
-        reason: 'runner busy by the word of the CI server: its end wakes this',
+        reason: 'CI server reports the runner as busy: wait for its end',
         until: 'busyCheck',
       }
     : retryRemovalWhileBusy();
@@ -230,14 +235,18 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'handOff',
       row: '8',
-      reason: 'CI server does not say whether the ended runner is registered',
+      reason: 'unknown whether the ended runner is registered',
     };
   if (f.stop !== undefined)
-    return stopOrAwait(f, '5', 'CI server does not say, and the stop was accepted');
+    return stopOrAwait(
+      f,
+      '5',
+      'unknown whether the runner is registered, and the stop was accepted',
+    );
   return {
     kind: 'wait',
     row: '10',
-    reason: 'CI server did not answer the removal: asked again',
+    reason: 'CI server did not answer the removal: retry',
     until: 'credentialsRetry',
   };
 }
@@ -248,7 +257,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
     return f.expiredWait === 'patience'
-      ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first')
+      ? stopPod(f, '5', 'stop accepted and the CI server does not answer: stop the pod first')
       : requestRemoval('unregister, then terminate');
   }
   if (f.removalEndsJob === true) return beforeUnguardedRemoval(f);
@@ -257,16 +266,16 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   // minute of a job, a DELETE may be answered with 204.
   if (f.observedActivity === 'busy')
     return f.expiredWait === 'busyCheck' && !f.podRefreshed
-      ? { kind: 'look', row: '6', reason: 'ephemeral runner busy: is it still?' }
+      ? { kind: 'look', row: '6', reason: 'ephemeral runner is busy: check again' }
       : {
           kind: 'wait',
           row: '6',
-          reason: 'ephemeral runner busy: its end wakes this',
+          reason: 'ephemeral runner is busy: wait for its end',
           until: 'busyCheck',
         };
   // The runner reports busy only some seconds after a job has started.
   return f.observedActivity === 'idle' && f.started && !f.podRefreshed
-    ? { kind: 'look', row: '6', reason: 'has it taken a job that nobody has told of yet?' }
+    ? { kind: 'look', row: '6', reason: 'Check for a job that is not known yet' }
     : requestRemoval();
 }
 
@@ -279,17 +288,15 @@ function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'wait',
       row: '6a',
-      reason: 'the removal would end a job: the runner is asked about when it is idle or has ended',
+      reason: 'the removal would end a job: wait until the runner is idle or has ended',
       until: 'busyCheck',
     };
   return f.podRefreshed
     ? requestRemoval()
-    : { kind: 'look', row: '6a', reason: 'has it taken a job that nobody has told of yet?' };
+    : { kind: 'look', row: '6a', reason: 'Check for a job that is not known yet' };
 }
 
-function requestRemoval(
-  reason = 'ask the CI server to remove the registration',
-): UnregistrationAction {
+function requestRemoval(reason = 'Remove the registration'): UnregistrationAction {
   return { kind: 'remove', row: '3-11', reason, onBusy: 'return' };
 }
 
@@ -298,7 +305,7 @@ function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',
     row: '7',
-    reason: 'ask the CI server to remove the static runner, again until its job ends',
+    reason: 'Remove the registration (retried while busy)',
     onBusy: 'retry',
   };
 }

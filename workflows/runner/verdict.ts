@@ -169,14 +169,14 @@ export function decideVerdict(f: EndFacts): VerdictDecision {
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout')
-    return end('aborted', 'The command ran into its timeout.', 'run_timeout');
+    return end('aborted', 'The command timed out.', 'run_timeout');
   if (f.pod?.reason === 'DeadlineExceeded')
-    return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
+    return end('aborted', 'The pod exceeded its activeDeadlineSeconds.', 'run_timeout');
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   if (!takesJobs(f.kind)) return whenCommandEnded(f, loss);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss))
-    return end('succeeded', 'The runner did its job and exited with code 0.');
+    return end('succeeded', 'The runner completed its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : afterLoss(f, loss);
 }
 
@@ -246,14 +246,14 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDe
   if (isComplete(f, loss) && uploadFailure !== undefined)
     return end(
       uploadFailure.by === 'step' ? 'failed' : 'errored',
-      `The command exited with code 0, and what it left was not stored: ${uploadFailure.why}`,
+      `The command exited with code 0, but its artifacts were not stored: ${uploadFailure.why}`,
     );
   if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
   if (loss !== undefined) return afterLoss(f, loss);
   if (f.pod?.exit?.code === 0)
     return end(
       'errored',
-      'The command was stopped from inside its pod, and exited with code 0.',
+      'The command was stopped from inside its pod and exited with code 0.',
       'agent_lost',
     );
   return whenExited(f);
@@ -438,13 +438,13 @@ function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
   if (busy && f.jobTimeUsed === true)
     return end(
       'aborted',
-      `The command was lost (${cause}), and its attempts together have run for as long as one job may (jobTimeoutCap).`,
+      `The command was lost (${cause}), and its attempts together reached the cap of one job (jobTimeoutCap).`,
       'run_timeout',
     );
   if (busy && f.onEviction === 'resume' && f.durationExceeded === true)
     return end(
       'aborted',
-      `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`,
+      `The command was lost (${cause}), and the runner is too old for another attempt (timeouts.maxAge).`,
       'run_timeout',
     );
   if (busy && f.onEviction === 'resume' && f.lastAttempt === true)
@@ -473,19 +473,19 @@ function replace(
     kind: 'replace',
     cause,
     afterMs,
-    message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.`,
+    message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt resumes from the checkpoint' : 'it is replaced'}.`,
   };
 }
 
 function whenSuspected({ cause, why: reason }: Suspicion): VerdictDecision {
-  return { kind: 'replace', cause, afterMs: 0, message: `${reason}: another takes its place.` };
+  return { kind: 'replace', cause, afterMs: 0, message: `${reason}: it is replaced.` };
 }
 
 /** Returns the verdict on a runner whose container ended by itself. */
 function whenExited(f: EndFacts): Verdict {
   const exit = f.pod?.exit;
   if (exit === undefined)
-    return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
+    return end('errored', 'The runner ended, and its exit status is unknown.', 'agent_lost');
   if (RUNNER_KINDS[f.kind].exitStatuses[exit.code] === 'runner_deprecated') {
     return end(
       'errored',
@@ -496,10 +496,10 @@ function whenExited(f: EndFacts): Verdict {
   if (!f.wasOnline && takesJobs(f.kind) && exit.record?.reason !== undefined)
     return end(
       'errored',
-      'The runner did not come online, and was ended for it by its startup probe.',
+      'The runner did not come online and was ended by its startup probe.',
       'never_registered',
     );
-  const upload = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
+  const upload = exit.uploadFailure && `Its artifacts were not stored: ${exit.uploadFailure.why}`;
   if (exit.code !== 0)
     return end(
       'failed',
@@ -527,15 +527,11 @@ function whenExitedWithZero(f: EndFacts): Verdict {
   if (f.removal === 'absent')
     return end(
       'errored',
-      'The registration was removed from outside, and the runner ended.',
+      'The registration was removed by someone else, and the runner ended.',
       'deleted_externally',
     );
   if (!f.ephemeral)
-    return end(
-      'errored',
-      'The static runner exited with code 0, which nobody had asked it to.',
-      'agent_lost',
-    );
+    return end('errored', 'The static runner exited with code 0 without a request.', 'agent_lost');
   return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
 }
 

@@ -48,7 +48,7 @@ export function parseRequest(request: unknown): SetCommandRequest | undefined {
 /** Returns the reason why such a command is rejected now, if any. */
 export function rejectionOf({ facts }: SetState, { command }: SetCommand): Rejection | undefined {
   return facts.ending !== undefined && command !== 'drain'
-    ? reject('the set is being drained, and ends when its runners have')
+    ? reject('the set is being deleted and ends when its runners have ended')
     : undefined;
 }
 
@@ -134,7 +134,7 @@ export function executeCommand(state: SetState, command: SetCommand): Rejection 
     case 'scale':
     case 'apply':
     case 'setTemplate':
-      return reject(`${command.command}: does not say what the set is to be`);
+      return reject(`${command.command}: must have the new declaration of the set`);
   }
 }
 
@@ -144,7 +144,7 @@ function hold(state: SetState, runner: string, release: boolean): Rejection | un
     : state.runners.find(runner) !== undefined;
   if (!isThere) return reject(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
   if (!release && state.holds.size >= MAX_HOLDS)
-    return reject(`runner: this set holds ${MAX_HOLDS} runners already; release others first`);
+    return reject(`runner: this set already holds ${MAX_HOLDS} runners; release others first`);
   state.hold(runner, release);
   return undefined;
 }

@@ -52,7 +52,7 @@ export class SetCommands {
     const read = parseRequest(request);
     if (read === undefined)
       log.warn(
-        'A request was left out: it needs id, a workflow id, and command; start the workflow setCommand, which sends it',
+        'A command was skipped: it needs id (a workflow ID) and command; start the workflow setCommand, which sends it',
       );
     else this.#waiting.push(read);
   }
@@ -80,13 +80,13 @@ export class SetCommands {
   async executeNext(state: SetState, tick: (at: number) => number): Promise<number> {
     const declared = this.#declaredNext(state);
     if (declared === undefined) {
-      const now = tick((await workerActivities('read the time').getTime()).at);
+      const now = tick((await workerActivities('Read the time').getTime()).at);
       while (this.hasNext && this.#declaredNext(state) === undefined)
         this.#finish(state, now, executeCommand);
       return now;
     }
     const called = await toCallResult(
-      workerActivities('check the declaration').admitSet({ input: declared }),
+      workerActivities('Validate the declaration').admitSet({ input: declared }),
     );
     if (called.kind === 'done') {
       const { value } = called;
@@ -98,7 +98,7 @@ export class SetCommands {
     const refused =
       called.kind === 'failed'
         ? { type: called.type, message: called.message }
-        : reject('the check of the declaration was called off');
+        : reject('the validation of the declaration was cancelled');
     this.#finish(state, now, () => refused);
     return now;
   }
@@ -147,7 +147,7 @@ export class SetCommands {
     void getExternalWorkflowHandle(id)
       .signal(setCommandReplySignal, reply)
       .catch((error: unknown) =>
-        log.info('A command was carried out, and nobody waits for the answer', {
+        log.info('A command was processed, but its sender no longer waits', {
           id,
           why: String(error),
         }),

@@ -28,7 +28,7 @@ export function registerHandlers(set: RunningSet): void {
     },
     {
       name: queueCheckedSignal.name,
-      description: 'Jobs that a look at the CI server has found',
+      description: 'Jobs found by a check of the CI server',
       take: (body) => takeQueueCheck(set, body),
     },
     {
@@ -39,7 +39,7 @@ export function registerHandlers(set: RunningSet): void {
     {
       name: setCommandSignal.name,
       description:
-        'What an operator wants: start the workflow setCommand, which sends it and has the answer',
+        'Command of an operator; start the workflow setCommand, which sends it and returns the answer',
       take: (request) => {
         set.receiveCommand(request);
         return 0;
@@ -47,10 +47,10 @@ export function registerHandlers(set: RunningSet): void {
     },
   ]);
   setHandler(setStatusQuery, () => set.status(), {
-    description: 'Wanted and present runners, jobs, and what it waits for',
+    description: 'Runners, jobs and waits of the set',
   });
   setHandler(setDeclarationQuery, () => set.state.currentDeclaration(), {
-    description: 'What the set was last told to be',
+    description: 'Current declaration of the set',
   });
 }
 

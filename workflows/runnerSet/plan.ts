@@ -275,7 +275,7 @@ export interface SetPlan {
 }
 
 /** Reason given to a runner that was already requested to drain. */
-export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain';
+export const DRAIN_REPEATED_REASON = 'requested before by its set, and it did not drain';
 
 /**
  * Plans the starts and drains for this moment.
@@ -335,7 +335,7 @@ export function planSet(facts: PlanFacts): SetPlan {
   const mayLeave = inExcess.slice(0, Math.max(0, current.length - most));
   const scaleDown = mayLeave.map(({ workflowId }) => ({
     workflowId,
-    reason: 'there are more runners than wanted',
+    reason: 'more runners than wanted',
   }));
   const excess = inExcess.length - scaleDown.length;
   return { ...kept, drain: [...leaving, ...scaleDown], excess };

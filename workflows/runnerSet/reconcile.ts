@@ -158,7 +158,7 @@ export class RunningSet {
       const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
       this.#tick(
-        woken ?? (await this.#survive(acting ?? workerActivities('read the time').getTime())),
+        woken ?? (await this.#survive(acting ?? workerActivities('Read the time').getTime())),
       );
     }
   }
@@ -172,7 +172,7 @@ export class RunningSet {
     if (called.kind === 'done') return called.value;
     const { name, initialRetryMs } = this.state.facts.spec;
     const why = called.kind === 'failed' ? called.message : called.kind;
-    log.warn('a call of a set failed; trying again', { set: name, why });
+    log.warn('failed call of a set; retrying', { set: name, why });
     await sleep(initialRetryMs, { summary: 'Retry after a failed call' });
     return { at: this.#now + initialRetryMs };
   }
@@ -300,8 +300,7 @@ export class RunningSet {
     const timer: Alarm = { at, scope: new CancellationScope(), fired: false };
     this.#timer = timer;
     const sleeping = timer.scope.run(
-      async () =>
-        await sleep(Math.max(1, at - this.#now), { summary: 'until something changes by itself' }),
+      async () => await sleep(Math.max(1, at - this.#now), { summary: 'Wait for the next change' }),
     );
     void sleeping.then(
       () => (timer.fired = true),
@@ -342,7 +341,7 @@ export class RunningSet {
   }
 
   async #evaluateSchedule(): Promise<Timestamped> {
-    const { at, schedule } = await workerActivities('evaluate the schedules').evaluateSchedules({
+    const { at, schedule } = await workerActivities('Evaluate the schedules').evaluateSchedules({
       schedules: this.state.facts.spec.schedules,
     });
     this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
@@ -383,7 +382,7 @@ export class RunningSet {
       .filter((workflowId) => known.has(workflowId) || listed.has(workflowId));
     if (doubtful.length === 0) return { at, runners, ended: [] };
     const found = await temporalActivities(
-      `check whether ${doubtful.length} runners have ended`,
+      `Check whether ${doubtful.length} runners have ended`,
     ).findEndedRunners({ workflowIds: doubtful });
     return { at: found.at, runners, ended: found.ended };
   }
@@ -395,10 +394,10 @@ export class RunningSet {
    */
   async #listPages(): Promise<Timestamped & { runners: ListedRunner[] }> {
     const set = this.state.facts.spec.name;
-    const { at, runners, next } = await temporalActivities('list the runners').listRunners({ set });
+    const { at, runners, next } = await temporalActivities('List the runners').listRunners({ set });
     const all = [...runners];
     for (let page = next; page !== undefined;) {
-      const more = await temporalActivities('list more runners').listRunners({ set, page });
+      const more = await temporalActivities('List more runners').listRunners({ set, page });
       all.push(...more.runners);
       page = more.next;
     }
@@ -446,7 +445,7 @@ export class RunningSet {
 
   async #rerouteJobs(): Promise<Timestamped> {
     const next = this.state.passing.next(this.state, this.#now);
-    const done = await temporalActivities(`pass on ${next.jobs.length} jobs`).rerouteJobs(next);
+    const done = await temporalActivities(`Reroute ${next.jobs.length} jobs`).rerouteJobs(next);
     this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
     return { at: done.at };
   }
@@ -468,7 +467,7 @@ export class RunningSet {
       at,
       rejected,
       message = 'refused',
-    } = await temporalActivities(`start ${count} runners`).startRunners({
+    } = await temporalActivities(`Start ${count} runners`).startRunners({
       set: name,
       templateHash,
       ephemeral,
@@ -485,7 +484,7 @@ export class RunningSet {
 
   async #drain(drain: SetDecision['drain']): Promise<Timestamped> {
     const runners = [...drain];
-    const { at, ended } = await temporalActivities(`drain ${runners.length} runners`).drainRunners({
+    const { at, ended } = await temporalActivities(`Drain ${runners.length} runners`).drainRunners({
       runners,
     });
     this.#inbox.push({

@@ -49,7 +49,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   await send(set, { workflowId, command });
   for (let look = 0; look < LOOKS; look++) {
     await condition(() => reply !== undefined, CHECK_INTERVAL_MS, {
-      summary: 'until the set answers, or is looked for',
+      summary: 'Wait for the answer of the set',
     });
     if (reply !== undefined) return resultFrom(reply);
     const isGone = await setHasEnded(set);
@@ -69,7 +69,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
  */
 async function admit(input: unknown): Promise<SetCommandInput> {
   try {
-    return await workerActivities('check the command').admitSetCommand({ input });
+    return await workerActivities('Validate the command').admitSetCommand({ input });
   } catch (error) {
     // Throw the failure without the surrounding activity failure.
     if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure)
@@ -97,7 +97,7 @@ async function send(set: string, request: SetCommandRequest): Promise<void> {
 }
 
 async function setHasEnded(set: string): Promise<boolean> {
-  const { ended } = await temporalActivities('check that the set runs').findEndedRunners({
+  const { ended } = await temporalActivities('Check that the set runs').findEndedRunners({
     workflowIds: [setWorkflowId(set)],
   });
   return ended.length > 0;

@@ -211,7 +211,7 @@ export function queueCheckActivities(
   scope: Scope,
 ): Pick<HoldfastActivities, 'checkQueuedJobs'> {
   return proxyActivities<HoldfastActivities>({
-    summary: 'look for queued jobs, in case an event was lost',
+    summary: 'Check for queued jobs',
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '2m',
     scheduleToCloseTimeout: '5m',
@@ -233,7 +233,7 @@ const SWEEP_TRIES = 3;
  */
 export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
   return proxyActivities<HoldfastActivities>({
-    summary: 'look at workflows, pods and registrations, and repair what disagrees',
+    summary: 'Find and repair orphaned objects',
     taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1h',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

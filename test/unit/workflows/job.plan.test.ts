@@ -117,7 +117,7 @@ describe('left alone', () => {
     ],
     ['post goes on after one of its own failed', 'test:ok post:failed post:waiting', start(2)],
     [
-      'skipOnSuccess, all before it succeeded',
+      'skipOnSuccess, all earlier steps succeeded',
       'test:ok post:waiting/optional',
       { kind: 'leave', step: 1, state: 'skipped' },
     ],

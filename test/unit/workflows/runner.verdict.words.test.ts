@@ -45,7 +45,7 @@ test.each<[string, Partial<EndFacts>]>([
   ['The runner exited with code 3.', { pod: exited(3) }],
   ['The runner exited with code 3. disk full', { pod: exited(3, 'disk full') }],
   [
-    'The runner exited with code 3. What it left was not stored: too much',
+    'The runner exited with code 3. Its artifacts were not stored: too much',
     {
       pod: {
         ...ended,
@@ -65,21 +65,18 @@ test.each<[string, Partial<EndFacts>]>([
     { pod: exited(0), wasOnline: false, wasRegistered: false },
   ],
   [
-    'The registration was removed from outside, and the runner ended.',
+    'The registration was removed by someone else, and the runner ended.',
     { pod: { ...exited(0), online: false }, removal: 'absent' },
   ],
-  [
-    'The static runner exited with code 0, which nobody had asked it to.',
-    { pod: exited(0), ephemeral: false },
-  ],
+  ['The static runner exited with code 0 without a request.', { pod: exited(0), ephemeral: false }],
   ['The runner exited with code 0 without having run a job.', { pod: exited(0) }],
-  ['The runner was lost while idle (evicted): another takes its place.', { pod: evicted }],
+  ['The runner was lost while idle (evicted): it is replaced.', { pod: evicted }],
   [
-    'The runner was lost while it ran a job (evicted): another takes its place.',
+    'The runner was lost while it ran a job (evicted): it is replaced.',
     { pod: evicted, hadJob: true, busyAtEnd: true, removal: 'busy' },
   ],
   [
-    'The runner hangs (nobody hears of it): another takes its place.',
+    'The runner hangs (nobody hears of it): it is replaced.',
     {
       pod: evicted,
       suspected: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' },

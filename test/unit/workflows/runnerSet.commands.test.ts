@@ -116,7 +116,7 @@ describe('what a command declares', () => {
 });
 
 describe('what a command does', () => {
-  const ENDS = 'the set is being drained, and ends when its runners have';
+  const ENDS = 'the set is being deleted and ends when its runners have ended';
   test.each<[SetCommand[], object]>([
     [[{ command: 'pause', reason: 'why' }], { paused: 'paused: why' }],
     [[{ command: 'pause' }, { command: 'resume' }], { paused: undefined }],
@@ -149,7 +149,7 @@ describe('what a command does', () => {
     [[{ command: 'drain' }, { command: 'scale', replicas: 2 }], { refused: ENDS }],
     [
       [{ command: 'apply' } as SetCommand],
-      { refused: 'apply: does not say what the set is to be' },
+      { refused: 'apply: must have the new declaration of the set' },
     ],
   ])('%j', (commands, expected) => {
     const state = setOf();
