@@ -22,6 +22,7 @@ import type {
   RegisterRequest,
   RunnerGroupRef,
   Scope,
+  VersionDeadline,
 } from '../core/domain/ciServer.ts';
 import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
@@ -152,6 +153,18 @@ export interface CiServer {
     job: { readonly id: string; readonly repository: string },
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
+  /**
+   * Returns until when the server accepts runners of a version.
+   * @param version - such as `2.338.0`
+   * @returns `undefined` if the server does not know the version, or tells no deadlines
+   * @throws CiServerError
+   * @default the server tells no deadlines
+   */
+  versionDeadline?(
+    scope: Scope,
+    version: string,
+    signal?: AbortSignal,
+  ): Promise<VersionDeadline | undefined>;
   /**
    * Requests redelivery of failed webhook deliveries, once for each delivery.
    * @default the server or this credential cannot redeliver

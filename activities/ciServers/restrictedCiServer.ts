@@ -117,6 +117,12 @@ export function restrictCiServer(
         );
       },
     }),
+    ...(server.versionDeadline && {
+      async versionDeadline(scope, version, signal) {
+        check(scope);
+        return await server.versionDeadline?.(scope, version, signal);
+      },
+    }),
     ...(server.getJob && {
       async getJob(scope, job, signal) {
         check(scope);

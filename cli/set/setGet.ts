@@ -2,6 +2,7 @@
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { runnerVersionText } from '../../core/domain/runnerVersion.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { Output } from '../shared/output.ts';
@@ -112,6 +113,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Scope', details.scope],
     ['Labels', details.labels?.join(', ')],
     ['Template', set?.templateHash],
+    ['Runner version', set?.runnerVersion && runnerVersionText(set.runnerVersion)],
     ['Wanted', set && `${set.desired} (${boundsText(set)})`],
     [
       'Runners',

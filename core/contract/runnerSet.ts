@@ -135,6 +135,11 @@ export interface RunnerSetStatus {
    * drained by a scale-down or rollout. Absent: none is awaited.
    */
   listPendingSince?: string;
+  /**
+   * Version of the runner in the template's image, and until when the CI server accepts it. Absent:
+   * it was not checked yet, or the tag of the image contains no version.
+   */
+  runnerVersion?: RunnerVersionStatus;
   /** State of the checks for queued jobs. Absent: the last one was complete, or there was none. */
   queueCheck?: QueueCheckStatus;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
@@ -166,6 +171,16 @@ export interface RunnerSetStatus {
   groupJobs?: true;
   /** Names or workflow ids of the runners that are exempt from scale-downs and rollouts. */
   holds: string[];
+}
+
+/** Version of a runner program, and until when the CI server accepts it. */
+export interface RunnerVersionStatus {
+  /** Such as `2.338.0`. */
+  version: string;
+  /** Time until which runners of the version get jobs (ISO 8601). Absent: no end is known. */
+  jobsUntil?: string;
+  /** Time until which runners of the version can register (ISO 8601). Absent: no end is known. */
+  registrationUntil?: string;
 }
 
 /** Failure of a set's runner to become ready. */
@@ -315,6 +330,12 @@ export const queueCheckedSignal = defineSignal<[QueueCheckResult]>('queueChecked
  * `busy` comes only from an ephemeral runner whose memo requests it.
  */
 export const runnerEventsSignal = defineSignal<[{ events: TimedRunnerEvent[] }]>('runnerEvents');
+/**
+ * Signal with the version of the set's runners and its deadlines, from the daily check of a worker.
+ * `at`: time of the check (ms since the epoch).
+ */
+export const runnerVersionSignal =
+  defineSignal<[RunnerVersionStatus & { at: number }]>('runnerVersion');
 /** Returns the current status of a set. */
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** Returns the last declaration of a set, with all later commands applied. */

@@ -93,6 +93,14 @@ export interface CiJobList {
   readonly ageMs?: number;
 }
 
+/** Until when the CI server accepts a runner version (ms since the epoch). Absent: no end is known. */
+export interface VersionDeadline {
+  /** Runners of the version get jobs until then. */
+  readonly jobsUntil?: number;
+  /** Runners of the version can register until then. */
+  readonly registrationUntil?: number;
+}
+
 /**
  * Latest response of the CI server to a removal. `absent`: proven by the runner's ID. `unlisted`:
  * the ID is not known and no list contains the name; such a list may be outdated.

@@ -36,6 +36,8 @@ export class FakeCiServer implements CiServer, CiServers {
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
+  /** Absent: no deadlines are told. */
+  versionDeadline?: NonNullable<CiServer['versionDeadline']>;
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
   /** How those look who have the names that are asked for next. */

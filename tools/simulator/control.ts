@@ -1,5 +1,5 @@
 import type { ActiveFault, Fault } from './faults.ts';
-import type { SimulatedToken, WebhookTarget } from './options.ts';
+import type { SimulatedToken, VersionDeadline, WebhookTarget } from './options.ts';
 import type {
   JobSpec,
   RecordedRequest,
@@ -119,6 +119,11 @@ export class Control {
   /** Runner versions the server refuses from now on (`*`: all). */
   setDeprecatedVersions(versions: string[]): void {
     this.world.settings.deprecatedVersions = versions;
+  }
+
+  /** Until when each runner version is accepted, by version. */
+  setVersionDeadlines(deadlines: Record<string, VersionDeadline>): void {
+    this.world.settings.versionDeadlines = deadlines;
   }
 
   setBusyText(text: 'current' | 'older'): void {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Control } from './control.ts';
 import type { Fault } from './faults.ts';
-import type { SimulatedToken, WebhookTarget } from './options.ts';
+import type { SimulatedToken, VersionDeadline, WebhookTarget } from './options.ts';
 import type { JobSpec, ScopePath } from './types.ts';
 import type { World } from './world.ts';
 
@@ -78,6 +78,9 @@ export function serveControl(server: FastifyInstance, world: World): void {
   );
   route('PUT', 'deprecated-versions', ({ body }) =>
     control.setDeprecatedVersions(body as string[]),
+  );
+  route('PUT', 'version-deadlines', ({ body }) =>
+    control.setVersionDeadlines(body as Record<string, VersionDeadline>),
   );
   route('PUT', 'busy-text', ({ body }) =>
     control.setBusyText((body as { text: 'current' | 'older' }).text),

@@ -100,7 +100,7 @@ export class Credentials {
     app: SimulatedApp,
     installation: SimulatedInstallation,
   ): { token: string; expiresMs: number } {
-    const token = `ghs_${randomBytes(27).toString('base64url')}`;
+    const token = installationToken();
     const expiresMs = Date.now() + this.#installationTokenMs;
     this.#byToken.set(token, {
       kind: 'app',
@@ -116,6 +116,19 @@ export class Credentials {
     return { token, expiresMs };
   }
 }
+
+/** Length of the tokens that GitHub issues since 2026-04-27: stateless JWTs. */
+const INSTALLATION_TOKEN_LENGTH = 520;
+
+/** Returns a token as long as GitHub's, of three parts with dots like a JWT. */
+function installationToken(): string {
+  const [header, signature] = [36, 342];
+  const payload = INSTALLATION_TOKEN_LENGTH - 'ghs_'.length - header - signature - 2;
+  return `ghs_${[header, payload, signature].map(randomText).join('.')}`;
+}
+
+const randomText = (length: number): string =>
+  randomBytes(length).toString('base64url').slice(0, length);
 
 /** Name under which an installation's tokens are counted and limited. */
 const installationName = (app: SimulatedApp, installation: SimulatedInstallation): string =>

@@ -48,6 +48,14 @@ export interface WebhookTarget {
 }
 
 /** All times are in ms. */
+/** Until when GitHub accepts a runner version (ISO 8601). Absent: without end. */
+export interface VersionDeadline {
+  /** Jobs are handed out until then. */
+  runtime?: string;
+  /** Registrations are accepted until then. */
+  registration?: string;
+}
+
 export interface SimulatorOptions {
   /** @default 0 (any free port) */
   port?: number;
@@ -88,6 +96,8 @@ export interface SimulatorOptions {
   busyText?: 'current' | 'older';
   /** Runner versions that are refused (`*` for all). */
   deprecatedVersions?: string[];
+  /** Until when GitHub accepts a runner version; later it is refused. */
+  versionDeadlines?: Record<string, VersionDeadline>;
   /** For faults with a probability and for the order of shuffled webhooks. @default 1 */
   seed?: number;
   /** File in which registrations and jobs survive a restart. */
@@ -130,6 +140,7 @@ export function withDefaults(options: SimulatorOptions): Settings {
     secondaryLimits: false,
     busyText: 'current',
     deprecatedVersions: [],
+    versionDeadlines: {},
     seed: 1,
     webhookTimeoutMs: 10_000,
     ...options,

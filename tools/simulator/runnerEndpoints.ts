@@ -48,6 +48,12 @@ export function serveRunnerEndpoints(server: FastifyInstance, world: World): voi
       answer: (call) => getRunner(world, call),
     });
     on({
+      method: 'GET',
+      path: 'runners/deprecations/{version}',
+      docs: docs('get-runner-version-deprecation', 'for'),
+      answer: (call) => getDeprecation(world, call),
+    });
+    on({
       method: 'DELETE',
       path: 'runners/{runner_id}',
       docs: docs('delete-a-self-hosted-runner', 'from'),
@@ -133,6 +139,21 @@ const view = (world: World, registration: Registration, lies: Lies): Record<stri
 
 const lookUp = (world: World, call: Call): Registration | undefined =>
   world.registrations.byId(call.scope, Number(call.params['runner_id']));
+
+/** https://github.blog/changelog/2026-09-03-github-actions-early-september-2026-updates */
+function getDeprecation(world: World, call: Call): Answer {
+  const version = call.params['version'] ?? '';
+  if (!/^\d+\.\d+\.\d+$/.test(version)) return answers.notFound(call.docs);
+  const { runtime = null, registration = null } = world.settings.versionDeadlines[version] ?? {};
+  return {
+    status: 200,
+    body: {
+      runner_version: version,
+      runtime_deprecates_at: runtime,
+      registration_deprecates_at: registration,
+    },
+  };
+}
 
 function getRunner(world: World, call: Call): Answer {
   const registration = lookUp(world, call);

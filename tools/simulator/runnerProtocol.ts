@@ -220,4 +220,8 @@ function openChannel(world: World, request: FastifyRequest, reply: FastifyReply)
 }
 
 const deprecated = (world: World, version: string): boolean =>
-  world.settings.deprecatedVersions.some((refused) => refused === '*' || refused === version);
+  world.settings.deprecatedVersions.some((refused) => refused === '*' || refused === version) ||
+  isPast(world.settings.versionDeadlines[version]?.runtime);
+
+const isPast = (time: string | undefined): boolean =>
+  time !== undefined && Date.parse(time) <= Date.now();

@@ -306,6 +306,8 @@ describe('GitHub App', () => {
       201,
     );
     const token = body.token as string;
+    // As GitHub's since 2026-04-27.
+    expect([token.length, token.split('.').length]).toEqual([520, 3]);
     await ask('GET', '/orgs/{org}/actions/runners', '/orgs/acme/actions/runners', 200, { token });
     await ask(
       'GET',

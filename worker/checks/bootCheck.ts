@@ -10,6 +10,7 @@ import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkLocation } from './locationCheck.ts';
 import { checkOtherTemporal } from './otherTemporalCheck.ts';
+import { checkRunnerVersions } from './runnerVersionCheck.ts';
 import { checkSetLabels } from './setLabelsCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
@@ -35,6 +36,7 @@ export async function runAllChecks(
         ...(await checkRunners(config, connection)),
         ...(await checkVersions(config, connection)),
         ...(await checkSetLabels(config, connection)),
+        ...(await checkRunnerVersions(config, connection)),
       ];
     } finally {
       await connection.close();

@@ -22,6 +22,7 @@ import { SetStatuses } from '../webhook/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
 import { observedQueues, pollerCheck, registerQueueMetrics } from './queueMetrics.ts';
+import { RunnerVersionMonitor } from './runnerVersionMonitor.ts';
 import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from '../plugin/plugin.ts';
 import { createPorts } from '../plugin/createPorts.ts';
@@ -50,6 +51,9 @@ import { startWebhook } from '../webhook/startWebhook.ts';
 export async function runWorkerProcess(options: RunOptions = {}): Promise<number> {
   return await runService({ name: 'worker', load: loadConfig, serve: runWorker }, options);
 }
+
+/** Maximum age of the list of sets for the daily check of runner versions (ms). */
+const MAX_LIST_AGE_MS = 60_000;
 
 function configureV8({ workflowStacks }: HoldfastConfig): void {
   limitHeapGrowth();
@@ -151,6 +155,15 @@ async function runWorker(
     });
     onClose(async () => await redelivery.stop());
   }
+  const versions = new RunnerVersionMonitor({
+    client,
+    sets: async () => (await sets.list(MAX_LIST_AGE_MS)).ids,
+    ciServers: ports.ciServers,
+    defaultImage: config.compute.kind === 'kubernetes' ? config.compute.image : undefined,
+    logger,
+  });
+  versions.start();
+  onClose(async () => await versions.stop());
   plugin = new HoldfastPlugin({
     ...ports,
     ...omitUndefined({ tracing }),

@@ -1,6 +1,7 @@
 /** Metrics of runner sets and of their jobs. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
+import { versionDeadlineMs } from '../../core/domain/runnerVersion.ts';
 import type { JobDelivery } from './jobDelivery.ts';
 
 const runnersIn =
@@ -62,6 +63,11 @@ const METRICS: readonly (readonly [
       listPendingSince === undefined
         ? 0
         : Math.max(0, (Date.now() - Date.parse(listPendingSince)) / 1_000),
+  ],
+  [
+    'holdfast_set_runner_version_deadline_seconds',
+    'Time from which the CI server refuses the runner version of the set (seconds since the epoch), 0 if none is known',
+    ({ runnerVersion }) => (versionDeadlineMs(runnerVersion) ?? 0) / 1_000,
   ],
   [
     'holdfast_set_limited_jobs',

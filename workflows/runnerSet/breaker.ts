@@ -22,11 +22,6 @@ export interface SetHealth {
   readonly probes: number;
   /** Time before which no runner is started (ms since the epoch). */
   readonly nextTryAt?: number;
-  /**
-   * Whether the CI server rejects this runner version, so that no runner of this template can come
-   * online.
-   */
-  readonly deprecated?: true;
   /** Last failure. */
   readonly last?: FailedStart;
 }
@@ -90,15 +85,11 @@ export function recordEnd(
   pace: RetryDelays,
 ): SetHealth {
   const last = failedStart(news, now);
+  // The CI server refuses the version of every runner of this image, but the same tag may have
+  // another image later. So the set goes on trying, one runner at a time.
   if (news.cause === 'runner_deprecated')
-    return {
-      ...health,
-      deprecated: true,
-      cause: news.cause,
-      failedAt: now,
-      ...omitUndefined({ last }),
-    };
-  if (news.ranJob) return health.deprecated === true ? health : HEALTHY;
+    return recordFailure(health, news.cause, startedAt, now, pace, last);
+  if (news.ranJob) return HEALTHY;
   if (wasReady || news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
   return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace, last);
 }
@@ -127,7 +118,8 @@ export function recordFailure(
   // are not new attempts.
   const isProbe = health.openedAt !== undefined && startedAt >= health.openedAt;
   const probes = health.probes + (isProbe ? 1 : 0);
-  const open = health.openedAt !== undefined || failures >= BREAKER_THRESHOLD;
+  const open =
+    health.openedAt !== undefined || failures >= BREAKER_THRESHOLD || cause === 'runner_deprecated';
   const waits = open || !TEMPLATE_CAUSES.has(cause);
   const nextTryAt =
     isProbe || health.nextTryAt === undefined
@@ -167,7 +159,6 @@ export interface StartAllowance {
  * @param unready - number of runners of this template that are not ready yet
  */
 export function startAllowance(health: SetHealth, unready: number, now: number): StartAllowance {
-  if (health.deprecated === true) return { maxStarts: 0, paused: 'runner_deprecated' };
   const waits = health.nextTryAt !== undefined && now < health.nextTryAt;
   if (health.openedAt === undefined && !waits) return { maxStarts: Number.POSITIVE_INFINITY };
   const what =

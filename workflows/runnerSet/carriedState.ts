@@ -1,6 +1,6 @@
 /** State of a set that continue-as-new carries over. */
 import type { ActiveSchedule } from '../../core/activities/index.ts';
-import type { RunnerSetInput } from '../../core/contract/index.ts';
+import type { RunnerSetInput, RunnerVersionStatus } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
@@ -61,6 +61,8 @@ export interface SetStateData {
    * enough.
    */
   listStartedAt?: number;
+  /** Version of the template's runners, from the daily check of a worker. */
+  runnerVersion?: RunnerVersionStatus;
   /** Time of the last job event, by the CI server's clock (ms since the epoch). */
   lastJobEventAt?: number;
   /**

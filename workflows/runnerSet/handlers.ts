@@ -5,11 +5,12 @@ import {
   jobEventsSignal,
   queueCheckedSignal,
   runnerEventsSignal,
+  runnerVersionSignal,
   setDeclarationQuery,
   setCommandSignal,
   setStatusQuery,
 } from '../../core/contract/index.ts';
-import { parseJobEvents, parseQueueCheckResult } from './jobSignals.ts';
+import { parseJobEvents, parseQueueCheckResult, parseRunnerVersion } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
 import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
@@ -35,6 +36,11 @@ export function registerHandlers(set: RunningSet): void {
       name: runnerEventsSignal.name,
       description: 'Runners of this set are online, have begun their job, or have ended',
       take: (body) => takeRunnerEvents(set, body),
+    },
+    {
+      name: runnerVersionSignal.name,
+      description: 'Until when the CI server accepts the runner version of this set',
+      take: (body) => takeRunnerVersion(set, body),
     },
     {
       name: setCommandSignal.name,
@@ -66,6 +72,14 @@ function takeQueueCheck(set: RunningSet, body: unknown): number {
   const size = seen.jobs.length;
   set.receive((state, now) => state.onQueueChecked(seen, now), { size });
   return size;
+}
+
+function takeRunnerVersion(set: RunningSet, body: unknown): number {
+  const read = parseRunnerVersion(body);
+  if (read === undefined) return 0;
+  const { at, ...runnerVersion } = read;
+  set.receive((state) => (state.facts.runnerVersion = runnerVersion), { at });
+  return 1;
 }
 
 function takeRunnerEvents(set: RunningSet, body: unknown): number {

@@ -3,7 +3,7 @@
  * body, so invalid events are dropped: a body that the set cannot process would block it
  * permanently. Pure.
  */
-import type { JobEvent, QueueCheckResult } from '../../core/contract/index.ts';
+import type { JobEvent, QueueCheckResult, RunnerVersionStatus } from '../../core/contract/index.ts';
 import { parseCiId } from '../../core/domain/ciId.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
@@ -83,6 +83,36 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
     ...(Array.isArray(listed) ? { listed: listed.filter(isText) } : {}),
     absent: listOf(absent).filter(isText),
     endedSets: listOf(endedSets).filter(isText),
+  };
+}
+
+/** Times as workers write them. */
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/;
+/** Maximum length of a version (characters). */
+const MAX_VERSION = 50;
+
+/**
+ * Parses the body of a signal with a runner version, which any sender may have written.
+ * @returns `undefined` if it is invalid
+ */
+export function parseRunnerVersion(
+  body: unknown,
+): (RunnerVersionStatus & { at: number }) | undefined {
+  if (!isObject(body)) return undefined;
+  const { at, version, jobsUntil, registrationUntil } = body;
+  const isDate = (time: unknown): boolean => isText(time) && ISO_TIME.test(time);
+  if (
+    !isTime(at) ||
+    !isText(version) ||
+    version.length > MAX_VERSION ||
+    ![jobsUntil, registrationUntil].every((time) => isOptional(isDate, time))
+  )
+    return undefined;
+  return {
+    at,
+    version,
+    ...(isText(jobsUntil) ? { jobsUntil } : {}),
+    ...(isText(registrationUntil) ? { registrationUntil } : {}),
   };
 }
 

@@ -130,8 +130,7 @@ export function jobsOverCapacity(parts: SetParts): number {
 function capacityFor({ facts, bounds, runners }: SetParts, spent: boolean): number {
   const { ending, pausedBy, health } = facts;
   if (ending !== undefined) return 0;
-  const startsNone =
-    spent || pausedBy !== undefined || health.openedAt !== undefined || health.deprecated === true;
+  const startsNone = spent || pausedBy !== undefined || health.openedAt !== undefined;
   return startsNone
     ? runners.all().filter(({ state }) => state !== 'draining').length
     : minAndMax(bounds).max;

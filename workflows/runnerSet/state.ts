@@ -144,7 +144,10 @@ export class SetState {
     now: number,
   ): void {
     const { facts } = this;
-    if (spec.templateHash !== facts.spec.templateHash) facts.health = HEALTHY;
+    if (spec.templateHash !== facts.spec.templateHash) {
+      facts.health = HEALTHY;
+      delete facts.runnerVersion;
+    }
     Object.assign(facts, { spec, declaration });
     this.limits = new JobLimits(spec.limits);
     this.jobs.limits = spec.jobLimits ?? DEFAULT_JOB_LIMITS;

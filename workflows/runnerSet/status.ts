@@ -81,6 +81,7 @@ function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runner
       scopeKind: spec.scope?.kind,
       groupJobs: spec.groupJobs,
       queueCheck: queueCheckStatus(facts),
+      runnerVersion: facts.runnerVersion,
     }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',

@@ -6,6 +6,7 @@ import { labelsMatch } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import {
+  deprecationAnswer,
   jitAnswer,
   jobAnswer,
   registrationTokenAnswer,
@@ -25,7 +26,13 @@ import { ExpiringCache, type Expiring } from './expiringCache.ts';
 import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
 import { DEFAULT_GROUP_ID, RunnerGroups } from './runnerGroups.ts';
-import type { CiJob, CiJobList, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+import type {
+  CiJob,
+  CiJobList,
+  RegisterRequest,
+  Scope,
+  VersionDeadline,
+} from '../../../core/domain/ciServer.ts';
 import type { CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 
 /**
@@ -363,6 +370,25 @@ export class GitHubCiServer implements CiServer {
         );
     }
     throw this.#listTooLong(scope);
+  }
+
+  async versionDeadline(
+    scope: Scope,
+    version: string,
+    signal?: AbortSignal,
+  ): Promise<VersionDeadline | undefined> {
+    const request = this.#request(
+      'runner',
+      'GET',
+      scope,
+      '/actions/runners/deprecations/{version}',
+      {
+        version,
+      },
+    );
+    // Enterprise Server has no such list yet.
+    const answer = await this.#ask(request, scope, signal);
+    return answer.status === 404 ? undefined : this.#api.parse(deprecationAnswer, answer, request);
   }
 
   /**

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { VersionDeadline } from '../../../core/domain/ciServer.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { CiRunner } from '../../ports.ts';
 
 /** The schemas contain only the fields that are used; other fields are ignored. */
@@ -101,3 +103,29 @@ export const deliveryListAnswer = z.array(
 );
 /** A webhook delivery in a list, without its payload. */
 export type ListedDelivery = z.output<typeof deliveryListAnswer>[number];
+
+/** GitHub does not document the format, so a date without a time is accepted too. */
+const deadline = z
+  .string()
+  .transform((text) => Date.parse(text))
+  .refine((at) => !Number.isNaN(at), 'must be a time');
+
+/**
+ * Schema of the deadlines of a runner version:
+ * https://github.blog/changelog/2026-09-03-github-actions-early-september-2026-updates
+ */
+export const deprecationAnswer = z
+  .object({
+    runtime_deprecates_at: deadline.nullish(),
+    registration_deprecates_at: deadline.nullish(),
+  })
+  .transform(
+    ({
+      runtime_deprecates_at: runtime,
+      registration_deprecates_at: registration,
+    }): VersionDeadline =>
+      omitUndefined({
+        jobsUntil: runtime ?? undefined,
+        registrationUntil: registration ?? undefined,
+      }),
+  );

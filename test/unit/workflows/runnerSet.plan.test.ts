@@ -544,7 +544,7 @@ describe('the breaker', () => {
     expect(recordEnd(once, ended, { startedAt: 0, wasReady }, 200, pace).failures).toBe(failures);
   });
 
-  test('a refused runner version stops everything, until the template changes', () => {
+  test('a refused runner version is tried by one runner at a time from the first refusal on', () => {
     const health = recordEnd(
       HEALTHY,
       failed('runner_deprecated'),
@@ -552,7 +552,9 @@ describe('the breaker', () => {
       100,
       pace,
     );
-    expect(startAllowance(health, 0, 1e9)).toEqual({ maxStarts: 0, paused: 'runner_deprecated' });
+    const paused = 'runner_deprecated ×1';
+    expect(startAllowance(health, 0, 100)).toEqual({ maxStarts: 0, paused, until: 1_100 });
+    expect(startAllowance(health, 0, 1_100)).toEqual({ maxStarts: 1, paused });
   });
 });
 
