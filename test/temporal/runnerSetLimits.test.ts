@@ -6,6 +6,7 @@ import {
   setWorkflowId,
   type JobEvent,
 } from '../../core/contract/index.ts';
+import type { CiJob } from '../../core/domain/ciServer.ts';
 import { carryWithinLimit } from '../../workflows/runnerSet/carriedSize.ts';
 import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
 import { FIRST_JOB_ID, fullSet } from '../support/fullSet.ts';
@@ -70,5 +71,40 @@ await describeWithLab('a set at its limits', { temporal: true }, (lab) => {
     expect(bytes).toBeGreaterThan(1.25 * MIB);
     expect(bytes).toBeLessThan(1.5 * MIB);
     await handle.terminate();
+  });
+
+  test('takes in a check of 5,000 running and 5,000 queued jobs with six labels', async () => {
+    const labels = ['self-hosted', 'linux', 'x64', 'large', 'gpu', 'ssd'];
+    const jobs = Array.from({ length: 2 * MAX_RUNNERS }, (_none, index): CiJob => {
+      const times = { queuedAt: Date.now(), startedAt: Date.now() };
+      return {
+        id: String(FIRST_JOB_ID + index),
+        runAttempt: 1,
+        repository: 'acme/'.padEnd(140, 'x'),
+        labels,
+        ...(index < MAX_RUNNERS
+          ? { status: 'in_progress', ...times }
+          : { status: 'queued', queuedAt: times.queuedAt }),
+      };
+    });
+    // Temporal rejects a signal of 2 MiB, and all of them together are larger even without labels.
+    const bytes = JSON.stringify(jobs.map((job) => ({ ...job, labels: [] }))).length;
+    expect(bytes).toBeGreaterThan(2 * MIB);
+    Object.assign(stage.ci, {
+      listQueuedJobs: async () => await Promise.resolve({ jobs, complete: true }),
+    });
+    const set = await SetRun.start(stage, {
+      minIdle: 0,
+      max: 0,
+      queueCheck: '1s',
+      template: { labels } as never,
+    });
+    const { jobs: seen } = await set.reaches(
+      'all jobs',
+      ({ jobs: { queued, running } }) => queued + running === 2 * MAX_RUNNERS,
+    );
+    expect(seen).toMatchObject({ queued: MAX_RUNNERS, running: MAX_RUNNERS });
+    expect((await set.status()).queueCheck).toBeUndefined();
+    await set.handle.terminate();
   });
 });
