@@ -22,7 +22,13 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
   if (asked && hasJob(before) && before.node === 'well') {
     const { cancel } = mind.belief(before);
     const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
-    if (!stopped && !before.expiredWait && !(isCommand(before) && before.failure !== 'none'))
+    // Probes that are later than the life waits for are all that it could have gone by.
+    if (
+      !before.late &&
+      !stopped &&
+      !before.expiredWait &&
+      !(isCommand(before) && before.failure !== 'none')
+    )
       return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.reason})`;
   }
   return hasJob(before) && before.node === 'well' ? checkDeadline(before, after, mind) : undefined;
@@ -180,6 +186,8 @@ const wasKnown = (s: State, mind: Mind): boolean =>
 /** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
 function wasTold(s: State, mind: Mind): boolean {
   const { podBusy, jobs } = mind.belief(s).runner;
+  // Once the pod was asked to go, its probes fail anyway. An event of a static runner may be an old one.
+  if (s.late) return jobs.running !== undefined && !isStatic(s);
   return podBusy === true || jobs.running !== undefined || mind.heard(s).removal === 'busy';
 }
 

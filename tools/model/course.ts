@@ -4,7 +4,7 @@ import type { UnregistrationAction } from '../../workflows/runner/unregisterTabl
 import type { Mind } from './mind.ts';
 import type { Op } from './ops.ts';
 import type { Knowledge } from './pods.ts';
-import { hasJob, isCommand, isStatic, type State } from './state.ts';
+import { hasJob, isCommand, isLost, isStatic, type State } from './state.ts';
 import type { Kind, Move } from './world.ts';
 
 /** A step of the life that may be taken now. */
@@ -178,6 +178,7 @@ export function tidy(s: State, mind: Mind): State {
         ? 'none'
         : s.deadlineOf,
     expiredWait: s.expiredWait && !leaves,
+    late: s.late && at !== 'replacing' && (hasJob(s) || isLost(s)),
     plan: at === 'awaiting gone' || isOver ? 0 : s.plan,
     heard: leaves && !isOver ? mind.lastHeard(s) : s.heard,
   };

@@ -112,6 +112,18 @@ const COMING_UP: readonly Move[] = [
     ),
   ),
   step(
+    'mishap',
+    'the wait for the pod to be online is answered from a watch that is silent',
+    'coming up',
+    (s, mind) => {
+      if (s.pod !== 'running' || isSilent(s) || isCommand(s)) return undefined;
+      if (s.watched === 'nothing' || s.watched === 'down' || s.watched === s.shown)
+        return undefined;
+      const view = mind.view({ ...s, shown: s.watched }, 'watch');
+      return proceed(noteDeadline(s, believe(s, mind, { kind: 'see', view }), mind), mind);
+    },
+  ),
+  step(
     'deadline',
     'a deadline of the way up is out: the pod is looked at',
     'coming up',

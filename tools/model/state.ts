@@ -90,6 +90,8 @@ export const FIELDS = {
   handedOn: [false, true],
   /** The job that ran when the job's deadline was set. */
   deadlineOf: ['none', 'A', 'B'],
+  /** The kubelet published what the probes said too late for the life to wait for it. */
+  late: [false, true],
   /** A job has had all the time that a job may take. */
   expiredWait: [false, true],
 } as const;

@@ -97,12 +97,16 @@ const untilOf = (s: State, mind: Mind): Until => {
 /** Those that end only when what should have come before has not. */
 const LONG_WAITS: ReadonlySet<Until> = new Set(['settled', 'terminated', 'jobDeadline']);
 
+/** Whether the kubelet has still to publish what the probes say. */
+const isUnpublished = (s: State): boolean =>
+  s.pod === 'running' && s.node === 'well' && s.shown !== truth(s);
+
 /** A wait has come to nothing. What the world promises to have done by then, it has. */
-function expiredWait(s: State, mind: Mind): State | undefined {
+function expiredWait(s: State, mind: Mind, unpublished = false): State | undefined {
   const until = untilOf(s, mind);
   if (until === 'nothing' || !Number.isFinite(mind.plan(s).waitMs)) return undefined;
   const lives = s.pod === 'running' && s.node === 'well';
-  if (until === 'idleConfirmed' && lives && s.shown !== truth(s)) return undefined;
+  if (until === 'idleConfirmed' && !unpublished && isUnpublished(s)) return undefined;
   if (until === 'terminated' && lives) return undefined;
   if (until !== 'idleConfirmed' && until !== 'absentCheck' && (s.young || s.fresh))
     return undefined;
@@ -196,6 +200,16 @@ export const UNREGISTERING: readonly Move[] = [
   ),
   step('promised', 'the wait is over', 'waiting', (s, mind) =>
     LONG_WAITS.has(untilOf(s, mind)) ? undefined : expiredWait(s, mind),
+  ),
+  // A node under load, or one that is cut off for a moment.
+  step(
+    'mishap',
+    'the probes are published later than idleConfirmation gives',
+    'waiting',
+    (s, mind) =>
+      untilOf(s, mind) === 'idleConfirmed' && isUnpublished(s)
+        ? expiredWait({ ...s, late: true }, mind, true)
+        : undefined,
   ),
   step('deadline', 'the long wait is over', 'waiting', (s, mind) =>
     LONG_WAITS.has(untilOf(s, mind)) ? expiredWait(s, mind) : undefined,

@@ -4,7 +4,8 @@
  * - a runner takes a job only while it is registered and online; an ephemeral one takes one job, and exits with 0 by itself only after it or idle;
  * - the CI server knows of a job as soon as it starts, and for a while after it is over; it may answer a DELETE in the job's first minute with 204;
  * - its lists are a minute old at most; job events come late, twice, in another order or never;
- * - a well node publishes probes within the time that `idleConfirmation` gives, starts nothing that was told to go, and ends it within its grace;
+ * - a well node starts nothing that was told to go, and ends it within its grace; it publishes probes within the time that `idleConfirmation`
+ *   gives, or that it does not is a mishap;
  * - a checkpointing command that was told to go exits with 0 only when its work is complete;
  * - the API server shows a container's start as it happens;
  * - what has not registered when the registration deadline is out never will.

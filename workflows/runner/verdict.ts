@@ -132,8 +132,9 @@ export function verdictFacts(
 
 /**
  * Returns the facts for the final verdict. The effects of the runner's own teardown do not count if
- * the runner was still running when it was unregistered. The exception is an exit record of a job
- * that arrived after all.
+ * the runner was still running when it was unregistered. The exception is a job that started after
+ * all, according to the exit record or, for an ephemeral runner without a record, a job event: its
+ * pod reported it too late.
  *
  * @param facts - facts at the time when the runner was unregistered
  */
@@ -146,12 +147,14 @@ export function finalFacts(
   if (facts.pod?.startedAt === undefined || facts.pod.ended) return is;
   const exit = is.pod?.exit;
   const job = exit?.record?.job;
-  const cameAfterAll = job === 'running' || job === 'interrupted';
+  const cameByEvent =
+    job === undefined && is.ephemeral && state.runner.jobs.running !== undefined && !facts.hadJob;
+  const isRecorded = job === 'running' || job === 'interrupted';
   const { neverStartedInARow, shortLivedInARow } = is;
   return {
     ...facts,
-    ...(cameAfterAll ? { pod: { ...facts.pod, ...omitUndefined({ exit }) } } : {}),
-    ...(job === undefined ? {} : { busyAtEnd: cameAfterAll }),
+    ...(isRecorded ? { pod: { ...facts.pod, ...omitUndefined({ exit }) } } : {}),
+    ...(job === undefined && !cameByEvent ? {} : { busyAtEnd: isRecorded || cameByEvent }),
     neverStartedInARow,
     shortLivedInARow,
   };

@@ -168,18 +168,29 @@ describe('what its own tear-down does to a runner that lived until then', () => 
     removedWhileRunning: true,
     stoppedByHoldfast: false,
   } as const;
-  const after = (pod: PodSnapshot, before: PodSnapshot = live): EndFacts => {
+  const after = (
+    pod: PodSnapshot,
+    before: PodSnapshot = live,
+    { ephemeral = false, hadJob = true, isTold = false } = {},
+  ): EndFacts => {
     const spec = {
       scope: { kind: 'repository', name: 'a/b' },
-      ephemeral: false,
+      ephemeral,
       maxAttempts: 1,
       onEviction: 'fail',
       pod: { supervision: { runnerKind: 'github', onTerm: 'drain' } },
     };
     const state = new RunnerState('w', 'r', 0);
     state.admit(spec as never);
-    Object.assign(state.runner, { pod, podBusy: true });
-    return finalFacts(state, unregistered, { ...drained, busyAtEnd: false, pod: before });
+    const jobs = { completed: [], latestEventAt: 0, running: { key: '1', label: 'a job' } };
+    Object.assign(state.runner, { pod, podBusy: true, ...(isTold ? { jobs } : {}) });
+    return finalFacts(state, unregistered, {
+      ...drained,
+      ephemeral,
+      hadJob,
+      busyAtEnd: false,
+      pod: before,
+    });
   };
   const tornDown: PodSnapshot = { ...live, ended: true, terminating: true };
 
@@ -187,6 +198,22 @@ describe('what its own tear-down does to a runner that lived until then', () => 
     expect(
       decideVerdict(after({ ...tornDown, exit: { code: 143, oomKilled: false } })),
     ).toMatchObject({ outcome: 'succeeded' }));
+
+  test.each([
+    ['an event of a job that its pod had not shown in time', true, false, 'errored'],
+    ['an event of a job that was known', true, true, 'succeeded'],
+    ['a static runner: the event may be an old one', false, false, 'succeeded'],
+  ])('%s', (_what, ephemeral, hadJob, outcome) =>
+    expect(
+      decideVerdict(
+        after({ ...tornDown, exit: { code: 143, oomKilled: false } }, live, {
+          ephemeral,
+          hadJob,
+          isTold: true,
+        }),
+      ),
+    ).toMatchObject({ outcome }),
+  );
 
   test('its record tells of a job', () =>
     expect(decideVerdict(after({ ...tornDown, exit: interrupted.exit! }))).toMatchObject({
