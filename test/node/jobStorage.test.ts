@@ -144,6 +144,38 @@ const scenarios: Record<string, Scenario<Stored>> = {
       );
     },
 
+  'by images with a non-root USER: files that only their owner may read are handed on, and belong to the step’s user':
+    async ({ world, files }) => {
+      const as1001 = { image: 'holdfast.test/non-root:1' };
+      const job = await ClusterJob.start(world, 'non-root', {
+        pre: [
+          step(
+            'install',
+            'id -u; echo log >"$ARTIFACT_DIR/log.txt"; umask 077; echo config >"$SHARED_DIR/kubeconfig"',
+            as1001,
+          ),
+        ],
+        test: [
+          step(
+            'upgrade',
+            'stat -c "%u %a" "$SHARED_DIR/kubeconfig"; cat "$SHARED_DIR/kubeconfig"; echo more >>"$SHARED_DIR/kubeconfig"',
+            as1001,
+          ),
+        ],
+        post: [step('uninstall', 'id -u; cat "$SHARED_DIR/kubeconfig"')],
+      });
+      const result = await job.result();
+      expect(states(result)).toEqual([
+        'install succeeded',
+        'upgrade succeeded',
+        'uninstall succeeded',
+      ]);
+      expect(files(result, 'install')['build-log.txt']).toMatch(/^1001$/m);
+      expect(files(result, 'install')['artifacts/log.txt']).toBe('log\n');
+      expect(files(result, 'upgrade')['build-log.txt']).toMatch(/^1001 600\nconfig$/m);
+      expect(files(result, 'uninstall')['build-log.txt']).toMatch(/^0\nconfig\nmore$/m);
+    },
+
   'of a step that ignores its stop, and is killed: post begins with what it left; its Secret is hidden':
     async ({ world, files }) => {
       const volumes = [

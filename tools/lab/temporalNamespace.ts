@@ -18,30 +18,35 @@ const KEYWORD = 2;
 
 /** The namespace exists, and all search attributes can be used. What is missing is added: a database of an earlier Holdfast has only the attributes of then. */
 export async function servesNamespace(lab: Lab): Promise<boolean> {
-  return await answers(lab, async ({ workflowService, operatorService }) => {
+  return await preparesNamespace(temporalAddress(lab), NAMESPACE);
+}
+
+/** The same of any namespace of any server. */
+export async function preparesNamespace(address: string, namespace: string): Promise<boolean> {
+  return await answers(address, async ({ workflowService, operatorService }) => {
     try {
-      await workflowService.describeNamespace({ namespace: NAMESPACE });
+      await workflowService.describeNamespace({ namespace });
     } catch (error) {
       if (!isNotFound(error)) throw error;
       await workflowService.registerNamespace({
-        namespace: NAMESPACE,
+        namespace,
         workflowExecutionRetentionPeriod: msToTs(RETENTION_MS),
       });
     }
     const { customAttributes } = await operatorService.listSearchAttributes({
-      namespace: NAMESPACE,
+      namespace,
     });
     const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in (customAttributes ?? {})));
     if (missing.length === 0) {
       // Listed is not usable yet: the server refuses a new one for some seconds.
       await workflowService.countWorkflowExecutions({
-        namespace: NAMESPACE,
+        namespace,
         query: SEARCH_ATTRIBUTE_NAMES.map((name) => `${name} IS NULL`).join(' AND '),
       });
       return true;
     }
     await operatorService.addSearchAttributes({
-      namespace: NAMESPACE,
+      namespace,
       searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
     });
     return false; // asked again
@@ -50,7 +55,7 @@ export async function servesNamespace(lab: Lab): Promise<boolean> {
 
 /** The front end reaches those that keep the histories of workflows: one of them knows that it has no such workflow. */
 export async function reachesHistories(lab: Lab): Promise<boolean> {
-  return await answers(lab, async ({ workflowService }) => {
+  return await answers(temporalAddress(lab), async ({ workflowService }) => {
     try {
       await workflowService.describeWorkflowExecution({
         namespace: NAMESPACE,
@@ -69,12 +74,12 @@ const isNotFound = (error: unknown): boolean =>
 
 /** What the questions come to; `false` while a server that is starting cannot answer them. */
 async function answers(
-  lab: Lab,
+  address: string,
   ask: (connection: Connection) => Promise<boolean>,
 ): Promise<boolean> {
   let connection: Connection;
   try {
-    connection = await Connection.connect({ address: temporalAddress(lab), connectTimeout: 2_000 });
+    connection = await Connection.connect({ address, connectTimeout: 2_000 });
   } catch {
     return false;
   }

@@ -43,6 +43,8 @@ const supervisor = join(project, 'supervisor');
 
 export const PAUSE_IMAGE = 'holdfast.test/pause:1';
 export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
+/** The same with a non-root USER, as many images of CI have. */
+export const NON_ROOT_IMAGE = 'holdfast.test/non-root:1';
 export const RUNNER_IMAGE = 'holdfast.test/runner:1';
 /** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
 export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
@@ -115,6 +117,11 @@ export const IMAGES: readonly ImageDefinition[] = [
     ],
   },
   { reference: BUSYBOX_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer] },
+  {
+    reference: NON_ROOT_IMAGE,
+    config: { command: ['/bin/sh'], user: '1001' },
+    layers: [busyboxLayer],
+  },
   {
     reference: SUPERVISOR_IMAGE,
     config: { command: ['/bin/sh'] },

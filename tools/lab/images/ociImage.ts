@@ -10,6 +10,8 @@ export interface ImageConfig {
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly workingDir?: string;
+  /** @default root */
+  readonly user?: string;
 }
 
 /** A blob of an image: https://github.com/opencontainers/image-spec/blob/main/descriptor.md */
@@ -68,6 +70,7 @@ export class ImageLayout {
         ...(config.entrypoint === undefined ? {} : { Entrypoint: config.entrypoint }),
         ...(config.command === undefined ? {} : { Cmd: config.command }),
         WorkingDir: config.workingDir ?? '/',
+        ...(config.user === undefined ? {} : { User: config.user }),
       },
       rootfs: { type: 'layers', diff_ids: layers.map(({ digest }) => digest) },
     });
