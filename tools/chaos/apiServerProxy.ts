@@ -30,6 +30,8 @@ export interface ApiServerProxy {
   readonly creations: { arriveLaterMs: number; answeredLaterMs: number };
   /** Cuts all watches. */
   cutWatches(): void;
+  /** Withholds what watches tell from now on, those that are open and new ones. @returns what ends it: the watches are cut */
+  silenceWatches(): () => void;
   /** Cuts all connections. */
   cutAll(): void;
   close(): Promise<void>;
@@ -47,6 +49,8 @@ export async function startApiServerProxy(
   const sockets = new Set<Socket>();
   const watches = new Set<Socket>();
   const creations = { arriveLaterMs: 0, answeredLaterMs: 0 };
+  const watchAnswers = new Set<IncomingMessage>();
+  let silent = false;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', socket } = request;
@@ -95,6 +99,10 @@ export async function startApiServerProxy(
           response.writeHead(status, answer.headers);
           response.flushHeaders(); // a watch is open before its first event
           answer.pipe(response);
+          if (!watches.has(socket)) return;
+          watchAnswers.add(answer);
+          response.on('close', () => watchAnswers.delete(answer));
+          if (silent) answer.unpipe(response);
         };
         if (laterMs > 0) setTimeout(pass, laterMs);
         else pass();
@@ -133,6 +141,14 @@ export async function startApiServerProxy(
     kubeconfig: config.exportConfig(),
     creations,
     cutWatches: () => cut(watches),
+    silenceWatches: () => {
+      silent = true;
+      for (const answer of watchAnswers) answer.unpipe();
+      return () => {
+        silent = false;
+        cut(watches);
+      };
+    },
     cutAll: () => cut(sockets),
     close: async () => {
       const closed = new Promise<void>((resolve) => {

@@ -49,6 +49,8 @@ export const FAULT_KINDS = {
   watch_cut: { cards: 2, lastsMs: AT_ONCE, holds: ['answers'] },
   /** Every connection of the workers to the API server is cut. */
   connections_cut: { cards: 1, lastsMs: AT_ONCE, holds: ['answers'] },
+  /** Watches stay open and tell nothing, as on a half-open connection, until they are cut. */
+  watch_silent: { cards: 2, lastsMs: [3_000, 25_000], holds: ['answers'] },
   /** What workers create is created, and their answers come late. */
   creation_answered_late: { cards: 1, lastsMs: [3_000, 12_000], holds: ['answers'] },
   /** What workers create is created late. */
@@ -58,6 +60,11 @@ export const FAULT_KINDS = {
 
   /** Somebody terminates a runner's workflow, which leaves everything to the sweep. */
   life_terminated: { cards: 2, lastsMs: AT_ONCE, holds: ['pods'] },
+
+  /** A user drains a runner, and its node is drained at the same time. */
+  drained_and_evicted: { cards: 3, lastsMs: AT_ONCE, holds: ['pods', 'temporal'] },
+  /** Another installation of the same name, whose workflows are in another Temporal namespace, sweeps by force. */
+  foreign_sweep: { cards: 1, lastsMs: AT_ONCE, holds: ['temporal', 'cluster'] },
 
   pod_evicted: { cards: 3, lastsMs: AT_ONCE, holds: ['pods'] },
   pod_deleted: { cards: 2, lastsMs: AT_ONCE, holds: ['pods'] },

@@ -9,9 +9,11 @@ import { sweepScheduleId } from '../../core/contract/index.ts';
 import { createNamespace } from '../bench/namespace.ts';
 import { KwokAgentProcess } from '../bench/processes/kwokAgentProcess.ts';
 import { down, status, up, type LabState } from '../lab/lab.ts';
+import { preparesNamespace } from '../lab/temporalNamespace.ts';
 import { startSimulator, type Simulator } from '../simulator/simulator.ts';
 import { startApiServerProxy, type ApiServerProxy } from './apiServerProxy.ts';
 import { Observer } from './observer.ts';
+import { until } from './waitUntil.ts';
 import { Workers } from './workers.ts';
 
 export interface ChaosWorldOptions {
@@ -32,6 +34,8 @@ const LEASE_MS = 30_000;
 const ACCEPT_MS = 10_000;
 const STARTUP_MS = 300;
 const SWEEP_INTERVAL = '10s';
+/** Of the other installation. */
+const OTHER_NAMESPACE = 'chaos-other';
 
 /** What all goes wrong in: the lab's real components, the simulated GitHub, the workers behind a proxy, and who writes down what happens. */
 export interface ChaosEnvironment {
@@ -42,6 +46,8 @@ export interface ChaosEnvironment {
   readonly objects: KubernetesObjectApi;
   /** The Kubernetes namespace, and the task queue. */
   readonly name: string;
+  /** Settings of another installation of the same name, whose Temporal namespace is another one. */
+  readonly foreignSettings: Readonly<Record<string, string>>;
   readonly simulator: Simulator;
   readonly proxy: ApiServerProxy;
   readonly observer: Observer;
@@ -113,34 +119,36 @@ export async function openChaosEnvironment({
       () => undefined,
     ); // prettier-ignore
     closers.unshift(async () => await agent?.stop());
+    await until(
+      'the other Temporal namespace',
+      async () => await preparesNamespace(lab.temporal?.address ?? '', OTHER_NAMESPACE),
+    );
     const connection = await Connection.connect({ address: lab.temporal?.address ?? '' });
     closers.unshift(async () => await connection.close());
 
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, proxy.kubeconfig);
     const secret = randomUUID();
-    const workers = await Workers.start(
-      WORKERS,
-      {
-        TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
-        HOLDFAST_TASK_QUEUE: name,
-        HOLDFAST_INSTALLATION: name,
-        HOLDFAST_COMPUTE: 'kubernetes',
-        HOLDFAST_KUBECONFIG: kubeconfig,
-        HOLDFAST_KUBERNETES_NAMESPACE: name,
-        HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
-        HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
-        HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1',
-        HOLDFAST_GITHUB_URL: simulator.url,
-        HOLDFAST_GITHUB_TOKEN_FILE: token.file,
-        HOLDFAST_WEBHOOK_SECRET: secret,
-        HOLDFAST_SWEEP_INTERVAL: SWEEP_INTERVAL,
-        HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
-        HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
-        HOLDFAST_LOG_LEVEL: 'debug',
-      },
-      folder,
-      (url) => simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
+    const settings = {
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+      HOLDFAST_TASK_QUEUE: name,
+      HOLDFAST_INSTALLATION: name,
+      HOLDFAST_COMPUTE: 'kubernetes',
+      HOLDFAST_KUBECONFIG: kubeconfig,
+      HOLDFAST_KUBERNETES_NAMESPACE: name,
+      HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
+      HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
+      HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1',
+      HOLDFAST_GITHUB_URL: simulator.url,
+      HOLDFAST_GITHUB_TOKEN_FILE: token.file,
+      HOLDFAST_WEBHOOK_SECRET: secret,
+      HOLDFAST_SWEEP_INTERVAL: SWEEP_INTERVAL,
+      HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
+      HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
+      HOLDFAST_LOG_LEVEL: 'debug',
+    };
+    const workers = await Workers.start(WORKERS, settings, folder, (url) =>
+      simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
     );
     closers.unshift(async () => await workers.close());
     const client = new Client({ connection });
@@ -153,6 +161,7 @@ export async function openChaosEnvironment({
       core,
       objects,
       name,
+      foreignSettings: { ...settings, TEMPORAL_NAMESPACE: OTHER_NAMESPACE },
       simulator,
       proxy,
       observer,

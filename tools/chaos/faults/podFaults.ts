@@ -1,3 +1,4 @@
+import { cancelSignal } from '../../../core/contract/index.ts';
 import { ORGANIZATION, type ChaosEnvironment } from '../world.ts';
 import type { KnownPod } from '../observer.ts';
 import { chosen, type Fault } from './fault.ts';
@@ -20,16 +21,26 @@ const taken =
     return { whom: `${pod.name}${busy.has(pod.runner) ? ', at its job' : ''}` };
   };
 
+async function evict(
+  { core, name: namespace }: ChaosEnvironment,
+  { name }: KnownPod,
+): Promise<void> {
+  await core.createNamespacedPodEviction({
+    name,
+    namespace,
+    body: { metadata: { name, namespace } },
+  });
+}
+
 export const podFaults = {
-  pod_evicted: taken(
-    'evicted',
-    async ({ core, name: namespace }, { name }) =>
-      await core.createNamespacedPodEviction({
-        name,
-        namespace,
-        body: { metadata: { name, namespace } },
-      }),
-  ),
+  pod_evicted: taken('evicted', evict),
+  drained_and_evicted: taken('evicted', async (world, pod) => {
+    world.observer.add({ kind: 'told', life: pod.life, how: 'drain' });
+    await Promise.all([
+      world.client.workflow.getHandle(pod.life).signal(cancelSignal, { mode: 'drain' }),
+      evict(world, pod),
+    ]);
+  }),
   pod_deleted: taken(
     'deleted',
     async ({ core, name: namespace }, { name }) =>

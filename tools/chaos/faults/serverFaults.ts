@@ -38,6 +38,7 @@ export const serverFaults = {
     proxy.cutWatches();
     return {};
   },
+  watch_silent: ({ proxy }) => ({ end: proxy.silenceWatches() }),
   connections_cut: ({ proxy }) => {
     proxy.cutAll();
     return {};
