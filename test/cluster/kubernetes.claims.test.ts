@@ -259,7 +259,7 @@ await describeWithLab(
         startupProbe: {
           httpGet: { path: '/startup?wait=900ms' },
           periodSeconds: 1,
-          failureThreshold: 660,
+          failureThreshold: 780,
         },
         readinessProbe: {
           httpGet: { path: '/ready?wait=900ms' },

@@ -228,8 +228,8 @@ describe('the command', () => {
       env,
       '--token-file: ENOENT',
     ],
-    ['no address', ['--listen', 'here'], env, '--listen: "here" is not an address'],
-    ['no origin', ['--origin', 'localhost'], env, '--origin: "localhost" is no address'],
+    ['no address', ['--listen', 'here'], env, '--listen: "here"'],
+    ['no origin', ['--origin', 'localhost'], env, '--origin: "localhost"'],
   ])('%s: status 2, and the error names the setting', async (_what, args, settings, message) => {
     expect(await runCli(['codec-server', ...args], settings)).toMatchObject({
       status: 2,
