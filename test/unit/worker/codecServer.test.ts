@@ -214,7 +214,7 @@ describe('the command', () => {
   const env = { HOLDFAST_CODEC_KEY_FILE: path };
 
   test.each<[string, string[], Record<string, string>, string]>([
-    ['no keys', [], {}, 'HOLDFAST_CODEC_KEY_FILE is not set'],
+    ['no keys', [], {}, 'HOLDFAST_CODEC_KEY_FILE'],
     [
       'keys that are not there',
       [],
