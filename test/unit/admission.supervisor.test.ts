@@ -69,8 +69,11 @@ describe('stop.signals, in a grace of 10 s', () => {
     ).toEqual(expected);
   });
 
+  const refusedBecause = (fault: string): object => ({
+    ok: false,
+    errors: [{ code: 'invalid', field: 'stop.signals', message: expect.stringContaining(fault) }],
+  });
   test.each([
-    ['', '"" is not a signal'],
     ['TERM', '"TERM" is not a signal'],
     ['SIGNOPE', '"SIGNOPE" is not a signal'],
     ['SIGINT,', '"" is not a signal'],
@@ -85,12 +88,14 @@ describe('stop.signals, in a grace of 10 s', () => {
     ['SIGINT,SIGTERM@5', '"5" is not a time'],
     ['SIGINT,SIGTERM@', '"" is not a time'],
   ])('%j is refused', (signals, fault) => {
-    expect(admit({ signals })).toMatchObject({
-      ok: false,
-      errors: [{ code: 'invalid', field: 'stop.signals', message: expect.stringContaining(fault) }],
-    });
-    // Empty is as good as absent for a variable.
-    if (signals !== '') expect(directly(signals)).toThrow(UsageError);
+    expect(admit({ signals })).toMatchObject(refusedBecause(fault));
+    expect(directly(signals)).toThrow(UsageError);
+  });
+
+  test('"" is refused by admission, and is as good as absent for the variable', () => {
+    expect(admit({ signals: '' })).toMatchObject(refusedBecause('"" is not a signal'));
+    const absent = readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s' });
+    expect(directly('')()).toEqual(absent);
   });
 
   test('every signal of this machine is known, but for the two that nobody can handle', () => {
@@ -139,6 +144,5 @@ test.each<[StopInput, object]>([
 ])('the ledger of %j reaches the supervisor', (stop, plan) => {
   const options = supervised(stop);
   expect(options?.plan).toMatchObject(plan);
-  if (stop.cleanupCommand !== undefined)
-    expect(options?.cleanupCommand).toEqual(stop.cleanupCommand);
+  expect(options?.cleanupCommand).toEqual(stop.cleanupCommand);
 });

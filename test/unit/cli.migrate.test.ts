@@ -55,19 +55,16 @@ spec: { scaleTargetRef: { name: linux }, minReplicas: 1, maxReplicas: 9 }
 const VALUES =
   'githubConfigUrl: https://github.com/acme\ngithubConfigSecret: { github_token: ghp_verySecret }\nminRunners: 1\nmaxRunners: 5\ncontainerMode: { type: dind }\n';
 
-test.each(['runnerset', 'chart'])('--format %s has the same sets', async (format) => {
-  const sets = applied((await migrate(LEGACY)).stdout);
-  const { status, stdout } = await migrate(LEGACY, '--format', format);
-  expect(status).toBe(0);
-  const documents = parseAllDocuments(stdout).map((document) => document.toJS() as unknown);
-  const [set] = sets;
-  const { name, ...spec } = set!;
-  if (format === 'runnerset')
-    expect(documents).toMatchObject([
+test.each<[format: string, written: (set: { name: string; template: object }) => object[]]>([
+  [
+    'runnerset',
+    ({ name, ...spec }) => [
       { apiVersion: 'holdfast.dev/v1alpha1', kind: 'RunnerSet', metadata: { name }, spec },
-    ]);
-  else
-    expect(documents).toMatchObject([
+    ],
+  ],
+  [
+    'chart',
+    ({ name, template }) => [
       {
         sets: [
           {
@@ -75,11 +72,19 @@ test.each(['runnerset', 'chart'])('--format %s has the same sets', async (format
             githubConfigUrl: 'https://github.com/acme',
             minRunners: 1,
             maxRunners: 9,
-            set: { template: spec.template },
+            set: { template },
           },
         ],
       },
-    ]);
+    ],
+  ],
+])('--format %s has the same sets', async (format, written) => {
+  const sets = applied((await migrate(LEGACY)).stdout);
+  const { status, stdout } = await migrate(LEGACY, '--format', format);
+  expect(status).toBe(0);
+  const documents = parseAllDocuments(stdout).map((document) => document.toJS() as unknown);
+  const [set] = sets;
+  expect(documents).toMatchObject(written(set!));
   // A comment stands at its field in each format.
   expect(unwrapped(stdout)).toMatch(/^ *# .*workDir: .*\n/m);
   expect(unwrapped(stdout)).toContain('# From ');

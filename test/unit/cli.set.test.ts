@@ -28,14 +28,16 @@ const names = (text: string): unknown[] =>
 
 /** What is told of a file that is wrong: the message, then a line for each field. */
 function faults(text: string): string[] {
+  let error: unknown;
   try {
     admitSets(readSetDocuments(text, 'f'), 'f');
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    expect(error.exitStatus).toBe(2);
-    return [error.message, ...(error.fields ?? []).map(formatFieldError)];
+  } catch (thrown) {
+    error = thrown;
   }
-  throw new Error('nothing is wrong with it');
+  expect(error).toBeInstanceOf(CliError);
+  const { exitStatus, message, fields = [] } = error as CliError;
+  expect(exitStatus).toBe(2);
+  return [message, ...fields.map(formatFieldError)];
 }
 
 const LINUX =
