@@ -73,13 +73,12 @@ test('what an alert tells to ask Temporal for can be asked', () => {
     ),
   ]);
   expect(asked.length).toBeGreaterThan(2);
-  for (const [, type = '', attribute, value] of asked) {
-    expect(workflows).toContain(type);
-    if (attribute !== undefined)
-      expect([attributes.includes(attribute), RUNNER_OUTCOMES]).toEqual([
-        true,
-        expect.arrayContaining([value]),
-      ]);
+  for (const [, type = ''] of asked) expect(workflows).toContain(type);
+  const narrowed = asked.filter(([, , attribute]) => attribute !== undefined);
+  expect(narrowed.length).toBeGreaterThan(0);
+  for (const [, , attribute = '', value] of narrowed) {
+    expect(attributes).toContain(attribute);
+    expect(RUNNER_OUTCOMES).toContain(value);
   }
 });
 

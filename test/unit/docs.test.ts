@@ -114,6 +114,8 @@ describe.each(each)('%s', (path, page) => {
   });
 
   test('its temporal commands say what the contract says', () => {
+    const commands = (...verbs: readonly string[]): string[] =>
+      page.code.filter((line) => verbs.includes(/^temporal workflow (\w+)/.exec(line)?.[1] ?? ''));
     const ofRunner = {
       signal: ['cancel', 'jobEvent', 'podState', 'replaceIdle'],
       update: ['drain', 'extendDeadline'],
@@ -121,32 +123,32 @@ describe.each(each)('%s', (path, page) => {
     };
     const ofSet = { signal: ['jobEvents'], update: [], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['revision'], update: [], query: ['status'] };
-    for (const line of page.code) {
-      const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
-      if ((verb === 'start' || verb === 'execute') && line.includes(' --')) {
-        const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = {
-          [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw),
-          [RUNNER_SET_WORKFLOW]: parseSet,
-          [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput,
-          [contract.SWEEP_WORKFLOW]: parseSweepInput,
-          [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }),
-        };
-        expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({
-          ok: true,
-        });
-      }
-      const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
-      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes(
-        '--workflow-id set-',
-      )
-        ? ofSet
-        : line.includes('--workflow-id job-group:')
-          ? ofGroup
-          : ofRunner;
-      if (verb === 'signal' || verb === 'update' || verb === 'query')
-        expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
+    const parsers: Record<string, (raw: unknown) => object> = {
+      [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw),
+      [RUNNER_SET_WORKFLOW]: parseSet,
+      [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput,
+      [contract.SWEEP_WORKFLOW]: parseSweepInput,
+      [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }),
+    };
+    for (const line of commands('start', 'execute').filter((each) => each.includes(' --'))) {
+      const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
+      expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({
+        ok: true,
+      });
     }
+    const verbs = ['signal', 'update', 'query'] as const;
+    const unknown = verbs.flatMap((verb) =>
+      commands(verb).filter((line) => {
+        const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
+        const messages: Record<typeof verb, readonly string[]> = line.includes('--workflow-id set-')
+          ? ofSet
+          : line.includes('--workflow-id job-group:')
+            ? ofGroup
+            : ofRunner;
+        return name !== undefined && !messages[verb].includes(name);
+      }),
+    );
+    expect(unknown).toEqual([]);
     const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
     expect(
       matches(page, /--name (Runner\w+)/g).filter((name) => !attributes.includes(name)),
@@ -267,11 +269,11 @@ describe('docs/lifecycle.md', () => {
         tables[group as keyof typeof tables];
       if (/`(timeouts\.idle|stop\.(drainTimeout|gracePeriod))`/.test(text)) continue; // off by default
       expect([field, defaults[field]]).toEqual([field, expect.any(String)]);
-      if (value !== undefined)
-        expect([field, parseDuration(value.replace(' ', ''))]).toEqual([
-          field,
-          parseDuration(defaults[field] ?? ''),
-        ]);
+      const written = value?.replace(' ', '') ?? defaults[field] ?? '';
+      expect([field, parseDuration(written)]).toEqual([
+        field,
+        parseDuration(defaults[field] ?? ''),
+      ]);
     }
   });
 

@@ -89,8 +89,9 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
   ).toEqual(dues);
   for (const condition of POD_CONDITIONS) {
     const due = dues[condition];
-    expect(conditionMet(condition, pod, due ?? Number.MAX_SAFE_INTEGER)).toBe(due !== undefined);
-    if (due !== undefined) expect(conditionMet(condition, pod, due - 1)).toBe(false);
+    const latest = due ?? Number.MAX_SAFE_INTEGER;
+    expect(conditionMet(condition, pod, latest)).toBe(due !== undefined);
+    expect(conditionMet(condition, pod, latest - 1)).toBe(false);
   }
 });
 
