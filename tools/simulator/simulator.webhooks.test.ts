@@ -96,8 +96,8 @@ test("a job is told of three times, signed, with every field of GitHub's own exa
   );
   expect(example).toBeDefined();
   // `deployment` is there only for a job with an environment.
-  for (const key of Object.keys(example ?? {}))
-    if (key !== 'deployment') expect(queued?.body).toHaveProperty(key);
+  const keys = Object.keys(example ?? {}).filter((key) => key !== 'deployment');
+  expect(Object.keys(queued?.body)).toEqual(expect.arrayContaining(keys));
   expect(Object.keys(queued?.body.workflow_job)).toEqual(
     expect.arrayContaining(Object.keys(example?.['workflow_job'])),
   );
