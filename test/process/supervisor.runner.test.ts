@@ -58,12 +58,15 @@ async function runner(options: readonly string[] = [], env: Record<string, strin
   const state = async (): Promise<string> =>
     `startup ${await probe('/startup')} ready ${await probe('/ready')}`;
   const tell = (line: string): void => void supervised.process.stdin?.write(`${line}\n`);
-  /** Awaits a state; the test's own time limit ends it. */
+  /** Awaits a state, for ten seconds. */
   const becomes = async (wanted: string): Promise<void> => {
-    for (const end = Date.now() + 10_000; (await state()) !== wanted;) {
-      if (Date.now() > end) expect(await state()).toBe(wanted);
+    const endMs = Date.now() + 10_000;
+    let current = await state();
+    while (current !== wanted && Date.now() <= endMs) {
       await new Promise((resolve) => setTimeout(resolve, 20));
+      current = await state();
     }
+    expect(current).toBe(wanted);
   };
   return { supervised, port, probe, state, tell, becomes };
 }

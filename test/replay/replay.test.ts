@@ -54,11 +54,12 @@ describe('the histories of every version', () => {
 
   test.each(Object.entries(SCENARIOS))('%s is recorded', (name, { runs = 1, deregistration }) => {
     const files = histories.map(({ file }) => file);
-    expect(files).toContain(`${versionFolder()}/${name}.json`);
-    for (let run = 2; run <= runs; run++)
-      expect(files).toContain(`${versionFolder()}/${name}.${run}.json`);
-    if (deregistration !== undefined)
-      expect(files).toContain(`${versionFolder()}/${name}.deregistration.json`);
+    for (const file of [
+      name,
+      ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`),
+      ...(deregistration === undefined ? [] : [`${name}.deregistration`]),
+    ])
+      expect(files).toContain(`${versionFolder()}/${file}.json`);
   });
 
   test.each(Object.entries(JOB_SCENARIOS))('%s is recorded', (name, { runs = 1, steps = [] }) => {

@@ -68,11 +68,11 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
         payload,
         headers,
       });
+      expect([202, 503]).toContain(statusCode);
       if (statusCode === 202) {
         accepted.add(job);
         refused.delete(job);
       } else {
-        expect(statusCode).toBe(503);
         refused.set(job, id);
       }
     };
