@@ -110,6 +110,23 @@ describe('a GitHub App', () => {
     expect(issued).toBe(2);
   });
 
+  test('gets a token for what it uses alone, of an App that may do more', async () => {
+    const granted = {
+      actions: 'write',
+      contents: 'write',
+      organization_self_hosted_runners: 'read',
+    };
+    const asked: unknown[] = [];
+    github.on(EXCHANGE, (request) => {
+      const { permissions = granted } = (request.body ?? {}) as { permissions?: object };
+      asked.push(permissions);
+      const answer = exchange(request);
+      return { ...answer, body: { ...(answer.body as object), permissions } };
+    });
+    await find();
+    expect(asked).toEqual([granted, { actions: 'read', organization_self_hosted_runners: 'read' }]);
+  });
+
   test('gets a new token at once when the old one is refused', async () => {
     await find();
     issued += 1; // the one in use is revoked

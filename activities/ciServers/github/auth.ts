@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createAppAuth } from '@octokit/auth-app';
 import type { Octokit } from '@octokit/core';
 import { z } from 'zod';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { Clock } from '../clock.ts';
 import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
@@ -48,7 +50,23 @@ const MIN_TOKEN_LIFE_MS = 5 * 60_000;
  */
 const TOKEN_SPREADS_MS = 5_000;
 
-const installationToken = z.object({ token: z.string().min(1), expires_at: z.string() });
+/**
+ * Permissions that Holdfast uses. Its tokens have no others, whatever else the App may do
+ * (https://docs.github.com/rest/authentication/permissions-required-for-github-apps).
+ */
+const USED_PERMISSIONS: Readonly<Record<string, 'read' | 'write'>> = {
+  actions: 'read',
+  administration: 'write',
+  metadata: 'read',
+  organization_self_hosted_runners: 'write',
+};
+
+const installationToken = z.object({
+  token: z.string().min(1),
+  expires_at: z.string(),
+  permissions: z.record(z.string(), z.string()).default({}),
+});
+type InstallationToken = z.output<typeof installationToken>;
 
 /**
  * Installation tokens of a GitHub App, exchanged for a JWT that is signed with the app's key.
@@ -108,14 +126,36 @@ export class AppTokens implements TokenSource {
     return await auth.hook(this.#octokit.request, route, parameters);
   }
 
-  async #exchange(privateKey: string): Promise<Expiring<string>> {
+  async #createToken(
+    privateKey: string,
+    permissions?: Readonly<Record<string, string>>,
+  ): Promise<InstallationToken> {
     const answer = await this.requestAsApp(
       'POST /app/installations/{installation_id}/access_tokens',
-      { installation_id: this.#app.installationId },
+      { installation_id: this.#app.installationId, ...omitUndefined({ permissions }) },
       privateKey,
     );
-    const { token, expires_at } = installationToken.parse(answer.data);
+    return installationToken.parse(answer.data);
+  }
+
+  async #exchange(privateKey: string): Promise<Expiring<string>> {
+    const whole = await this.#createToken(privateKey);
+    const used = usedPermissions(whole.permissions);
+    // GitHub rejects a request for a permission that the installation does not have, so the granted
+    // ones must be known first. The first token is dropped if it may do more than is used.
+    const { token, expires_at } = isDeepStrictEqual(used, whole.permissions)
+      ? whole
+      : await this.#createToken(privateKey, used);
     this.#madeAt = this.#clock.now();
     return { value: token, expiresAtMs: Date.parse(expires_at) };
   }
+}
+
+/** Returns those of the granted permissions that Holdfast uses, with the least access. */
+function usedPermissions(granted: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(USED_PERMISSIONS)
+      .filter(([name]) => Object.hasOwn(granted, name))
+      .map(([name, access]) => [name, granted[name] === 'read' ? 'read' : access]),
+  );
 }
