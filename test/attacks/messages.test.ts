@@ -86,6 +86,7 @@ const ROWS: readonly (readonly [
   [RUNNER_SET_WORKFLOW, 'signal', 'jobEvents'],
   [RUNNER_SET_WORKFLOW, 'signal', 'queueChecked'],
   [RUNNER_SET_WORKFLOW, 'signal', 'runnerEvents'],
+  [RUNNER_SET_WORKFLOW, 'signal', 'runnerVersion'],
   [RUNNER_SET_WORKFLOW, 'signal', 'command'],
   [RUNNER_SET_WORKFLOW, 'query', 'status'],
   [RUNNER_SET_WORKFLOW, 'query', 'declaration'],
@@ -137,10 +138,15 @@ await describeWithLab('who sends messages of their own making', { temporal: true
       await run.reaches('Idle', ({ phase }) => phase === 'Idle');
       return run.handle;
     },
-    [RUNNER_SET_WORKFLOW]: async () =>
-      await answering(
-        await start(RUNNER_SET_WORKFLOW, { name: 'victim', template: TEMPLATE, replicas: 0 }),
-      ),
+    [RUNNER_SET_WORKFLOW]: async () => {
+      const set = { name: 'victim', template: TEMPLATE, replicas: 0 };
+      const handle = await answering(await start(RUNNER_SET_WORKFLOW, set));
+      await until(
+        'its first list of runners',
+        async () => (await handle.query(contract.setStatusQuery)).listPendingSince === undefined,
+      );
+      return handle;
+    },
     [JOB_WORKFLOW]: async () => {
       const handle = await start(JOB_WORKFLOW, { name: 'web', test: [step('unit')] });
       await answering(handle);
