@@ -20,7 +20,7 @@ import {
   type RunnerSetStatus,
 } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
-import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CLUSTER_POLICY, ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
@@ -32,7 +32,7 @@ import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hf-secrets-'));
 const POLICY = join(folder, 'policy.json');
-writeFileSync(POLICY, JSON.stringify({ secrets: ['proxy-login'] }));
+writeFileSync(POLICY, JSON.stringify({ ...CLUSTER_POLICY, secrets: ['proxy-login'] }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const TIMEOUT_MS = 120_000;

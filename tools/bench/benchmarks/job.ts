@@ -132,6 +132,7 @@ function workerSettings({ kubeconfig, temporal }: Node, name: string): Record<st
     HOLDFAST_COMPUTE: 'kubernetes',
     HOLDFAST_KUBECONFIG: kubeconfig,
     HOLDFAST_KUBERNETES_NAMESPACE: name,
+    HOLDFAST_RUNNER_IMAGE: BUSYBOX_IMAGE,
     HOLDFAST_SUPERVISOR_IMAGE: SUPERVISOR_IMAGE,
     // Never asked for anything: steps are no CI server's runners.
     HOLDFAST_GITHUB_TOKEN: 'ghp_none',
