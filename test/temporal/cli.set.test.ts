@@ -69,7 +69,7 @@ await describeWithLab(
       scaleDownDelay: '0s',
       queueCheck: '0s',
       ...more,
-      template: SetRun.template(more.template),
+      template: SetRun.template({ labels: ['self-hosted', 'linux', 'X64'], ...more.template }),
     });
     const written = async (...sets: object[]): Promise<string> => {
       const path = join(folder, 'sets.yaml');
@@ -104,7 +104,7 @@ await describeWithLab(
       expect(dry).toEqual({
         status: 0,
         stderr: '',
-        stdout: `+ ${name}: new, 1 idle, at most 5, ephemeral runners for acme (self-hosted, linux)\n+ ${second}: new, 2 runners, static runners for acme/app (self-hosted, linux)\n`,
+        stdout: `+ ${name}: new, 1 idle, at most 5, ephemeral runners for acme (self-hosted, linux, X64)\n+ ${second}: new, 2 runners, static runners for acme/app (self-hosted, linux, X64)\n`,
       });
       await expect(run().handle.describe()).rejects.toThrow(/not found/);
 
@@ -119,7 +119,7 @@ await describeWithLab(
       const { memo, taskQueue, priority } = await run(second).handle.describe();
       expect(memo).toMatchObject({
         [SET_ROUTING_MEMO]: {
-          labels: ['self-hosted', 'linux'],
+          labels: ['self-hosted', 'linux', 'X64'],
           scope: 'acme/app',
           scopeKind: 'repository',
         },
@@ -541,7 +541,7 @@ await describeWithLab(
       expect(await row()).toMatchObject({
         desired: 1,
         scope: 'acme',
-        labels: ['self-hosted', 'linux'],
+        labels: ['self-hosted', 'linux', 'X64'],
         runners: { starting: 0, idle: 1, busy: 0, draining: 0 },
       });
 
@@ -549,7 +549,7 @@ await describeWithLab(
       const started = performance.now();
       expect(await row()).toMatchObject({
         scope: 'acme',
-        labels: ['self-hosted', 'linux'],
+        labels: ['self-hosted', 'linux', 'X64'],
         note: 'no worker answered within 3 s',
       });
       expect((await cli('list', '--limit', '1000')).stderr).toMatch(

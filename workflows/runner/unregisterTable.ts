@@ -275,7 +275,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
         };
   // The runner reports busy only some seconds after a job has started.
   return f.observedActivity === 'idle' && f.started && !f.podRefreshed
-    ? { kind: 'look', row: '6', reason: 'Check for a job that is not known yet' }
+    ? { kind: 'look', row: '6', reason: 'check for a job that is not known yet' }
     : requestRemoval();
 }
 
@@ -293,10 +293,10 @@ function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
     };
   return f.podRefreshed
     ? requestRemoval()
-    : { kind: 'look', row: '6a', reason: 'Check for a job that is not known yet' };
+    : { kind: 'look', row: '6a', reason: 'check for a job that is not known yet' };
 }
 
-function requestRemoval(reason = 'Remove the registration'): UnregistrationAction {
+function requestRemoval(reason = 'removal of the registration'): UnregistrationAction {
   return { kind: 'remove', row: '3-11', reason, onBusy: 'return' };
 }
 
@@ -305,7 +305,7 @@ function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',
     row: '7',
-    reason: 'Remove the registration (retried while busy)',
+    reason: 'removal of the registration (retried until its job ends)',
     onBusy: 'retry',
   };
 }
