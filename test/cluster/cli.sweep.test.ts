@@ -191,7 +191,7 @@ await describeWithLab(
       const { status, stdout, stderr } = await cli('sweep');
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
       expect(stderr).toBe(
-        `error: no worker polls the task queue ${world.taskQueue}, so nobody would sweep: start a worker with HOLDFAST_TASK_QUEUE=${world.taskQueue} ("holdfast worker"), or do it without one ("holdfast sweep --standalone")\n`,
+        `error: no worker polls the task queue ${world.taskQueue}, so the sweep would not run; start a worker with HOLDFAST_TASK_QUEUE=${world.taskQueue} ("holdfast worker"), or sweep without one ("holdfast sweep --standalone")\n`,
       );
       await expect(
         world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue)).describe(),

@@ -274,7 +274,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     await run.ends('post-1');
     expect(await run.result()).toMatchObject({
       outcome: 'errored',
-      steps: [{ message: expect.stringContaining(`${id}-test-1 runs already`) }, {}],
+      steps: [{ message: expect.stringContaining(`${id}-test-1 is already running`) }, {}],
     });
   });
 
