@@ -190,7 +190,9 @@ await describeIf(
         policies.map(({ kind = '', metadata }) => `${kind} ${metadata.name}`).toSorted(),
       ).toEqual(
         ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) =>
-          [namespace, `${namespace}-claims`].map((name) => `${kind} ${name}`),
+          [namespace, `${namespace}-claims`, `${namespace}-secrets`].map(
+            (name) => `${kind} ${name}`,
+          ),
         ),
       );
       expect(await refusals(policies)).toEqual([]);
