@@ -38,8 +38,14 @@ export interface KubernetesHarness extends ComputeContractHarness {
 /** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
 const SCHEDULER = 'contract';
 
-/** The default policy, but for what keeps the pods from a real node. */
-export const HARNESS_POLICY: PodPolicy = podPolicySchema.parse({ fields: ['schedulerName'] });
+/**
+ * The default policy, except for what keeps the pods from a real node, and for a priority class that
+ * the API server does not have.
+ */
+export const HARNESS_POLICY: PodPolicy = podPolicySchema.parse({
+  fields: ['schedulerName'],
+  priorityClasses: ['none-such'],
+});
 
 /**
  * Kubernetes compute in a namespace of its own, with a node that no kubelet plays: pods are bound to it, and the harness writes their status. (The node is
