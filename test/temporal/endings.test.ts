@@ -197,7 +197,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     const run = await reach('TearingDown');
     await expect(
       run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] }),
-    ).rejects.toMatchObject({ cause: { message: 'the runner is TearingDown already' } });
+    ).rejects.toMatchObject({ cause: { message: 'the runner is already TearingDown' } });
     await letGo();
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     await expectWorld(undefined, 'none', ['own']);
