@@ -96,7 +96,7 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
         const reason = oneLine(error);
         if (reason !== told && !signal.aborted)
           logger.warn(
-            `other credentials for Temporal cannot be used (${reason}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`,
+            `the changed credentials for Temporal cannot be used (${reason}); the previous ones stay in use, and the files are read again every ${intervalMs / 1_000} s`,
           );
         told = reason;
       }
@@ -113,8 +113,8 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
     this.#temporal = next;
     logger.info(
       change.kind === 'apiKey'
-        ? 'Temporal is spoken to with another API key'
-        : 'Temporal is spoken to over another connection: its certificates have changed',
+        ? 'Temporal API key rotated'
+        : 'reconnected to Temporal with rotated certificates',
     );
   }
 
