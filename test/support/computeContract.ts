@@ -267,7 +267,7 @@ export function describeComputeContract(
       });
 
       test('of a running pod: terminating until the deadline of its grace, then gone', async () => {
-        const pod = await createRunning();
+        const pod = await createRunning({ lingers: true });
         const watched = await watch(harness.compute);
         const from = Date.now();
         expect(
@@ -286,7 +286,7 @@ export function describeComputeContract(
       });
 
       test("without a grace: the pod's own", async () => {
-        const pod = await createRunning();
+        const pod = await createRunning({ lingers: true });
         const watched = await watch(harness.compute);
         const from = Date.now();
         await harness.compute.deletePod(pod);

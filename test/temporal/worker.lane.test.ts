@@ -74,7 +74,8 @@ await describeWithLab('the lane of a credential', { temporal: true }, (lab) => {
         () => registered('repos/small/app') === FEW,
         () => `${registered('repos/small/app')} few, ${registered('orgs/big')} many`,
       );
-      expect(registered('orgs/big')).toBeLessThan(MANY / 2);
+      // In a queue without fairness they would come after all of the many.
+      expect(registered('orgs/big')).toBeLessThan(MANY);
       await until(
         'the many',
         () => registered('orgs/big') === MANY,
