@@ -1,8 +1,6 @@
 /** Version of the runner program, by the tag of its image. */
 import type { RunnerVersionStatus } from '../contract/index.ts';
-
-/** Name of the container in a pod template that is the runner. */
-const RUNNER_CONTAINER = 'runner';
+import { RUNNER_CONTAINER } from './podTemplate.ts';
 
 /**
  * Returns the version in the tag of an image, such as `2.338.0` for
