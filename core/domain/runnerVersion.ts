@@ -36,6 +36,18 @@ export function versionDeadlineMs(version: RunnerVersionStatus | undefined): num
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
+/** Time before a deadline from which it is worth a warning (ms). */
+const WARN_BEFORE_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Whether a version has a deadline within a week, or a past one.
+ * @param now - ms since the epoch
+ */
+export function isDeadlineNear(version: RunnerVersionStatus | undefined, now: number): boolean {
+  const deadline = versionDeadlineMs(version);
+  return deadline !== undefined && deadline - now < WARN_BEFORE_MS;
+}
+
 /** Returns the version and its deadlines as text. */
 export function runnerVersionText({
   version,

@@ -3,15 +3,13 @@ import { Client, type ConnectionLike } from '@temporalio/client';
 import pMap from 'p-map';
 import { listRoutingInfo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { runnerVersionText, versionDeadlineMs } from '../../core/domain/runnerVersion.ts';
+import { isDeadlineNear, runnerVersionText } from '../../core/domain/runnerVersion.ts';
 import { dataConverterOf } from '../codec/dataConverter.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
 /** Maximum number of sets that are queried. */
 const MAX_SETS = 200;
-/** Time before a deadline from which it is a warning (ms). */
-const WARN_BEFORE_MS = 7 * 24 * 3_600_000;
 /** Deadline of a query (ms). A set without a worker does not answer. */
 const QUERY_DEADLINE_MS = 2_000;
 const AT_ONCE = 10;
@@ -61,8 +59,7 @@ export function evaluateRunnerVersions(
   now: number,
 ): Finding[] {
   return statuses.flatMap(({ name, runnerVersion }): Finding[] => {
-    const deadline = versionDeadlineMs(runnerVersion);
-    return runnerVersion === undefined || deadline === undefined || deadline - now >= WARN_BEFORE_MS
+    return runnerVersion === undefined || !isDeadlineNear(runnerVersion, now)
       ? []
       : [
           {

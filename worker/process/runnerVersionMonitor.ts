@@ -19,9 +19,9 @@ import { isoTime } from '../../core/domain/isoTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   imageVersion,
+  isDeadlineNear,
   runnerVersionText,
   templateImage,
-  versionDeadlineMs,
 } from '../../core/domain/runnerVersion.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 
@@ -43,8 +43,6 @@ export interface RunnerVersionMonitorOptions {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** Time before a deadline from which each round logs it (ms). */
-const WARN_BEFORE_MS = 7 * DAY_MS;
 /** Time to wait before the first round, in which the worker starts to answer queries (ms). */
 const FIRST_MS = 30_000;
 /** Time to wait before the next round if a set or a CI server did not answer (ms). */
@@ -134,8 +132,7 @@ export class RunnerVersionMonitor {
     if (!parsed.ok || parsed.spec.scope === undefined || version === undefined) return;
     const { credential, scope } = parsed.spec;
     const found = await ask(credential, scope, version);
-    const deadline = versionDeadlineMs(found);
-    if (deadline !== undefined && deadline - Date.now() < WARN_BEFORE_MS)
+    if (isDeadlineNear(found, Date.now()))
       logger.warn(
         { set: status.name, ...found },
         'runner version of a set is accepted for less than a week; use an image with a newer one',
