@@ -355,7 +355,10 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
 
   test('volumes that outlive their runners: each slot has its own, and the next runner in it gets the same', async () => {
     const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
-    const set = await start({ replicas: 2, template: { volumeClaims: [claim] } as never });
+    // A list that found the runner draining would have its successor get the next slot.
+    const intervals = { relist: '1h' };
+    const template = { volumeClaims: [claim] } as never;
+    const set = await start({ replicas: 2, template, intervals });
     const { runners } = await set.comesTo({ idle: 2 });
     expect(new Set(runners.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
     const claims = (): (string | undefined)[] =>

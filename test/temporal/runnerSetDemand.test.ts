@@ -199,5 +199,5 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await set.reaches('the job', ({ jobs }) => jobs.queued === 1);
     expect(ci.looks).toBe(1);
     await endsClean(set);
-  }, 60_000);
+  });
 });
