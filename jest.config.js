@@ -44,10 +44,12 @@ export default {
   // Which of them a command runs: tools/test/tiers.ts.
   projects: [
     project('unit', ['test/unit']),
-    project('replay', ['test/replay']),
+    project('replay', ['test/replay'], { testMatch: ['**/replay.test.ts'] }),
+    project('changes', ['test/replay/changes']),
     project('process', ['test/process']),
     labProject('slice', ['test/temporal'], 'temporal', {
       testMatch: SLICE.map((name) => `**/${name}.test.ts`),
+      setupFiles: ['<rootDir>/test/support/setup/workflowsInMainThread.ts'],
     }),
     labProject('temporal', ['test/temporal'], 'temporal'),
     labProject('cluster', ['test/cluster'], 'cluster'),

@@ -9,7 +9,7 @@ export interface Tier {
   readonly jestArgs?: readonly string[];
 }
 
-const INTEGRATION = ['process', 'temporal', 'cluster'];
+const INTEGRATION = ['changes', 'process', 'temporal', 'cluster'];
 const E2E = ['attacks', 'node'];
 
 export const TIERS = {
@@ -33,6 +33,7 @@ export const isTierName = (name: string | undefined): name is TierName =>
 
 /** What each project tests, and the folder with its files. */
 const FOLDERS: Readonly<Record<string, readonly [folder: string, what: string]>> = {
+  changes: ['test/replay/changes', 'whether a replay notices a changed workflow'],
   process: ['test/process', 'local processes and HTTP servers'],
   temporal: ['test/temporal', 'Temporal'],
   cluster: ['test/cluster', 'a Kubernetes API server and S3'],

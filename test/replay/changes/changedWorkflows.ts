@@ -2,8 +2,8 @@ import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { WorkflowBundle } from '@temporalio/worker';
-import { bundleWorkflows } from '../../worker/plugin/workflowBundle.ts';
-import type { RecordedHistory } from './histories.ts';
+import { bundleWorkflows } from '../../../worker/plugin/workflowBundle.ts';
+import type { RecordedHistory } from '../histories.ts';
 
 /** A change of the workflows as a careless commit might make it, and the histories that it must break. */
 export interface Change {
@@ -73,7 +73,7 @@ export const CHANGES: readonly Change[] = [
   },
 ];
 
-const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const PROJECT = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 
 /** The workflows' code with one change made to a copy of it. @throws Error when the text to change is not there */
 export async function bundleChanged({ what, file, from, to }: Change): Promise<WorkflowBundle> {
