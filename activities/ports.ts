@@ -295,6 +295,11 @@ export interface LogStreamOptions {
   readonly signal: AbortSignal;
 }
 
+/** Scope and credential with which a runner registers, and what its pod gets for that. */
+export interface RegistrationOrigin extends CredentialScope {
+  readonly mode: 'jit' | 'token';
+}
+
 /**
  * Platform that runs the runners: pods on Kubernetes, or local processes. All methods may throw
  * {@link ComputeError}.
@@ -310,9 +315,9 @@ export interface Compute {
   /**
    * Returns every reason why the request can never become a pod here, each with its fix. The list
    * is empty if the request is valid. Sends no requests.
-   * @param at - scope and credential with which the runner registers, for rules about them
+   * @param at - how the runner registers, for rules about that
    */
-  validate(request: Omit<PodRequest, 'identity'>, at?: CredentialScope): string[];
+  validate(request: Omit<PodRequest, 'identity'>, at?: RegistrationOrigin): string[];
   /** Returns the registration that an earlier attempt of the same provisioning stored, if any. */
   readRegistrationSecret(
     identity: RunnerIdentity,

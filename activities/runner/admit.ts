@@ -27,8 +27,12 @@ import type { Parsed } from '../../core/input/fields.ts';
 import { runnerHash } from '../compute/naming.ts';
 import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { assertServed, withClusterErrors } from '../shared/clusterActivity.ts';
-import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
-import type { CredentialScope } from '../../core/input/sweep.ts';
+import {
+  UnknownCredentialError,
+  type ActivityPorts,
+  type CiServers,
+  type RegistrationOrigin,
+} from '../ports.ts';
 import type { AdmitRunnerInput, AdmittedRunner } from '../../core/activities/index.ts';
 
 /**
@@ -109,12 +113,13 @@ async function admitAnew(
   };
 }
 
-/** Returns the scope and the credential with which a runner registers, if it does. */
+/** Returns how a runner registers, if it does. */
 export function registrationOrigin({
   scope,
   credential,
-}: Pick<RunnerSpec, 'scope' | 'credential'>): CredentialScope | undefined {
-  return scope && { scope, credential };
+  registrationMode: mode,
+}: Pick<RunnerSpec, 'scope' | 'credential' | 'registrationMode'>): RegistrationOrigin | undefined {
+  return scope && { scope, credential, mode };
 }
 
 /**

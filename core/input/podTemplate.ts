@@ -29,8 +29,27 @@ const RESERVED_SPEC: Readonly<Record<string, string>> = {
     'must not be set, because it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
 };
 
-/** Returns all errors of a template. Their fields are paths inside the template. */
-export function podTemplateErrors({
+/**
+ * Returns all errors of a runner's template. Their fields are paths inside the template.
+ */
+export function podTemplateErrors(template: NonNullable<RunnerInput['pod']>): InputError[] {
+  const errors = workerTemplateErrors(template);
+  const { initContainers } = template.spec ?? {};
+  // Its image and command get a token that is valid for the whole scope.
+  return [
+    ...errors,
+    ...reservedNames(
+      Array.isArray(initContainers) ? named(template.spec ?? {}, 'initContainers', []) : [],
+      {
+        [REGISTER_CONTAINER]:
+          "which registers static runners; only the worker's own template (HOLDFAST_POD_TEMPLATE_FILE) may change it",
+      },
+    ),
+  ];
+}
+
+/** Returns all errors of the worker's own template, which may change the container that registers. */
+export function workerTemplateErrors({
   metadata = {},
   spec = {},
 }: NonNullable<RunnerInput['pod']>): InputError[] {

@@ -9,5 +9,6 @@ if [ -n "${HOLDFAST_REGISTRATION_DIR:-}" ]; then
   # What an earlier runner has left on a volume is not this one's.
   rm -f .runner* .credentials*
   cp "$HOLDFAST_REGISTRATION_DIR"/.runner* "$HOLDFAST_REGISTRATION_DIR"/.credentials* .
+  chmod go-rwx .runner* .credentials*
 fi
 exec ./run.sh

@@ -68,6 +68,66 @@ function attack(input: Partial<RunnerInput>, uid: number | '' = ''): Scenario<Cl
   };
 }
 
+/** Passes on the registration, and keeps the token. */
+const EVIL_CONFIG = `#!/bin/sh
+env >/evil/taken
+cd /home/runner && ./config.sh "$@" && cp .runner* .credentials* /evil/
+`;
+const EVIL_RUN =
+  '#!/bin/sh\ncp .runner* .credentials* /home/runner/ && cd /home/runner && exec ./run.sh\n';
+const EVIL = { name: 'evil', mountPath: '/evil' };
+
+/** A program of the starter's in the place of `config.sh`, on a volume that starts empty with the pod. */
+const ownProgram: Partial<RunnerInput> = {
+  env: { RUNNER_HOME: '/evil' },
+  pod: {
+    spec: {
+      volumes: [{ name: 'evil', emptyDir: {} }],
+      initContainers: [
+        {
+          name: 'prepare',
+          image: 'holdfast.test/busybox:1',
+          command: [
+            'sh',
+            '-c',
+            'cd /evil && printf %s "$1" >config.sh && printf %s "$2" >run.sh && chmod 777 . && chmod 755 *.sh',
+            'sh',
+            EVIL_CONFIG,
+            EVIL_RUN,
+          ],
+          volumeMounts: [EVIL],
+        },
+      ],
+      containers: [{ name: 'runner', volumeMounts: [EVIL] }],
+    },
+  },
+};
+
+/** What would take the token before or while the runner registers. */
+const SPIES: Readonly<Record<string, Partial<RunnerInput>>> = {
+  'a command for the container that registers': {
+    pod: { spec: { initContainers: [{ name: 'holdfast-register', command: ['env'] }] } },
+  },
+  'processes that are shared': { pod: { spec: { shareProcessNamespace: true } } },
+  "a mount of Holdfast's volumes": {
+    pod: {
+      spec: {
+        containers: [
+          { name: 'side', volumeMounts: [{ name: 'holdfast-register-0', mountPath: '/a' }] },
+        ],
+      },
+    },
+  },
+};
+
+function rejected(input: Partial<RunnerInput>): Scenario<ClusterWorld> {
+  return async (world) => {
+    const run = await world.start('spy', { ephemeral: false, ...input });
+    await expect(run.handle.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
+    expect(await run.pods()).toEqual([]);
+  };
+}
+
 /** With all that a container runtime gives to root. */
 const asRoot: Partial<RunnerInput> = {
   pod: {
@@ -94,6 +154,13 @@ await describeWithLab(
         'as another user': attack(asRoot, NOBODY),
         "as the runner's own user, who is not root": attack(asRunner),
         'without the supervisor': attack({ supervisor: 'none' }),
+        'with a program and a volume of the starter': attack(ownProgram),
+        ...Object.fromEntries(
+          Object.entries(SPIES).map(([what, input]) => [
+            `${what}: is rejected, and no pod is made`,
+            rejected(input),
+          ]),
+        ),
       },
       { afterwards: cleanEnd },
     );

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
@@ -208,14 +209,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
   '404 while the runner is about to register: it is not killed, and its first job runs': async (
     world,
   ) => {
-    const late = {
-      name: 'holdfast-register',
-      command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...GITHUB_RUNNER.registration.command],
-    };
-    const run = await world.start('late', {
-      ephemeral: false,
-      pod: { spec: { initContainers: [late] } },
-    });
+    const run = await world.start('late', { ephemeral: false });
     const job = run.queueJob(HELD_JOB);
     await run.reaches('registering', ({ phase }) => phase === 'Registering');
     // Between its registration and its job it is idle, and would be removed rightly: GitHub calls one busy that has been given a job.
@@ -255,6 +249,18 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
   },
 };
 
+/** The runner `late` takes its time to register. */
+const SLOW = 'case "$RUNNER_URL" in */late-*) sleep 6;; esac; exec "$@"';
+const TEMPLATE: PodTemplate = {
+  spec: {
+    initContainers: [
+      {
+        name: 'holdfast-register',
+        command: ['sh', '-c', SLOW, 'sh', ...GITHUB_RUNNER.registration.command],
+      },
+    ],
+  },
+};
 const CREDENTIALS = ['limited', 'silenced', 'spent'];
 
 // Without job events nothing but the CI server's answers tells of the job: this is when they are dangerous.
@@ -268,6 +274,7 @@ await describeWithLab(
           webhook: false,
           supervisor: false,
           credentials: CREDENTIALS,
+          template: TEMPLATE,
           input: { intervals: { removalGrace: REMOVAL_SETTLE } },
         }),
       dangers,

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
 import type { LabState } from '../../tools/lab/lab.ts';
 import {
   startSimulator,
@@ -40,6 +41,8 @@ export interface ClusterWorldOptions {
   /** Its runners have volume claims: the workers may read nodes, as the manifest for that says. @default false */
   readonly claims?: boolean;
   readonly input?: Partial<RunnerInput>;
+  /** The workers' own pod template. @default none */
+  readonly template?: PodTemplate;
 }
 
 /** A job's lease: short, so that the registration of a runner killed with its job is free soon; long enough for a busy machine's pauses. */
@@ -51,9 +54,9 @@ export const CLUSTER_POLICY = {
   nodeSelectors: ['holdfast.test/*'],
 } as const;
 
-function writePolicy(folder: string): string {
-  const file = join(folder, 'pod-policy.json');
-  writeFileSync(file, JSON.stringify(CLUSTER_POLICY));
+function writeDocument(folder: string, name: string, content: object): string {
+  const file = join(folder, name);
+  writeFileSync(file, JSON.stringify(content));
   return file;
 }
 
@@ -115,7 +118,16 @@ export class ClusterWorld {
       ...(options.supervisor === false
         ? {}
         : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
-      HOLDFAST_POD_POLICY_FILE: writePolicy(parts.folder),
+      HOLDFAST_POD_POLICY_FILE: writeDocument(parts.folder, 'pod-policy.json', CLUSTER_POLICY),
+      ...(options.template === undefined
+        ? {}
+        : {
+            HOLDFAST_POD_TEMPLATE_FILE: writeDocument(
+              parts.folder,
+              'pod-template.json',
+              options.template,
+            ),
+          }),
       HOLDFAST_CREDENTIALS: JSON.stringify(
         Object.fromEntries(
           Object.keys(tokens).map((name) => [

@@ -1,5 +1,5 @@
 /** Pods for pod policies, and what each policy says of them: for our own check and for the API server's. */
-import type { V1ObjectMeta, V1PodSpec } from '@kubernetes/client-node';
+import type { V1EnvVar, V1ObjectMeta, V1PodSpec } from '@kubernetes/client-node';
 import {
   podPolicySchema,
   type PodPolicy,
@@ -62,6 +62,10 @@ const secretEnv = {
     env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }],
   },
 };
+const ownSecret = (key: string): V1EnvVar => ({
+  name: 'A',
+  valueFrom: { secretKeyRef: { name: POD, key } },
+});
 const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({
   volumes: [{ name, persistentVolumeClaim: { claimName } }],
 });
@@ -168,6 +172,54 @@ export const POLICY_CASES: readonly PolicyCase[] = [
     spec: volume({ secret: { secretName: 'runner-b-0123456789' } }),
     policy: {},
     refusedBy: ['secrets'],
+  },
+  {
+    what: "another pod's registration, where every name may be",
+    spec: {
+      container: {
+        env: [
+          { name: 'A', valueFrom: { secretKeyRef: { name: 'runner-b-0123456789', key: 'x' } } },
+        ],
+      },
+    },
+    policy: { secrets: ['*'] },
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'a Secret named like one, which may be by its whole name',
+    spec: volume({ secret: { secretName: 'kustomized-0123456789' } }),
+    policy: { secrets: ['kustomized-0123456789'] },
+    refusedBy: [],
+  },
+  ...['init', 'runner'].map((name) => ({
+    what: `the registration token in a variable of the container ${name}`,
+    spec: { [name === 'init' ? 'init' : 'container']: { env: [ownSecret('RUNNER_TOKEN')] } },
+    policy: { secrets: ['*', POD] },
+    refusedBy: ['secrets'] as const,
+  })),
+  {
+    what: 'its own registration in another container',
+    spec: { init: { env: [ownSecret('RUNNER_URL')] } },
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'its own registration as all variables',
+    spec: { container: { envFrom: [{ secretRef: { name: POD } }] } },
+    policy: { secrets: [POD] },
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'its own registration as a volume',
+    spec: volume({ secret: { secretName: POD } }),
+    policy: { secrets: [POD] },
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'the registration token where the runner registers',
+    spec: { init: { name: 'holdfast-register', env: [ownSecret('RUNNER_TOKEN')] } },
+    policy: {},
+    refusedBy: [],
   },
   {
     what: 'a Secret for pulling',

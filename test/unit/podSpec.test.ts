@@ -31,6 +31,17 @@ const secretVariable = (name: string) => ({
 });
 const runnerOf = (...of: Parameters<typeof build>) => build(...of).spec!.containers[0]!;
 
+const supervision = {
+  runnerKind: 'github',
+  ephemeral: false,
+  onTerm: 'stop',
+  drainTimeoutMs: 0,
+  signalTimeoutMs: 1,
+  cleanupTimeoutMs: 1,
+  signalTarget: 'group',
+  startupTimeoutMs: 1,
+} as const;
+
 describe('podSpec', () => {
   test('without a template', () => {
     expect(build({}, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toEqual({
@@ -197,105 +208,181 @@ describe('podSpec', () => {
     ).not.toContainEqual(expect.objectContaining({ name: 'HOLDFAST_TERMINATION_LOG' }));
   });
 
-  test('a registration token goes to a container of its own, which comes last before the runner; what it makes goes to the runner', () => {
-    const supervision = {
-      runnerKind: 'github',
-      ephemeral: false,
-      onTerm: 'stop',
-      drainTimeoutMs: 0,
-      signalTimeoutMs: 1,
-      cleanupTimeoutMs: 1,
-      signalTarget: 'group',
-      startupTimeoutMs: 1,
-    } as const;
-    const volumes = [
-      { name: 'ca', configMap: { name: 'ca' } },
-      { name: 'cache', hostPath: { path: '/cache' } },
-    ];
-    const runner = {
-      name: 'runner',
-      env: [{ name: 'https_proxy', value: 'p' }],
-      resources: { limits: { cpu: '1' } },
-      volumeMounts: [
-        { name: 'ca', mountPath: '/etc/ssl' },
-        { name: 'cache', mountPath: '/cache' },
-      ],
-      livenessProbe: { periodSeconds: 9 },
-      ports: [{ containerPort: 1 }],
-    };
-    const template = {
-      spec: { volumes, containers: [runner], initContainers: [{ name: 'prepare', image: 'p' }] },
-    };
-    const volumeClaims = [{ name: 'home', mountPath: '/home/runner', storage: '1Gi' }];
-    const { spec } = build(
-      { supervision, template, volumeClaims, command: ['run'] },
-      { supervisor: { image: 'sup' } },
-      ['RUNNER_TOKEN', 'RUNNER_URL'],
-    );
-    expect(spec!.initContainers!.map(({ name }) => name)).toEqual([
-      'holdfast-supervisor',
-      'prepare',
-      'holdfast-register',
-    ]);
+  describe('a registration token', () => {
+    const TOKEN = ['RUNNER_TOKEN', 'RUNNER_URL'];
     const dir = { name: 'HOLDFAST_REGISTRATION_DIR', value: '/holdfast-registration' };
     const mount = { name: 'holdfast-registration', mountPath: '/holdfast-registration' };
-    expect(spec!.initContainers![2]).toEqual({
-      name: 'holdfast-register',
-      image: 'img',
-      command: GITHUB_RUNNER.registration.command,
-      resources: { limits: { cpu: '1' } },
-      securityContext: UNPRIVILEGED,
-      env: [
-        { name: 'https_proxy', value: 'p' },
-        { name: 'HOLDFAST_ATTEMPT', value: '2' },
-        secretVariable('RUNNER_TOKEN'),
-        secretVariable('RUNNER_URL'),
-        dir,
-      ],
-      // Neither the claim nor the node's folder: an earlier job may have written to them.
-      volumeMounts: [{ name: 'ca', mountPath: '/etc/ssl' }, mount],
-    });
-    const [container] = spec!.containers;
-    expect(JSON.stringify(container)).not.toContain('RUNNER_TOKEN');
-    expect(container!.env).toEqual(expect.arrayContaining([secretVariable('RUNNER_URL'), dir]));
-    expect(container!.volumeMounts).toEqual(
-      expect.arrayContaining([
-        { ...mount, readOnly: true },
-        { name: 'holdfast-claim-home', mountPath: '/home/runner' },
-      ]),
-    );
-    expect(spec!.volumes).toContainEqual({
-      name: 'holdfast-registration',
-      emptyDir: { medium: 'Memory', sizeLimit: '1Mi' },
-    });
-  });
 
-  test("a template's words on the registration's container, which is left out where nothing is to be registered", () => {
-    const own = {
-      name: 'holdfast-register',
-      image: 'mine',
-      command: ['./register'],
-      env: [
-        { name: 'A', value: '1' },
-        { name: 'RUNNER_TOKEN', value: 'x' },
-      ],
-    };
-    const template = { spec: { initContainers: [own, { name: 'prepare', image: 'p' }] } };
-    const [prepare, register] = build({ template }, {}, ['RUNNER_TOKEN']).spec!.initContainers!;
-    expect(prepare).toEqual({ name: 'prepare', image: 'p' });
-    expect(register).toMatchObject({
-      name: 'holdfast-register',
-      image: 'mine',
-      command: ['./register'],
-      env: [
-        { name: 'A', value: '1' },
-        secretVariable('RUNNER_TOKEN'),
-        { name: 'HOLDFAST_REGISTRATION_DIR' },
-      ],
+    test("goes to a container of the worker's settings, which comes last before the runner; the runner gets the files", () => {
+      const ofWorker = {
+        spec: {
+          securityContext: { runAsUser: 1001 },
+          volumes: [
+            { name: 'ca', configMap: { name: 'ca' } },
+            { name: 'tmp', emptyDir: {} },
+            { name: 'cache', hostPath: { path: '/cache' } },
+          ],
+          containers: [
+            {
+              name: 'runner',
+              env: [{ name: 'https_proxy', value: 'p' }],
+              volumeMounts: [
+                { name: 'ca', mountPath: '/etc/ssl' },
+                { name: 'tmp', mountPath: '/tmp' },
+                { name: 'cache', mountPath: '/cache' },
+              ],
+            },
+          ],
+        },
+      };
+      const { spec } = build(
+        {
+          supervision,
+          command: ['run'],
+          template: {
+            spec: {
+              initContainers: [{ name: 'prepare', image: 'p' }],
+              containers: [{ name: 'runner', resources: { limits: { cpu: '1' } } }],
+            },
+          },
+        },
+        { image: 'own', env: { LANG: 'C' }, template: ofWorker, supervisor: { image: 'sup' } },
+        TOKEN,
+      );
+      expect(spec!.initContainers!.map(({ name }) => name)).toEqual([
+        'holdfast-supervisor',
+        'prepare',
+        'holdfast-register',
+      ]);
+      expect(spec!.initContainers![2]).toEqual({
+        name: 'holdfast-register',
+        image: 'own',
+        command: GITHUB_RUNNER.registration.command,
+        resources: { limits: { cpu: '1' } },
+        securityContext: { ...UNPRIVILEGED, runAsUser: 1001 },
+        env: [
+          { name: 'LANG', value: 'C' },
+          { name: 'https_proxy', value: 'p' },
+          secretVariable('RUNNER_TOKEN'),
+          secretVariable('RUNNER_URL'),
+          dir,
+        ],
+        // Not the node's folder, to which an earlier job may have written.
+        volumeMounts: [
+          { name: 'holdfast-register-0', mountPath: '/etc/ssl' },
+          { name: 'holdfast-register-1', mountPath: '/tmp' },
+          mount,
+        ],
+      });
+      const [container] = spec!.containers;
+      expect(JSON.stringify(container)).not.toContain('RUNNER_TOKEN');
+      expect(container!.env).toEqual(expect.arrayContaining([secretVariable('RUNNER_URL'), dir]));
+      expect(container!.volumeMounts).toEqual(
+        expect.arrayContaining([
+          { ...mount, readOnly: true },
+          { name: 'tmp', mountPath: '/tmp' },
+        ]),
+      );
+      expect(spec!.volumes).toEqual(
+        expect.arrayContaining([
+          { name: 'holdfast-registration', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+          { name: 'holdfast-register-0', configMap: { name: 'ca' } },
+          { name: 'holdfast-register-1', emptyDir: {} },
+        ]),
+      );
     });
-    expect(
-      build({ template }, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG']).spec!.initContainers,
-    ).toEqual([{ name: 'prepare', image: 'p' }]);
+
+    test('is out of reach of all that a runner asks for', () => {
+      const asked = {
+        image: 'mine',
+        command: ['mine'],
+        args: ['mine'],
+        env: { LD_PRELOAD: '/evil.so' },
+        proxy: { https: { url: 'http://evil:1' } },
+        ca: { configMapKeyRef: { name: 'evil', key: 'ca.crt' } },
+        volumeClaims: [{ name: 'home', mountPath: '/home/runner', storage: '1Gi' }],
+        template: {
+          spec: {
+            securityContext: { runAsUser: 7 },
+            volumes: [
+              { name: 'tmp', emptyDir: {} },
+              { name: 'ca', configMap: { name: 'evil' } },
+            ],
+            initContainers: [
+              { name: 'holdfast-register', image: 'evil', command: ['evil'] },
+              { name: 'side', image: 'evil', volumeMounts: [{ name: 'tmp', mountPath: '/t' }] },
+            ],
+            containers: [
+              {
+                name: 'runner',
+                image: 'evil',
+                workingDir: '/evil',
+                envFrom: [{ configMapRef: { name: 'evil' } }],
+                env: [{ name: 'RUNNER_HOME', value: '/t' }],
+                volumeMounts: [{ name: 'tmp', mountPath: '/home/runner' }],
+                securityContext: { privileged: true },
+                resources: { claims: [{ name: 'evil' }] },
+              },
+            ],
+          },
+        },
+      };
+      const ofWorker = {
+        image: 'own',
+        user: 1001,
+        template: {
+          spec: {
+            volumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+            initContainers: [
+              {
+                name: 'holdfast-register',
+                command: ['register'],
+                volumeMounts: [{ name: 'ca', mountPath: '/ca' }],
+              },
+            ],
+          },
+        },
+      };
+      const { spec } = build(asked, ofWorker, TOKEN);
+      expect(spec!.initContainers!.at(-1)).toEqual({
+        name: 'holdfast-register',
+        image: 'own',
+        command: ['register'],
+        resources: {},
+        securityContext: { ...UNPRIVILEGED, runAsNonRoot: true, runAsUser: 1001 },
+        env: [secretVariable('RUNNER_TOKEN'), secretVariable('RUNNER_URL'), dir],
+        volumeMounts: [{ name: 'holdfast-register-0', mountPath: '/ca' }, mount],
+      });
+      expect(spec!.volumes).toContainEqual({
+        name: 'holdfast-register-0',
+        configMap: { name: 'ca' },
+      });
+    });
+
+    test.each(['shareProcessNamespace', 'hostPID'])('is not given to a pod with %s', (field) => {
+      const template = { spec: { [field]: true } };
+      const code = (keys: string[]): unknown => {
+        try {
+          build({ template }, {}, keys);
+          return undefined;
+        } catch (error) {
+          return error;
+        }
+      };
+      expect(code(TOKEN)).toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining(`pod.spec.${field}`),
+      });
+      expect(code(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();
+    });
+
+    test("needs no container where the runner's own registration is enough", () => {
+      const template = {
+        spec: { initContainers: [{ name: 'holdfast-register', command: ['register'] }] },
+      };
+      const keys = ['ACTIONS_RUNNER_INPUT_JITCONFIG'];
+      expect(build({}, { template }, keys).spec!.initContainers).toBeUndefined();
+    });
   });
 
   describe('rights', () => {

@@ -6,7 +6,7 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
 import { artifactStoreLocation } from './artifactStore.ts';
-import { podTemplateErrors } from '../../core/input/podTemplate.ts';
+import { workerTemplateErrors } from '../../core/input/podTemplate.ts';
 import { podTemplateSchema } from '../../core/input/runner.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
@@ -257,7 +257,7 @@ export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
 export function readPodTemplate(set: Env, problems: ConfigProblem[]): PodTemplate | undefined {
   const setting = 'HOLDFAST_POD_TEMPLATE_FILE';
   const template = readDocument(set, { file: setting }, podTemplateSchema, problems);
-  for (const { field, message } of podTemplateErrors(template ?? {}))
+  for (const { field, message } of workerTemplateErrors(template ?? {}))
     problems.push({ setting, message: `${field} ${message}` });
   return template;
 }

@@ -11,8 +11,7 @@ import { TOKEN_VARIABLES } from '../../../core/domain/runnerKinds/runnerKinds.ts
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
-import { ComputeError } from '../../ports.ts';
-import type { CredentialScope } from '../../../core/input/sweep.ts';
+import { ComputeError, type RegistrationOrigin } from '../../ports.ts';
 import {
   JOB_TIMEOUT_CAP_ANNOTATION,
   NOTIFY_ANNOTATION,
@@ -98,13 +97,7 @@ export function podSpec(
     spec.securityContext,
   );
   const network = networkPodParts(request);
-  const [register] = (spec.initContainers ?? []).filter(isRegister);
-  const registration = withRegistration(
-    unregistered,
-    register,
-    [...(spec.volumes ?? []), ...network.volumes],
-    fromSecret(secret),
-  );
+  const registration = withRegistration(unregistered, spec, defaults, fromSecret(secret));
   const bare = registration.runner;
   const { mode, fault } = resolveSupervisorMode(
     request.supervision,
@@ -164,7 +157,7 @@ export function podSpec(
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...(defaults.userNamespaces === true && !sharesHost(spec) ? { hostUsers: false } : {}),
-      ...spec,
+      ...omitUndefined({ ...spec, initContainers: undefined }),
       securityContext: podSecurityContext(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
@@ -223,21 +216,21 @@ function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> 
 /**
  * Returns all reasons why a request can never become a pod: the error of {@link podSpec}, and the
  * errors of `judge`.
- * @param at - where the runner registers
+ * @param at - how the runner registers
  */
 export function podErrors(
   asked: Omit<PodRequest, 'identity'>,
   defaults: PodDefaults,
   installation: string,
   judge: (pod: V1Pod, request: PodRequest) => string[],
-  at?: CredentialScope,
+  at?: RegistrationOrigin,
 ): string[] {
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
-    // Builds the pod of a static runner, which has one container more than others.
     const pod = podSpec(request, defaults, installation, {
       secretName: podName(request.identity),
-      keys: TOKEN_VARIABLES,
+      // The pod of a runner with a token has one container more.
+      keys: at?.mode === 'token' ? TOKEN_VARIABLES : [],
       annotations: registrationAnnotations({ runnerName: '', ...omitUndefined({ at }), env: {} }),
     });
     return [...mountErrors(pod), ...judge(pod, request)];

@@ -3,23 +3,41 @@
  * runners in the whole scope for an hour with that token. So it never gets into a container that
  * runs a job, where any step could read it from the environment of a process. Pure.
  */
-import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1EnvVar,
+  V1PodSecurityContext,
+  V1PodSpec,
+  V1ResourceRequirements,
+  V1SecurityContext,
+  V1Volume,
+  V1VolumeMount,
+} from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import { REGISTER_CONTAINER, REGISTRATION_PATH } from '../../../core/domain/podTemplate.ts';
+import type { PodTemplate } from '../../../core/domain/pod.ts';
+import {
+  REGISTER_CONTAINER,
+  REGISTRATION_PATH,
+  RUNNER_CONTAINER,
+} from '../../../core/domain/podTemplate.ts';
 import type { RunnerRegistration } from '../../../core/domain/runnerKinds/runnerKind.ts';
 import { registrationWithToken } from '../../../core/domain/runnerKinds/runnerKinds.ts';
+import { ComputeError } from '../../ports.ts';
 import { mergeTemplates } from './mergeTemplates.ts';
+import { containerSecurityContext } from './podSecurity.ts';
 
 const REGISTRATION_VOLUME = 'holdfast-registration';
 const REGISTRATION_MOUNT = { name: REGISTRATION_VOLUME, mountPath: REGISTRATION_PATH };
+/** Prefix of the container's own copies of the worker's volumes. */
+const COPY_PREFIX = 'holdfast-register-';
 /** Variable with the directory of the registration files, also in the runner container. */
 const REGISTRATION_DIR: V1EnvVar = { name: 'HOLDFAST_REGISTRATION_DIR', value: REGISTRATION_PATH };
 
 /**
- * Kinds of volumes to which no earlier job can have written. Anything that an earlier job left,
- * such as a script, must not get the token.
+ * Kinds of volumes that start with the pod. The container gets copies of the worker's, so that no
+ * other container of the pod can put anything into them.
  */
-const FRESH_VOLUMES = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
+const COPIED_VOLUMES = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
 
 /** Parts of a pod with which its runner is registered when it starts. */
 export interface RegistrationPodParts {
@@ -29,28 +47,43 @@ export interface RegistrationPodParts {
   readonly runner: Partial<V1Container>;
 }
 
+/** The worker's settings for the container that registers. */
+export interface RegistrationDefaults {
+  readonly image?: string;
+  /** UID of the default image, if it is not root. */
+  readonly user?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly template?: PodTemplate;
+}
+
 /**
  * Gives the runner its registration. A registration for this runner alone is set as variables. A
- * token is given to a separate init container instead.
- * @param runner - runner container without a registration. The init container uses its image,
- * security context and resources too
- * @param template - the user's settings for the init container
- * @param volumes - volumes of the pod without claims
+ * token is given to a separate init container instead, which consists of the worker's settings:
+ * users who may start a runner choose neither its program nor what that trusts.
+ * @param runner - runner container without a registration. The init container gets its resources
+ * @param pod - spec of the merged template
  * @param secretEnv - variables of the registration
+ * @throws ComputeError `invalid` if the settings have no image for the container, or if other
+ * containers of the pod can see its processes
  */
 export function withRegistration(
   runner: Partial<V1Container>,
-  template: Partial<V1Container> | undefined,
-  volumes: readonly V1Volume[],
+  pod: Partial<V1PodSpec>,
+  defaults: RegistrationDefaults,
   secretEnv: readonly V1EnvVar[],
 ): RegistrationPodParts {
   const kind = registrationWithToken(secretEnv.map(({ name }) => name));
   if (kind === undefined)
     return { initContainers: [], volumes: [], runner: withEnv(runner, secretEnv) };
+  rejectSharedProcesses(pod);
+  const { container, volumes } = registerContainer(kind, runner, defaults, secretEnv);
   const shown = secretEnv.filter(({ name }) => name !== kind.tokenVariable);
   return {
-    initContainers: [registerContainer(kind, runner, template, volumes, secretEnv)],
-    volumes: [{ name: REGISTRATION_VOLUME, emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
+    initContainers: [container],
+    volumes: [
+      { name: REGISTRATION_VOLUME, emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+      ...volumes,
+    ],
     runner: {
       ...withEnv(runner, [...shown, REGISTRATION_DIR]),
       volumeMounts: [...(runner.volumeMounts ?? []), { ...REGISTRATION_MOUNT, readOnly: true }],
@@ -58,47 +91,94 @@ export function withRegistration(
   };
 }
 
+/** A container that sees the process of the registration can read the token in its environment. */
+function rejectSharedProcesses({ shareProcessNamespace, hostPID }: Partial<V1PodSpec>): void {
+  for (const [field, asked] of Object.entries({ shareProcessNamespace, hostPID })) {
+    if (asked === true)
+      throw new ComputeError(
+        'invalid',
+        `pod.spec.${field}: must not be true for a static runner, whose registration token other containers could then read; remove it, or set ephemeral to true`,
+      );
+  }
+}
+
 function registerContainer(
   { command }: RunnerRegistration,
-  runner: Partial<V1Container>,
-  template: Partial<V1Container> | undefined,
-  volumes: readonly V1Volume[],
+  { resources }: Partial<V1Container>,
+  defaults: RegistrationDefaults,
   secretEnv: readonly V1EnvVar[],
-): V1Container {
-  const {
-    image,
-    imagePullPolicy,
-    env,
-    envFrom,
-    resources,
-    securityContext,
-    workingDir,
-    volumeMounts = [],
-  } = runner;
-  const fresh = new Set(
-    volumes
-      .filter((volume) => FRESH_VOLUMES.some((kind) => kind in volume))
-      .map(({ name }) => name),
-  );
-  const inherited = omitUndefined({
-    image,
-    imagePullPolicy,
-    env,
-    envFrom,
-    resources,
-    securityContext,
-    workingDir,
-    volumeMounts: volumeMounts.filter(({ name }) => fresh.has(name)),
-  });
+): { container: V1Container; volumes: V1Volume[] } {
+  const { volumes = [], ...spec } = (defaults.template?.spec ?? {}) as Partial<V1PodSpec>;
+  const runner = (spec.containers ?? []).find(({ name }) => name === RUNNER_CONTAINER);
+  const own = (spec.initContainers ?? []).find(({ name }) => name === REGISTER_CONTAINER);
+  const image = own?.image ?? runner?.image ?? defaults.image;
+  if (!image)
+    throw new ComputeError(
+      'invalid',
+      `No image for the container that registers a static runner: set the worker's default image, or one of ${REGISTER_CONTAINER} in its pod template`,
+    );
+  const { imagePullPolicy, env = [], envFrom, workingDir, volumeMounts } = runner ?? {};
+  const inherited = {
+    ...omitUndefined({ imagePullPolicy, envFrom, workingDir, volumeMounts }),
+    env: [...Object.entries(defaults.env ?? {}).map(([name, value]) => ({ name, value })), ...env],
+    securityContext: registerSecurityContext(runner?.securityContext, spec.securityContext, {
+      ...(image === defaults.image ? omitUndefined({ user: defaults.user }) : {}),
+    }),
+    ...(resources && { resources: amountsOf(resources) }),
+  };
   const container = mergeTemplates(
     { command: [...command], ...inherited },
-    template ?? {},
+    own ?? {},
   ) as Partial<V1Container>;
+  const copies = copiedVolumes(container.volumeMounts ?? [], volumes);
   return {
-    ...withEnv(container, [...secretEnv, REGISTRATION_DIR]),
-    volumeMounts: [...(container.volumeMounts ?? []), REGISTRATION_MOUNT],
-    name: REGISTER_CONTAINER,
+    container: {
+      ...withEnv(container, [...secretEnv, REGISTRATION_DIR]),
+      image,
+      volumeMounts: [...copies.mounts, REGISTRATION_MOUNT],
+      name: REGISTER_CONTAINER,
+    },
+    volumes: copies.volumes,
   };
+}
+
+/** The user is the worker's own too, which the pod's security context might change. */
+function registerSecurityContext(
+  ofRunner: V1SecurityContext | undefined,
+  ofPod: V1PodSecurityContext = {},
+  { user }: { user?: number },
+): V1SecurityContext {
+  const { runAsUser, runAsGroup, runAsNonRoot } = ofPod;
+  const template = mergeTemplates(omitUndefined({ runAsUser, runAsGroup, runAsNonRoot }), ofRunner);
+  return containerSecurityContext(template as V1SecurityContext, undefined, user);
+}
+
+/** Without claims of devices, which the runner's containers share. */
+function amountsOf({ limits, requests }: V1ResourceRequirements): V1ResourceRequirements {
+  return omitUndefined({ limits, requests });
+}
+
+function copiedVolumes(
+  mounts: readonly V1VolumeMount[],
+  volumes: readonly V1Volume[],
+): { mounts: V1VolumeMount[]; volumes: V1Volume[] } {
+  const copies = new Map(
+    volumes
+      .filter((volume) => COPIED_VOLUMES.some((kind) => kind in volume))
+      .filter(({ name }) => mounts.some((mount) => mount.name === name))
+      .map((volume, index) => [volume.name, renamed(volume, `${COPY_PREFIX}${index}`)]),
+  );
+  return {
+    mounts: mounts.flatMap((mount) => {
+      const copy = copies.get(mount.name);
+      return copy === undefined ? [] : [renamed(mount, copy.name)];
+    }),
+    volumes: [...copies.values()],
+  };
+}
+
+function renamed<T extends { name: string }>(object: T, name: string): T {
+  return { ...object, name };
 }
 
 /** Adds environment variables. They replace others of the same name. */

@@ -26,6 +26,8 @@ const REGISTER_SCRIPT = [
   `ACTIONS_RUNNER_INPUT_TOKEN="$${TOKEN_VARIABLE}" ./config.sh "$@" &`,
   'wait "$!"',
   `cp ${FILES.join(' ')} "$HOLDFAST_REGISTRATION_DIR"/`,
+  "# The runner's image may have another user. Only its container mounts the directory.",
+  `chmod a+r ${FILES.map((file) => `"$HOLDFAST_REGISTRATION_DIR"/${file}`).join(' ')}`,
 ];
 
 /**
@@ -39,6 +41,7 @@ const START_SCRIPT = [
   "  # What an earlier runner has left on a volume is not this one's.",
   `  rm -f ${FILES.join(' ')}`,
   `  cp ${FILES.map((file) => `"$HOLDFAST_REGISTRATION_DIR"/${file}`).join(' ')} .`,
+  `  chmod go-rwx ${FILES.join(' ')}`,
   'fi',
   'exec ./run.sh',
 ];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
 import { isReservedEnv } from '../../../core/domain/podTemplate.ts';
-import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
+import { podTemplateErrors, workerTemplateErrors } from '../../../core/input/podTemplate.ts';
 
 type PodTemplate = NonNullable<RunnerInput['pod']>;
 
@@ -174,8 +174,19 @@ describe('a pod template may not have', () => {
       'duplicate spec.containers.0.env.1',
     ],
   ])('%s', (_, template, expected) => {
-    expect(podTemplateErrors(template).map(({ code, field }) => `${code} ${field}`)).toEqual([
+    expect(workerTemplateErrors(template).map(({ code, field }) => `${code} ${field}`)).toEqual([
       expected,
+    ]);
+    expect(podTemplateErrors(template).map(({ code, field }) => `${code} ${field}`)).toContain(
+      expected,
+    );
+  });
+
+  test("the registration, which is the worker's own template's", () => {
+    const template = { spec: { initContainers: [{ name: 'holdfast-register', image: 'x' }] } };
+    expect(workerTemplateErrors(template)).toEqual([]);
+    expect(podTemplateErrors(template)).toEqual([
+      expect.objectContaining({ code: 'reserved', field: 'spec.initContainers.0' }),
     ]);
   });
 

@@ -14,11 +14,14 @@ import type { PodTemplate } from '../../../../core/domain/pod.ts';
 import {
   isReservedMetadata,
   MANAGED_BY_LABEL,
+  REGISTER_CONTAINER,
   RESERVED_METADATA_PREFIX,
+  RUNNER_CONTAINER,
   SHARED_DIR_CONTAINER,
   STORE_VOLUME,
   UPLOADER_CONTAINER,
 } from '../../../../core/domain/podTemplate.ts';
+import { TOKEN_VARIABLES } from '../../../../core/domain/runnerKinds/runnerKinds.ts';
 import {
   ALLOWED_METADATA,
   ALLOWED_SPEC,
@@ -118,6 +121,36 @@ const list = (values: readonly string[]): string => JSON.stringify(values);
 /** Containers that Holdfast adds to the pod of a step. No template may use these names. */
 const BESIDE_A_STEP: readonly string[] = [UPLOADER_CONTAINER, SHARED_DIR_CONTAINER];
 
+/** Name of a runner's own Secret, with its registration (activities/compute/naming.ts). */
+const RUNNER_SECRET = '^.+-[0-9a-f]{10}$';
+
+/** Returns the patterns for the Secret. A `*` does not cover the registrations of runners. */
+const secretsFor = (name: string, secrets: readonly string[]): readonly string[] =>
+  new RegExp(RUNNER_SECRET).test(name) ? secrets.filter((each) => !each.includes('*')) : secrets;
+
+/** Returns the same as a CEL expression. */
+const isSecretCovered = (name: string): string =>
+  `(${name} != object.metadata.name && variables.policy.secrets.exists(p, ${name}.matches(p) && (!${name}.matches("${RUNNER_SECRET}") || !p.contains("*"))))`;
+
+/**
+ * Returns whether the variable is part of the pod's own registration, in a container that needs it.
+ * Only the container that registers gets a token.
+ */
+function isOwnRegistration(
+  container: string,
+  pod: string,
+  ref: { name?: string; key: string } | undefined,
+): boolean {
+  if (ref?.name !== pod) return false;
+  return (
+    container === REGISTER_CONTAINER ||
+    (container === RUNNER_CONTAINER && !TOKEN_VARIABLES.includes(ref.key))
+  );
+}
+
+/** The same as a CEL expression. */
+const OWN_REGISTRATION_CEL = `(e.valueFrom.secretKeyRef.name == object.metadata.name && (c.name == "${REGISTER_CONTAINER}" || (c.name == "${RUNNER_CONTAINER}" && !(e.valueFrom.secretKeyRef.key in ${list(TOKEN_VARIABLES)}))))`;
+
 /** Kinds of volumes that Holdfast itself uses, and `hostPath`, which has a rule of its own. */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
 
@@ -186,7 +219,7 @@ export const POD_RULES: readonly Rule[] = [
     field: 'secrets',
     violations: (pod, { secrets }, { storeSecret }) => {
       const allowed = (name: string | undefined): boolean =>
-        name === undefined || matchesAny(secrets, name);
+        name === undefined || (name !== pod.name && matchesAny(secretsFor(name, secrets), name));
       return [
         ...ofContainers(pod, ({ name: container, env = [], envFrom = [], volumeMounts }, path) => [
           ...(BESIDE_A_STEP.includes(container) || storeSecret === undefined
@@ -198,7 +231,7 @@ export const POD_RULES: readonly Rule[] = [
           ),
           ...env.map(
             ({ valueFrom }, i) =>
-              valueFrom?.secretKeyRef?.name !== pod.name &&
+              !isOwnRegistration(container, pod.name, valueFrom?.secretKeyRef) &&
               !allowed(valueFrom?.secretKeyRef?.name) &&
               `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`,
           ),
@@ -230,9 +263,9 @@ export const POD_RULES: readonly Rule[] = [
           all(
             'c.env',
             'e',
-            `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${isCovered('e.valueFrom.secretKeyRef.name', 'secrets')}`,
+            `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || ${OWN_REGISTRATION_CEL} || ${isSecretCovered('e.valueFrom.secretKeyRef.name')}`,
           ),
-          all('c.envFrom', 'e', `!has(e.secretRef) || ${isCovered('e.secretRef.name', 'secrets')}`),
+          all('c.envFrom', 'e', `!has(e.secretRef) || ${isSecretCovered('e.secretRef.name')}`),
           `(variables.policy.storeSecret == "" || ${all(
             'c.volumeMounts',
             'm',
@@ -241,9 +274,9 @@ export const POD_RULES: readonly Rule[] = [
         ].join(' && '),
       ),
       everyVolume(
-        `(!has(v.secret) || (has(v.secret.secretName) && ((v.name == "${STORE_VOLUME}" && v.secret.secretName == variables.policy.storeSecret) || ${isCovered('v.secret.secretName', 'secrets')}))) && (!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${isCovered('s.secret.name', 'secrets')}))`,
+        `(!has(v.secret) || (has(v.secret.secretName) && ((v.name == "${STORE_VOLUME}" && v.secret.secretName == variables.policy.storeSecret) || ${isSecretCovered('v.secret.secretName')}))) && (!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${isSecretCovered('s.secret.name')}))`,
       ),
-      all('object.spec.imagePullSecrets', 's', isCovered('s.name', 'secrets')),
+      all('object.spec.imagePullSecrets', 's', isSecretCovered('s.name')),
     ].join(' && '),
   },
   {

@@ -1,14 +1,12 @@
 /** Finds what a request changes of the worker's own pod template. Pure. */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../../../core/domain/isObject.ts';
-import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../../core/domain/podTemplate.ts';
+import { RUNNER_CONTAINER } from '../../../../core/domain/podTemplate.ts';
 import type { PodRequest, PodTemplate } from '../../../../core/domain/pod.ts';
 import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
 import { MERGE_KEYS } from '../mergeTemplates.ts';
 import type { PodField } from './allowedFields.ts';
 
-/** Containers of the worker's template that a request may add to. */
-const SHARED_CONTAINERS: ReadonlySet<unknown> = new Set([RUNNER_CONTAINER, REGISTER_CONTAINER]);
 /** Lists whose other items belong to the worker as a whole: they have rights of their own. */
 const CLOSED_LISTS: ReadonlySet<string> = new Set(['containers', 'initContainers', 'volumes']);
 
@@ -51,7 +49,7 @@ function changes(
     return over.flatMap((item: Record<string, unknown>) => {
       const same = base.find((each: Record<string, unknown>) => each[key] === item[key]) as unknown;
       const here = { path: `${path}[${String(item[key])}]`, field, list: '' };
-      if (!CLOSED_LISTS.has(list) || SHARED_CONTAINERS.has(item[key]))
+      if (!CLOSED_LISTS.has(list) || item[key] === RUNNER_CONTAINER)
         return changes(same, item, here);
       return same === undefined || isDeepStrictEqual(same, item) ? [] : [here];
     });
