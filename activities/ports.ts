@@ -26,6 +26,12 @@ import type {
 } from '../core/domain/ciServer.ts';
 import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
+import type {
+  ScaleSet,
+  ScaleSetMessage,
+  ScaleSetRequest,
+  ScaleSetStatistics,
+} from '../core/domain/scaleSet.ts';
 import type { CredentialScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -170,6 +176,83 @@ export interface CiServer {
    * @default the server or this credential cannot redeliver
    */
   redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
+  /**
+   * Scale sets of the server.
+   * @default the server has no scale sets
+   */
+  readonly scaleSets?: ScaleSets;
+}
+
+/** Scale sets of a CI server. Every method may throw {@link CiServerError}. */
+export interface ScaleSets {
+  /**
+   * Returns the scale set with this name, created or changed to have the requested labels.
+   * @throws CiServerError `name_taken` if another system created it and `adopt` is not set;
+   * `rejected` if the server cannot store the mark and `adopt` is not set
+   */
+  ensure(request: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet>;
+  /**
+   * Removes the scale set with this name and mark, or with `adopt` the one with this name.
+   * @returns `absent` if there is none, or if another system created it
+   */
+  remove(
+    request: Omit<ScaleSetRequest, 'labels'>,
+    signal?: AbortSignal,
+  ): Promise<'removed' | 'absent'>;
+  /**
+   * Opens the only session of a scale set. A request whose response is lost leaves a session that
+   * nobody knows, so it is never repeated by the adapter.
+   * @param owner - name that the server shows to others who request a session
+   * @throws CiServerError `conflict` if a session exists; `session_lost` if the scale set is gone
+   */
+  openSession(
+    scope: Scope,
+    scaleSetId: number,
+    owner: string,
+    signal?: AbortSignal,
+  ): Promise<ScaleSetSession>;
+  /**
+   * Continues a session that another process opened.
+   * @throws CiServerError `session_lost` if the server has ended it
+   */
+  adoptSession(
+    scope: Scope,
+    scaleSetId: number,
+    sessionId: string,
+    signal?: AbortSignal,
+  ): Promise<ScaleSetSession>;
+  /** Returns the ID of the runner with this name, or `undefined` if there is none. */
+  runnerId(scope: Scope, name: string, signal?: AbortSignal): Promise<string | undefined>;
+  /**
+   * Removes a runner of a scale set.
+   * @throws CiServerError `busy` while it runs a job
+   */
+  removeRunner(scope: Scope, runnerId: string, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+}
+
+/**
+ * A session: the permission to read the messages of a scale set. Its token stays in this object and
+ * is renewed by it. Every method throws CiServerError `session_lost` if the server has ended the
+ * session.
+ */
+export interface ScaleSetSession {
+  readonly id: string;
+  /** Numbers at the time at which the session was opened or adopted. */
+  readonly statistics: ScaleSetStatistics;
+  /**
+   * Waits for the next message, about 50 s.
+   * @param last - ID of the message that was acknowledged last; 0 for none
+   * @param capacity - number of jobs that the scale set can run at a time, which limits the jobs
+   * that the server assigns to it
+   * @returns `undefined` if there was none
+   */
+  next(last: number, capacity: number, signal?: AbortSignal): Promise<ScaleSetMessage | undefined>;
+  /** Removes a message from the queue. A message that is no longer there is ignored. */
+  acknowledge(messageId: number, signal?: AbortSignal): Promise<void>;
+  /** Acquires available jobs. @returns the IDs of the acquired ones */
+  acquire(requestIds: readonly number[], signal?: AbortSignal): Promise<number[]>;
+  /** Ends the session, so that the next one can be opened at once. */
+  close(signal?: AbortSignal): Promise<void>;
 }
 
 /** Result of one request for redelivery of failed webhook deliveries. */
@@ -197,6 +280,10 @@ export type CiServerErrorKind =
    * retry does not help.
    */
   | 'rejected'
+  /** 409 for the session of a scale set: another process has it. */
+  | 'conflict'
+  /** The server has ended the session of a scale set, or has removed the scale set. */
+  | 'session_lost'
   /** 5xx, network failure, timeout. */
   | 'unavailable';
 

@@ -7,7 +7,8 @@ import {
 } from '../../core/domain/ciServer.ts';
 import { matchesPattern } from '../../core/domain/filterPattern.ts';
 import { isLocationLabel } from '../compute/naming.ts';
-import { CiServerError, type CiServer } from '../ports.ts';
+import type { ScaleSetRequest } from '../../core/domain/scaleSet.ts';
+import { CiServerError, type CiServer, type ScaleSets } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
 /** Label of every self-hosted runner. */
@@ -129,6 +130,17 @@ export function restrictCiServer(
         return await server.getJob?.(scope, job, signal);
       },
     }),
+    ...(server.scaleSets && {
+      scaleSets: restrictScaleSets(server.scaleSets, check, async (request, signal) => {
+        // A server that supports one label gives jobs the name of the scale set as label.
+        const labels = [...request.labels, request.name];
+        const { group } = await withGroupId(
+          { ...request, labels, ephemeral: true, mode: 'jit' },
+          signal,
+        );
+        return { ...request, group };
+      }),
+    }),
     async register(request, signal) {
       return await server.register(await withGroupId(request, signal), signal);
     },
@@ -143,6 +155,38 @@ export function restrictCiServer(
     async removeRegistration(scope, runnerId, signal) {
       check(scope);
       return await server.removeRegistration(scope, runnerId, signal);
+    },
+  };
+}
+
+/** Restricts the scale sets of a server as the server itself. */
+function restrictScaleSets(
+  scaleSets: ScaleSets,
+  check: (scope: Scope) => void,
+  restricted: (request: ScaleSetRequest, signal?: AbortSignal) => Promise<ScaleSetRequest>,
+): ScaleSets {
+  return {
+    async ensure(request, signal) {
+      return await scaleSets.ensure(await restricted(request, signal), signal);
+    },
+    async remove(request, signal) {
+      return await scaleSets.remove(await restricted({ ...request, labels: [] }, signal), signal);
+    },
+    async openSession(scope, scaleSetId, owner, signal) {
+      check(scope);
+      return await scaleSets.openSession(scope, scaleSetId, owner, signal);
+    },
+    async adoptSession(scope, scaleSetId, sessionId, signal) {
+      check(scope);
+      return await scaleSets.adoptSession(scope, scaleSetId, sessionId, signal);
+    },
+    async runnerId(scope, name, signal) {
+      check(scope);
+      return await scaleSets.runnerId(scope, name, signal);
+    },
+    async removeRunner(scope, runnerId, signal) {
+      check(scope);
+      return await scaleSets.removeRunner(scope, runnerId, signal);
     },
   };
 }

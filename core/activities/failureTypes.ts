@@ -5,6 +5,8 @@ export const FAILURE_TYPES = {
   credentials: 'CredentialsRejected',
   name_taken: 'RunnerNameTaken',
   rejected: 'CiServerRejected',
+  conflict: 'ScaleSetSessionHeld',
+  session_lost: 'ScaleSetSessionLost',
   unavailable: 'CiServerUnavailable',
   notOnline: 'RunnerNotOnlineYet',
   volumeClaimFenced: 'VolumeClaimFenced',

@@ -57,6 +57,12 @@ export interface RegisterRequest {
   readonly mode: 'jit' | 'token';
   /** Whether the runner never updates itself. Only with `token`. @default false */
   readonly disableUpdate?: boolean;
+  /**
+   * Name of the scale set that the runner belongs to. The scale set then determines its labels.
+   * Only with `jit`.
+   * @default the runner belongs to none
+   */
+  readonly scaleSet?: string;
 }
 
 /** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */

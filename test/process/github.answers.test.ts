@@ -86,7 +86,7 @@ describe('register', () => {
         labels: ['self-hosted', 'linux'],
         work_folder: '_work',
       },
-      headers: { authorization: `token ${SECRET}`, 'x-github-api-version': '2022-11-28' },
+      headers: { authorization: `Bearer ${SECRET}`, 'x-github-api-version': '2022-11-28' },
     });
   });
 
@@ -370,7 +370,7 @@ describe('credentials', () => {
   test('401 while the token is being rotated: once more with the new one', async () => {
     github.on(`DELETE ${RUNNERS}/5`, ({ headers }) => {
       writeFileSync(tokenFile, 'ghp_new');
-      return headers['authorization'] === 'token ghp_new'
+      return headers['authorization'] === 'Bearer ghp_new'
         ? { status: 204 }
         : { status: 401, body: { message: 'Bad credentials' } };
     });

@@ -69,7 +69,7 @@ function exchange({ headers }: SeenRequest): RecordedAnswer {
 
 /** Accepts only the token issued last. */
 const list = ({ headers }: SeenRequest): RecordedAnswer =>
-  headers['authorization'] === `token ghs_${issued}` ? listJson() : bad(401, 'Bad credentials');
+  headers['authorization'] === `Bearer ghs_${issued}` ? listJson() : bad(401, 'Bad credentials');
 
 const find = (): Promise<unknown> => server.findRunner(SCOPE, { name: 'r' });
 
@@ -239,7 +239,7 @@ describe('a GitHub App', () => {
         body: { token: 'ghs_other', expires_at: '2099-01-01T00:00:00Z' },
       });
       other.on(LIST, ({ headers }) =>
-        headers['authorization'] === 'token ghs_other' ? listJson() : bad(401, 'Bad credentials'),
+        headers['authorization'] === 'Bearer ghs_other' ? listJson() : bad(401, 'Bad credentials'),
       );
       await expect(
         Promise.all([find(), elsewhere.server.findRunner(SCOPE, { name: 'r' })]),

@@ -3,6 +3,7 @@ import { access, constants, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildFromCrate } from './crateBuild.ts';
 import { buildFromGo } from './goBuild.ts';
 import { download } from './download.ts';
 import { withLock } from './lock.ts';
@@ -26,7 +27,7 @@ export interface ResolveContext {
 }
 
 /**
- * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, wheel, build from Go modules. The first that
+ * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, wheel, build from Go modules or a crate. The first that
  * works is taken; an explicit path that is wrong is an error and never silently replaced.
  * @returns the absolute path
  * @throws ComponentUnavailableError listing every place that was tried, and the fix
@@ -67,7 +68,8 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
   if (await isExecutable(target)) return target;
   tried.push(`not in the cache (${target})`);
 
-  if (spec.download === undefined && spec.go === undefined) throw unavailable(spec, tried);
+  if (spec.download === undefined && spec.go === undefined && spec.crate === undefined)
+    throw unavailable(spec, tried);
   await mkdir(join(cacheFolder(env), spec.release, spec.version), { recursive: true });
   return withLock(
     `${target}.lock`,
@@ -91,6 +93,12 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
           spec.go === undefined
             ? undefined
             : () => (context.build ?? buildFromGo)(spec, target, progress, env),
+        ],
+        [
+          'build from a crate',
+          spec.crate === undefined
+            ? undefined
+            : () => (context.build ?? buildFromCrate)(spec, target, progress, env),
         ],
       ] as const) {
         if (make === undefined) continue;

@@ -18,6 +18,8 @@ export interface BinarySpec {
   readonly download?: Download;
   readonly wheel?: Wheel;
   readonly go?: GoBuild;
+  /** A crate of crates.io with the binary, in the same version. */
+  readonly crate?: { readonly name: string; readonly features: string };
   /** How to get it by hand. */
   readonly fix: string;
 }
@@ -184,6 +186,83 @@ function temporalServerBinary(name: string, env: string, goPackage: string): Bin
 const TEMPORAL_RELEASE = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL}`;
 const ETCD_RELEASE = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
 
+const SCALESET_CLIENT = '0.4.0';
+
+/** Calls of GitHub's client, each with what it returned: test/process/github.scaleSetClient.test.ts makes the same ones with our adapter. */
+const SCALESET_MAIN = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/actions/scaleset"
+)
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func tell(what string, value any) {
+	text, err := json.Marshal(value)
+	check(err)
+	fmt.Printf("%s %s\\n", what, text)
+}
+
+func main() {
+	ctx := context.Background()
+	client, err := scaleset.NewClientWithPersonalAccessToken(scaleset.NewClientWithPersonalAccessTokenConfig{
+		GitHubConfigURL:     os.Getenv("CONFIG_URL"),
+		PersonalAccessToken: os.Getenv("TOKEN"),
+	})
+	check(err)
+	none, err := client.GetRunnerScaleSet(ctx, 1, "gpu")
+	check(err)
+	tell("found", none != nil)
+	set, err := client.CreateRunnerScaleSet(ctx, &scaleset.RunnerScaleSet{
+		Name: "gpu", RunnerGroupID: 1,
+		Labels:        []scaleset.Label{{Name: "gpu"}, {Name: "holdfast-0123456789"}},
+		RunnerSetting: scaleset.RunnerSetting{DisableUpdate: true},
+	})
+	check(err)
+	tell("labels", len(set.Labels))
+	session, err := client.MessageSessionClient(ctx, set.ID, "owner")
+	check(err)
+	_, conflict := client.MessageSessionClient(ctx, set.ID, "other", scaleset.WithRetryMax(1))
+	tell("conflict", conflict != nil)
+	message, err := session.GetMessage(ctx, 0, 5)
+	check(err)
+	tell("available", len(message.JobAvailableMessages))
+	acquired, err := session.AcquireJobs(ctx, []int64{message.JobAvailableMessages[0].RunnerRequestID})
+	check(err)
+	tell("acquired", len(acquired))
+	check(session.DeleteMessage(ctx, message.MessageID))
+	message, err = session.GetMessage(ctx, message.MessageID, 5)
+	check(err)
+	tell("assigned", []int{len(message.JobAssignedMessages), message.Statistics.TotalAssignedJobs})
+	check(session.DeleteMessage(ctx, message.MessageID))
+	jit, err := client.GenerateJitRunnerConfig(ctx, &scaleset.RunnerScaleSetJitRunnerSetting{Name: "r-1", WorkFolder: "_work"}, set.ID)
+	check(err)
+	tell("jit", jit.EncodedJITConfig != "")
+	_, taken := client.GenerateJitRunnerConfig(ctx, &scaleset.RunnerScaleSetJitRunnerSetting{Name: "r-1", WorkFolder: "_work"}, set.ID)
+	tell("taken", taken != nil)
+	runner, err := client.GetRunnerByName(ctx, "r-1")
+	check(err)
+	tell("same", runner.ID == jit.Runner.ID)
+	check(client.RemoveRunner(ctx, int64(runner.ID)))
+	tell("gone", client.RemoveRunner(ctx, int64(runner.ID)) != nil)
+	check(session.Close(ctx))
+	found, err := client.GetRunnerScaleSet(ctx, 1, "gpu")
+	check(err)
+	tell("found", found != nil)
+	check(client.DeleteRunnerScaleSet(ctx, set.ID))
+}
+`;
+
 export const BINARIES = {
   temporal: {
     name: 'temporal',
@@ -273,6 +352,30 @@ export const BINARIES = {
     env: 'HOLDFAST_VERSITYGW_BIN',
     go: { kind: 'install', package: 'github.com/versity/versitygw/cmd/versitygw' },
     fix: `install versitygw ${VERSITYGW} (https://github.com/versity/versitygw), or Go >= 1.25 so that the lab can build it`,
+  },
+  // An emulator of GitHub's scale sets that others wrote: what the adapter and the simulator are held against.
+  'scaleset-emulator': {
+    name: 'scaleset-emulator',
+    release: 'scaleset-emulator',
+    version: '0.1.0',
+    env: 'HOLDFAST_SCALESET_EMULATOR_BIN',
+    crate: { name: 'scaleset', features: 'testing' },
+    fix: 'install Rust >= 1.88 so that the lab can build it (cargo install scaleset --version 0.1.0 --features testing)',
+  },
+  // GitHub's own client of scale sets, in a program that runs one scenario.
+  'scaleset-client': {
+    name: 'scaleset-client',
+    release: 'scaleset-client',
+    version: SCALESET_CLIENT,
+    env: 'HOLDFAST_SCALESET_CLIENT_BIN',
+    go: {
+      kind: 'module',
+      package: '.',
+      goMod: `module build\ngo 1.25\nrequire github.com/actions/scaleset v${SCALESET_CLIENT}\n`,
+      main: SCALESET_MAIN,
+      ldflags: '-s -w',
+    },
+    fix: 'install Go >= 1.25 so that the lab can build it',
   },
   helm: {
     name: 'helm',

@@ -7,6 +7,7 @@ import type {
   ScopePath,
   SimulatedJob,
   SimulatedRegistration,
+  SimulatedScaleSet,
   WebhookDelivery,
 } from './types.ts';
 
@@ -44,6 +45,12 @@ export class SimulatorClient {
   }
   async removeRunner(id: number): Promise<boolean> {
     return (await this.#call<{ removed: boolean }>('DELETE', `runners/${id}`)).removed;
+  }
+  scaleSets(): Promise<SimulatedScaleSet[]> {
+    return this.#get('scale-sets');
+  }
+  async scaleSet(name: string): Promise<SimulatedScaleSet | undefined> {
+    return (await this.scaleSets()).find((set) => set.name === name);
   }
   addFault(fault: Fault): Promise<ActiveFault> {
     return this.#call('POST', 'faults', fault);

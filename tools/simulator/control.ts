@@ -7,8 +7,10 @@ import type {
   ScopePath,
   SimulatedJob,
   SimulatedRegistration,
+  SimulatedScaleSet,
   WebhookDelivery,
 } from './types.ts';
+import type { ScaleSet } from './scaleSets.ts';
 import type { World } from './world.ts';
 
 /** Steers a simulator and looks at the truth in it. */
@@ -57,6 +59,51 @@ export class Control {
     const registration = this.world.registrations.get(id);
     if (registration) this.world.dispatch.remove(registration);
     return registration !== undefined;
+  }
+
+  /** All scale sets. */
+  scaleSets(): SimulatedScaleSet[] {
+    return structuredClone(this.world.scaleSets.describe());
+  }
+
+  /** The scale set of that name, in any scope. */
+  scaleSet(name: string): SimulatedScaleSet | undefined {
+    return this.scaleSets().find((set) => set.name === name);
+  }
+
+  /** Another process opens the session of the scale set. @throws Error when there is one */
+  holdScaleSet(name: string, owner: string): void {
+    if (!this.world.scaleSets.openSession(this.#scaleSet(name), owner))
+      throw new Error(`simulator: scale set ${name} has a session`);
+  }
+
+  /** Ends the session of the scale set, as GitHub's broker does. */
+  evictScaleSet(name: string): void {
+    this.world.scaleSets.endSession(this.#scaleSet(name));
+  }
+
+  /** The session's token is accepted no longer. */
+  expireScaleSetToken(name: string): void {
+    const { session } = this.#scaleSet(name);
+    if (session) session.token = '';
+    this.world.changes.bump();
+  }
+
+  /** No token of the Actions service is accepted any longer. */
+  expireTenantTokens(): void {
+    this.world.tenantTokens.clear();
+  }
+
+  /** Removes a scale set as an owner would in the web interface. */
+  removeScaleSet(name: string): void {
+    this.world.removeScaleSet(this.#scaleSet(name));
+  }
+
+  #scaleSet(name: string): ScaleSet {
+    const found = this.scaleSet(name);
+    const set = found && this.world.scaleSets.byId(found.id);
+    if (!set) throw new Error(`simulator: no scale set ${name}`);
+    return set;
   }
 
   addFault(fault: Fault): ActiveFault {

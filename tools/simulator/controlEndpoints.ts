@@ -50,6 +50,18 @@ export function serveControl(server: FastifyInstance, world: World): void {
   route('DELETE', 'runners/:id', ({ params }) => ({
     removed: control.removeRunner(Number(params['id'])),
   }));
+  route('GET', 'scale-sets', () => control.scaleSets());
+  route('POST', 'scale-sets/:name/hold', ({ params, body }) =>
+    control.holdScaleSet(params['name'] ?? '', (body as { owner: string }).owner),
+  );
+  route('POST', 'scale-sets/:name/evict', ({ params }) =>
+    control.evictScaleSet(params['name'] ?? ''),
+  );
+  route('POST', 'scale-sets/:name/expire-token', ({ params }) =>
+    control.expireScaleSetToken(params['name'] ?? ''),
+  );
+  route('DELETE', 'scale-sets/:name', ({ params }) => control.removeScaleSet(params['name'] ?? ''));
+  route('POST', 'tenant-tokens/expire', () => control.expireTenantTokens());
   route('GET', 'faults', () => control.faults());
   route('POST', 'faults', ({ body }) => control.addFault(body as Fault));
   route('DELETE', 'faults', () => control.clearFaults());

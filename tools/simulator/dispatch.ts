@@ -4,6 +4,7 @@ import type { Settings } from './options.ts';
 import type { Registration, Registrations } from './registrations.ts';
 import type { JobMessage } from './runner/wire.ts';
 import { labelsCover, scopeServes } from './scope.ts';
+import type { ScaleSets } from './scaleSets.ts';
 import { Sessions, type Session } from './sessions.ts';
 import type { JobConclusion, JobResult, JobSpec, SimulatedJob } from './types.ts';
 
@@ -23,6 +24,8 @@ export class Dispatch {
   readonly #jobs: Jobs;
   readonly #changes: Changes;
   readonly #onJob: (action: JobAction, job: SimulatedJob) => void;
+  /** Their runners get the jobs assigned to them, and nobody else does. */
+  readonly #scaleSets: Pick<ScaleSets, 'permits' | 'offerJobs'>;
   #leases = new Map<number, NodeJS.Timeout>();
   #startedMs = new Map<number, number>();
 
@@ -32,12 +35,14 @@ export class Dispatch {
     jobs: Jobs,
     changes: Changes,
     onJob: (action: JobAction, job: SimulatedJob) => void,
+    scaleSets: Pick<ScaleSets, 'permits' | 'offerJobs'>,
   ) {
     this.#settings = settings;
     this.#registrations = registrations;
     this.#jobs = jobs;
     this.#changes = changes;
     this.#onJob = onJob;
+    this.#scaleSets = scaleSets;
     this.sessions = new Sessions(settings.offlineAfterMs, (session) => this.#assignTo(session));
   }
 
@@ -45,8 +50,14 @@ export class Dispatch {
     const job = this.#jobs.queue(spec);
     this.#onJob('queued', job);
     this.#assignJob(job);
+    if (job.status === 'queued') this.#scaleSets.offerJobs();
     this.#changes.bump();
     return job;
+  }
+
+  /** Gives a waiting job to a listening runner, if one may have it. */
+  offer(job: SimulatedJob): void {
+    this.#assignJob(job);
   }
 
   /** A waiting job ends at once; a running one when its runner has stopped it. */
@@ -160,6 +171,7 @@ export class Dispatch {
       registration.jobId === undefined &&
       !registration.finishing &&
       !registration.removed &&
+      this.#scaleSets.permits(registration, job) &&
       labelsCover(
         registration.labels.map((label) => label.name),
         job.labels,

@@ -49,6 +49,14 @@ export class Jobs {
     return [...this.#jobs.values()];
   }
 
+  /** Those that wait for a runner, oldest first. */
+  *queued(): Generator<SimulatedJob> {
+    for (const id of this.#queued) {
+      const job = this.#jobs.get(id);
+      if (job) yield job;
+    }
+  }
+
   /** The oldest waiting job that satisfies the condition. */
   firstQueued(fits: (job: SimulatedJob) => boolean): SimulatedJob | undefined {
     for (const id of this.#queued) {

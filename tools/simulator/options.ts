@@ -98,6 +98,16 @@ export interface SimulatorOptions {
   deprecatedVersions?: string[];
   /** Until when GitHub accepts a runner version; later it is refused. */
   versionDeadlines?: Record<string, VersionDeadline>;
+  /** How long a poll for a scale set's messages is held. @default 50000 */
+  scaleSetPollMs?: number;
+  /** After this long without a poll, GitHub ends a scale set's session. @default 60000 */
+  scaleSetSessionMs?: number;
+  /** Life of the Actions service's own tokens. @default 3600000 */
+  tenantTokenMs?: number;
+  /** How many labels a scale set may have: GitHub Enterprise Server before 3.21 drops all and uses its name. @default "many" */
+  scaleSetLabels?: 'many' | 'name';
+  /** An acquired job that no runner has started in this time is available again, at most three times. @default 300000 */
+  scaleSetAssignMs?: number;
   /** For faults with a probability and for the order of shuffled webhooks. @default 1 */
   seed?: number;
   /** File in which registrations and jobs survive a restart. */
@@ -141,6 +151,11 @@ export function withDefaults(options: SimulatorOptions): Settings {
     busyText: 'current',
     deprecatedVersions: [],
     versionDeadlines: {},
+    scaleSetPollMs: 50_000,
+    scaleSetSessionMs: 60_000,
+    tenantTokenMs: 3_600_000,
+    scaleSetLabels: 'many',
+    scaleSetAssignMs: 300_000,
     seed: 1,
     webhookTimeoutMs: 10_000,
     ...options,

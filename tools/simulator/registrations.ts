@@ -16,6 +16,8 @@ export interface Registration {
   labels: RunnerLabel[];
   ephemeral: boolean;
   jit: boolean;
+  /** The scale set it belongs to. */
+  scaleSetId?: number;
   os: string;
   version: string | null;
   /** Secret by which the runner is known to the runner protocol. */
@@ -47,6 +49,7 @@ export interface NewRegistration {
   labels: readonly string[];
   ephemeral: boolean;
   jit: boolean;
+  scaleSetId?: number;
 }
 
 /** All registrations, found by id, by name within a scope, and by the runner's own credential. */

@@ -24,14 +24,16 @@ export interface Call {
   /** For `auth: 'app'` only. */
   app?: SimulatedApp;
   credential?: Credential;
+  /** The header as it came. For `auth: 'remote'` only. */
+  authorization?: string;
 }
 
 export interface Endpoint {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As in GitHub's description: `/orgs/{org}/actions/runners`. */
   path: string;
-  /** `token`: PAT or installation token; `app`: the App's JWT; `optional`: anybody, and free of the primary limit. @default "token" */
-  auth?: 'token' | 'app' | 'optional';
+  /** `token`: PAT or installation token; `app`: the App's JWT; `optional`: anybody, and free of the primary limit; `remote`: the endpoint looks itself. @default "token" */
+  auth?: 'token' | 'app' | 'optional' | 'remote';
   /** The scope it belongs to; the credential must see it. */
   scope?: (params: Record<string, string>) => ScopePath;
   docs: string;
@@ -58,7 +60,8 @@ async function handle(
   const url = new URL(request.url, `http://${request.headers.host ?? 'localhost'}`);
   const path = url.pathname.replace(/^\/api\/v3/, '');
   const { authorization } = request.headers;
-  const found = endpoint.auth === 'app' ? undefined : world.credentials.authenticate(authorization);
+  const ownAuth = endpoint.auth === 'app' || endpoint.auth === 'remote';
+  const found = ownAuth ? undefined : world.credentials.authenticate(authorization);
   const credential = found && 'kind' in found ? found : undefined;
   const params = request.params as Record<string, string>;
   const call: Call = {
@@ -70,6 +73,7 @@ async function handle(
     target: { endpoint: `${endpoint.method} ${path}`, credential: credential?.name },
     url,
     ...(credential ? { credential } : {}),
+    ...(endpoint.auth === 'remote' && authorization !== undefined ? { authorization } : {}),
   };
   const owner = credential?.name ?? 'anonymous';
   world.limits.began(owner);
@@ -124,7 +128,11 @@ async function decide(
     const app = world.credentials.authenticateApp(authorization);
     if ('status' in app) return app;
     call.app = app;
-  } else if (!credential && !(endpoint.auth === 'optional' && authorization === undefined)) {
+  } else if (
+    endpoint.auth !== 'remote' &&
+    !credential &&
+    !(endpoint.auth === 'optional' && authorization === undefined)
+  ) {
     return found && !('kind' in found) ? found : answers.badCredentials();
   }
   const secondary = world.faults.first(['secondary_limit'], call.target);

@@ -6,6 +6,7 @@ import { Control } from './control.ts';
 import { serveControl } from './controlEndpoints.ts';
 import { serveJobEndpoints } from './jobEndpoints.ts';
 import { withDefaults, type SimulatorOptions } from './options.ts';
+import { serveScaleSets } from './scaleSetEndpoints.ts';
 import { serveRunnerEndpoints } from './runnerEndpoints.ts';
 import { serveRunnerProtocol } from './runnerProtocol.ts';
 import { StateFile } from './stateFile.ts';
@@ -38,6 +39,7 @@ export class Simulator extends Control {
     this.#state?.save();
     this.world.dispatch.stop();
     this.world.webhooks.stop();
+    this.world.scaleSets.stop();
     this.#server.server.closeAllConnections();
     await this.#server.close();
   }
@@ -64,6 +66,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   serveRunnerEndpoints(server, world);
   serveJobEndpoints(server, world);
   serveAppEndpoints(server, world);
+  serveScaleSets(server, world);
   serveRunnerProtocol(server, world);
   serveControl(server, world);
   server.setNotFoundHandler(async (_request, reply) => {

@@ -73,7 +73,28 @@ export interface SimulatedRegistration {
   status: 'online' | 'offline';
   busy: boolean;
   jobId?: number;
+  /** The scale set it belongs to. */
+  scaleSetId?: number;
   version: string | null;
+}
+
+/** A scale set, as the control API shows it. */
+export interface SimulatedScaleSet {
+  id: number;
+  name: string;
+  scope: ScopePath;
+  groupId: number;
+  labels: string[];
+  /** As the latest poll told. */
+  capacity: number;
+  /** All that polls told, in order, without repetitions. */
+  capacities: number[];
+  session?: { id: string; owner: string };
+  available: number;
+  assigned: number;
+  running: number;
+  unacknowledged: number;
+  undelivered: number;
 }
 
 /** One request to the REST API (the runner protocol and the control API are not counted). */

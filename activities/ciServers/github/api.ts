@@ -56,6 +56,11 @@ export interface GitHubRequest {
    * primary rate limit.
    */
   readonly etag?: string;
+  /**
+   * Value of the `authorization` header, for the one endpoint that accepts a registration token.
+   * @default the token of the credential
+   */
+  readonly authorization?: string;
 }
 
 /**
@@ -139,14 +144,15 @@ export class GitHubApi {
    * @throws the abort reason of the signal
    */
   async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
-    let token = await this.#token(request, signal);
+    const { authorization } = request;
+    let token = authorization === undefined ? await this.#token(request, signal) : '';
     for (let renewals = 0; ; renewals++) {
       try {
         return toResponse(
           await this.#octokit.request(request.route, {
             ...request.parameters,
             headers: omitUndefined({
-              authorization: `token ${token}`,
+              authorization: authorization ?? `Bearer ${token}`,
               'x-github-api-version': API_VERSION,
               'if-none-match': request.etag,
             }),
@@ -156,6 +162,7 @@ export class GitHubApi {
       } catch (error) {
         signal?.throwIfAborted();
         if (
+          authorization === undefined &&
           renewals < MAX_RENEWALS &&
           (error as Failed).response?.status === 401 &&
           (await this.#tokens.renew(token, signal))

@@ -4,6 +4,7 @@ import type { CiServerErrorKind } from '../../ports.ts';
 export type GitHubCall =
   | 'jit'
   | 'registration_token'
+  | 'scale_sets'
   | 'installation_token'
   | 'runner'
   | 'remove'

@@ -26,6 +26,8 @@ import { ExpiringCache, type Expiring } from './expiringCache.ts';
 import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
 import { DEFAULT_GROUP_ID, RunnerGroups } from './runnerGroups.ts';
+import { GitHubScaleSets } from './scaleSets.ts';
+import { Tenant } from './tenant.ts';
 import type {
   CiJob,
   CiJobList,
@@ -103,6 +105,8 @@ export class GitHubCiServer implements CiServer {
   readonly #jobListCache = new Map<string, JobSearch>();
   readonly #pollBudgets: { readonly lists: PollBudget; readonly jobs: PollBudget };
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
+  readonly scaleSets: GitHubScaleSets;
+  readonly #tenant: Tenant;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
@@ -113,6 +117,13 @@ export class GitHubCiServer implements CiServer {
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
+    this.#tenant = new Tenant(options, this.#api, this.#webUrl, (scope) =>
+      this.#registrationToken(scope),
+    );
+    this.scaleSets = new GitHubScaleSets(
+      this.#tenant,
+      async (scope, group, signal) => await this.#groups.resolveId(scope, group, signal),
+    );
     // GitHub supports redelivery for Apps only.
     if (options.credential.type !== 'app') return;
     const deliveries = new WebhookRedelivery(this.#api, options.clock);
@@ -125,6 +136,8 @@ export class GitHubCiServer implements CiServer {
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    if (request.scaleSet !== undefined)
+      return await this.#registerInScaleSet(request, request.scaleSet, signal);
     return request.mode === 'jit'
       ? this.#registerJit(request, signal)
       : this.#registerWithToken(request, signal);
@@ -252,8 +265,21 @@ export class GitHubCiServer implements CiServer {
   }
 
   /** Closes the connections. */
-  close(): Promise<void> {
-    return this.#api.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#api.close(), this.#tenant.close()]);
+  }
+
+  async #registerInScaleSet(
+    request: RegisterRequest,
+    scaleSet: string,
+    signal?: AbortSignal,
+  ): Promise<Registration> {
+    const { id, name, jitConfig } = await this.scaleSets.register(request, scaleSet, signal);
+    return {
+      runnerName: name,
+      runnerId: id,
+      env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jitConfig },
+    };
   }
 
   async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
