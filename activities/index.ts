@@ -10,6 +10,9 @@ import { awaitPod, getPod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
+import { admitListener } from './scaleSet/admitListener.ts';
+import { listen, removeScaleSet } from './scaleSet/listen.ts';
+import { startListener } from './scaleSet/startListener.ts';
 import { createSetActivities } from './runnerSet/createSetActivities.ts';
 import { RunnerEventBatcher, type NotifySet } from './runnerSet/runnerEventBatcher.ts';
 import { sweepLocation } from './sweep/sweepLocation.ts';
@@ -33,6 +36,10 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     tearDown: requireLocation(ports, async (_ports, input) => await tearDown(ports, tell, input)),
     fenceClaims: requireLocation(ports, fenceClaims),
     awaitClaims: requireLocation(ports, awaitClaims),
+    admitListener: async ({ input }) => admitListener(ports, input),
+    listen: (input) => listen(ports, input),
+    removeScaleSet: (input) => removeScaleSet(ports, input),
+    startListener,
     sweepPlace: (input) => sweepLocation(ports, input),
   });
 }

@@ -600,6 +600,8 @@ export interface ActivityPorts {
    * @default false
    */
   readonly encrypted?: boolean;
+  /** Called with what the listener of a set's scale set has done, for metrics. */
+  readonly onScaleSet?: (set: string, activity: ScaleSetActivity) => void;
   /** Called after every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /**
@@ -607,6 +609,16 @@ export interface ActivityPorts {
    * @default every activity completes when its function returns
    */
   readonly deferredCompletions?: DeferredCompletions;
+}
+
+/** What the listener of a scale set has done, for metrics. */
+export interface ScaleSetActivity {
+  /** Whether this process holds the session. */
+  readonly up: boolean;
+  /** Number of messages read. @default 0 */
+  readonly messages?: number;
+  /** Number of jobs acquired. @default 0 */
+  readonly acquired?: number;
 }
 
 /** Storage for the last part of the log of a runner that did not succeed. */

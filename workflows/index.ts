@@ -9,5 +9,6 @@ export { job } from './job/job.ts';
 export { jobGroup } from './jobGroup/jobGroup.ts';
 export { deregistration } from './deregistration.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';
+export { scaleSetListener } from './scaleSetListener/scaleSetListener.ts';
 export { setCommand } from './setCommand/setCommand.ts';
 export { sweep } from './sweep.ts';

@@ -261,6 +261,19 @@ async function register(
     if (stored !== undefined) return stored;
     if (activityInfo().attempt === 1) throw error;
     const lost = await server.findRunner(request.scope, { name: runnerName });
+    // A server that does not list runners of scale sets knows them there. The name contains a hash
+    // of this execution.
+    if (
+      lost === undefined &&
+      request.scaleSet !== undefined &&
+      parseRunnerNameHash(runnerName) === runnerHash(pod.identity)
+    ) {
+      const id = await server.scaleSets?.runnerId(request.scope, runnerName);
+      if (id !== undefined) {
+        await server.scaleSets?.removeRunner(request.scope, id);
+        return await server.register(request, handedBack);
+      }
+    }
     if (lost === undefined)
       throw new CiServerError('unavailable', `${error.message}; it is not listed yet`);
     if (

@@ -77,7 +77,11 @@ async function remove(
   if (runnerId === undefined) return { result: 'unlisted' };
   try {
     const registration = { id: runnerId, name: runner.name };
-    return { result: await removeUnlessBusy(ciServer, scope, registration, signal), runnerId };
+    let result = await removeUnlessBusy(ciServer, scope, registration, signal);
+    // A server that does not list runners of scale sets knows them there.
+    if (result === 'absent' && input.inScaleSet === true)
+      result = (await ciServer.scaleSets?.removeRunner(scope, runnerId, signal)) ?? result;
+    return { result, runnerId };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
       return { result: 'busy', runnerId };

@@ -4,6 +4,7 @@
 import type { JobActivities } from './job.ts';
 import type { RunnerActivities } from './runner.ts';
 import type { SetActivities } from './runnerSet.ts';
+import type { ScaleSetActivities } from './scaleSet.ts';
 import type { SweepActivities } from './sweep.ts';
 
 export * from './failureTypes.ts';
@@ -11,6 +12,7 @@ export * from './job.ts';
 export * from './retryBackoff.ts';
 export * from './runner.ts';
 export * from './runnerSet.ts';
+export * from './scaleSet.ts';
 export * from './sweep.ts';
 export * from './tracing.ts';
 
@@ -19,4 +21,4 @@ export * from './tracing.ts';
  * completion does not change the final result.
  */
 export interface HoldfastActivities
-  extends RunnerActivities, JobActivities, SetActivities, SweepActivities {}
+  extends RunnerActivities, JobActivities, SetActivities, ScaleSetActivities, SweepActivities {}

@@ -184,6 +184,8 @@ export interface RemoveRegistrationInput {
    * registered by Holdfast from the worker's location.
    */
   readonly runner: { readonly id?: string; readonly name: string };
+  /** Whether the runner belongs to a scale set. @default false */
+  readonly inScaleSet?: true;
   /**
    * Reaction to a busy runner. `retry`: the activity fails and is retried while the runner is busy.
    * `return`: it returns `busy` at once.

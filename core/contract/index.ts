@@ -14,6 +14,7 @@ export * from './runner.ts';
 export * from './runnerInput.ts';
 export * from './runnerSet.ts';
 export * from './runnerSetInput.ts';
+export * from './scaleSet.ts';
 export * from './searchAttributes.ts';
 export * from './setCommand.ts';
 export * from './taskQueues.ts';

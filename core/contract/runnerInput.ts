@@ -145,6 +145,24 @@ export interface RunnerInput {
   /** ID of the runner group, instead of its name. */
   runnerGroupId?: string;
   /**
+   * Source of the jobs. `webhook`: events and checks report each job. `scaleSet`: GitHub assigns
+   * jobs to a scale set and reports their number, so no webhook is needed. Only for ephemeral
+   * runners.
+   * @default "webhook"
+   */
+  demand?: 'webhook' | 'scaleSet';
+  /** Scale set at GitHub. Only with `demand: scaleSet`. */
+  scaleSet?: {
+    /** Name of the scale set, unique in its runner group. @default the name of the set */
+    name?: string;
+    /**
+     * Whether to take over a scale set that another system created, such as one of
+     * actions-runner-controller. Two systems cannot use one scale set at the same time.
+     * @default false
+     */
+    adopt?: boolean;
+  };
+  /**
    * Labels of the runner, 1 to 100.
    * @default those of the CI server's runners; `["self-hosted"]` for GitHub
    */

@@ -140,6 +140,8 @@ export interface RunnerSetStatus {
    * it was not checked yet, or the tag of the image contains no version.
    */
   runnerVersion?: RunnerVersionStatus;
+  /** Scale set that the set takes its demand from. Absent: job events report the demand. */
+  scaleSet?: ScaleSetStatus;
   /** State of the checks for queued jobs. Absent: the last one was complete, or there was none. */
   queueCheck?: QueueCheckStatus;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
@@ -171,6 +173,22 @@ export interface RunnerSetStatus {
   groupJobs?: true;
   /** Names or workflow ids of the runners that are exempt from scale-downs and rollouts. */
   holds: string[];
+}
+
+/** Scale set of a set, as the set knows it. */
+export interface ScaleSetStatus {
+  /** Name of the scale set at the CI server. */
+  name: string;
+  /** Number of jobs that the set can run at a time, which the CI server does not exceed. */
+  capacity: number;
+  /** Jobs assigned to the scale set, waiting or running. */
+  assigned: number;
+  /** Time of the numbers (ISO 8601). Absent: there were none yet. */
+  at?: string;
+  /** Reason why the scale set cannot be read now. Absent: it can be read. */
+  problem?: string;
+  /** Time since which it cannot be read (ISO 8601). */
+  problemSince?: string;
 }
 
 /** Version of a runner program, and until when the CI server accepts it. */

@@ -2,6 +2,9 @@
 export const ciTaskQueue = (taskQueue: string, credential: string): string =>
   `${taskQueue}-ci-${credential}`;
 
+/** Task queue for the sessions of scale sets, each of which holds a slot all the time. */
+export const listenTaskQueue = (taskQueue: string): string => `${taskQueue}-listen`;
+
 /**
  * Task queue for calls to the cluster. It is separate so that other calls do not wait while the API
  * server is unavailable.

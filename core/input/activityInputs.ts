@@ -59,6 +59,22 @@ const runnerName = z
 const registration = z.object({ name: runnerName, id: ciId.exactOptional() });
 const labels = z.array(z.string().max(256)).max(200);
 const setName = identifier('a set name');
+const scaleSetName = identifier('the name of a scale set').max(64);
+const group = z.union([
+  z.literal('default'),
+  z.object({ id: ciId }),
+  z.object({ name: z.string().min(1).max(200) }),
+]);
+/** Schema of the input of the workflow `scaleSetListener`. */
+export const listenerSchema = z.object({
+  set: setName,
+  scope,
+  credential: credentialName,
+  group,
+  labels: z.array(z.string().min(1).max(256)).max(100),
+  name: scaleSetName,
+  adopt: z.literal(true).exactOptional(),
+});
 const setNotification = z.object({
   set: setName,
   event: z.object({ kind: z.enum(['online', 'busy', 'ended']), workflowId, runnerName }),
@@ -114,13 +130,10 @@ export const ACTIVITY_INPUTS = {
         registration: z.object({
           scope,
           labels,
-          group: z.union([
-            z.literal('default'),
-            z.object({ id: ciId }),
-            z.object({ name: z.string().min(1).max(200) }),
-          ]),
+          group,
           ephemeral: z.boolean(),
           mode: z.enum(['jit', 'token']),
+          scaleSet: scaleSetName.exactOptional(),
         }),
       })
       .exactOptional(),
@@ -152,6 +165,7 @@ export const ACTIVITY_INPUTS = {
     scope,
     credential: credentialName,
     runner: registration,
+    inScaleSet: z.literal(true).exactOptional(),
     onBusy: z.enum(['retry', 'return']),
     busyRetryMs: ms.exactOptional(),
     maxBusyRetryMs: ms.exactOptional(),
@@ -216,6 +230,19 @@ export const ACTIVITY_INPUTS = {
     reroutedHere: z.array(text),
     reroutedTo: z.array(workflowId),
   }),
+  admitListener: anything,
+  listen: z.object({
+    listener: listenerSchema,
+    cursor: z
+      .object({
+        sessionId: z.string().regex(/^[A-Za-z0-9_.-]{1,200}$/, 'must be the ID of a session'),
+        openedAt: ms,
+        lastMessageId: whole.min(0),
+      })
+      .exactOptional(),
+  }),
+  removeScaleSet: listenerSchema,
+  startListener: listenerSchema,
   rerouteJobs: z.object({
     set: setName,
     routing: anything,

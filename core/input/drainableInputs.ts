@@ -9,6 +9,7 @@ const POD_FIELDS = [
 /** Fields that identify the runner and its location. */
 const IDENTITY_FIELDS = [
   'organization', 'repository', 'enterprise', 'ciServer', 'credential', 'name', 'labels', 'set', 'job', 'ephemeral', 'namespace',
+  'demand', 'scaleSet',
 ] as const satisfies (keyof RunnerInput)[]; // prettier-ignore
 
 /**

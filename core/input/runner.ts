@@ -66,6 +66,8 @@ export interface RunnerSpec {
   readonly registrationMode: 'jit' | 'token';
   /** Whether a static runner never updates itself. */
   readonly disableUpdate: boolean;
+  /** Scale set that the runner belongs to. Absent: none. */
+  readonly scaleSet?: { readonly name: string; readonly adopt: boolean };
   readonly set?: string;
   /** ID of the `job` workflow, if it is a step. */
   readonly job?: string;
@@ -198,6 +200,15 @@ export const runnerSchema = z.strictObject({
     .string('expected text: put the id in quotes')
     .regex(CI_ID_PATTERN, 'must be 1 to 100 characters without white space and "/"')
     .exactOptional(),
+  demand: z.enum(['webhook', 'scaleSet'], 'must be "webhook" or "scaleSet"').exactOptional(),
+  scaleSet: z
+    .strictObject({
+      name: identifier('the name of a scale set')
+        .max(64, 'must be at most 64 characters')
+        .exactOptional(),
+      adopt: z.boolean('must be true or false').exactOptional(),
+    })
+    .exactOptional(),
   labels: z
     .array(label)
     .min(1, 'must have at least one label')
@@ -288,6 +299,12 @@ function toRunnerGroup({ runnerGroup: name, runnerGroupId: id }: RunnerInput): R
   return id === undefined ? 'default' : { id };
 }
 
+function toScaleSet({ demand, scaleSet = {}, set }: RunnerInput): RunnerSpec['scaleSet'] {
+  const name = scaleSet.name ?? set;
+  if (demand !== 'scaleSet' || name === undefined) return undefined;
+  return { name, adopt: scaleSet.adopt ?? false };
+}
+
 function toSpec(
   input: RunnerInput,
   scope: Scope | undefined,
@@ -356,6 +373,7 @@ function toSpec(
     // A JIT config is single-use, so a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',
     disableUpdate: input.disableUpdate ?? true,
+    ...omitUndefined({ scaleSet: toScaleSet(input) }),
     onEviction,
     maxAttempts,
     pod: {

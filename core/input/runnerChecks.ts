@@ -28,6 +28,8 @@ const CI_SERVER_FIELDS: Fields = [
   'runnerGroupId',
   'labels',
   'disableUpdate',
+  'demand',
+  'scaleSet',
 ];
 
 /** Limits of the runner's scope for its fields. */
@@ -50,6 +52,7 @@ export function runnerErrors(
           ...scopeErrors(input),
           ...groupErrors(input),
           ...updateErrors(input),
+          ...scaleSetErrors(input),
           ...jobErrors(input),
         ]),
     ...storageErrors(input),
@@ -136,6 +139,33 @@ function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputEr
             'is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
         },
       ];
+}
+
+function scaleSetErrors({ demand, scaleSet, set, ephemeral = true }: RunnerInput): InputError[] {
+  if (demand !== 'scaleSet')
+    return scaleSet === undefined
+      ? []
+      : [
+          {
+            code: 'not_applicable',
+            field: 'scaleSet',
+            message: 'is for demand "scaleSet"; set that, or remove it',
+          },
+        ];
+  const errors: InputError[] = [];
+  if (!ephemeral)
+    errors.push({
+      code: 'conflict',
+      field: 'ephemeral',
+      message: 'must be true with demand "scaleSet": a scale set has single-use runners only',
+    });
+  if (set === undefined && scaleSet?.name === undefined)
+    errors.push({
+      code: 'required',
+      field: 'scaleSet.name',
+      message: 'is missing: a runner without a set needs the name of its scale set',
+    });
+  return errors;
 }
 
 function jobErrors({ job }: RunnerInput): InputError[] {

@@ -51,6 +51,8 @@ export interface SetSpec
    */
   readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;
+  /** Scale set from which the set takes its demand. Absent: job events report it. */
+  readonly scaleSet?: { readonly name: string; readonly adopt: boolean };
   /** Whether its runners have volumes that outlive them. Each runner then has a slot. */
   readonly slots: boolean;
   readonly bounds: ScaleBounds;
@@ -191,6 +193,7 @@ export function parseRunnerSetInput(
     ...scheduleErrors(each, checkSchedule),
     ...limitErrors(each),
     ...templateErrors(each),
+    ...scaleSetErrors(each),
   ]);
   const template = isObject(raw) ? raw['template'] : undefined;
   const name = parsed.ok ? parsed.spec.name : 'set';
@@ -299,6 +302,24 @@ function templateErrors({ template }: RunnerSetInput): InputError[] {
     }));
 }
 
+/** Returns the fields that have no meaning in a set whose jobs GitHub assigns. */
+function scaleSetErrors(input: RunnerSetInput): InputError[] {
+  if (input.template.demand !== 'scaleSet') return [];
+  const { perRepository, repositories } = input.limits ?? {};
+  const given = {
+    queueCheck: input.queueCheck,
+    groupJobs: input.groupJobs,
+    'limits.perRepository': perRepository,
+    'limits.repositories': repositories,
+  };
+  return Object.keys(omitUndefined(given)).map((field) => ({
+    code: 'not_applicable',
+    field,
+    message:
+      'has no meaning with template.demand "scaleSet", because GitHub assigns the jobs; remove it',
+  }));
+}
+
 function replaceAheadErrors(
   { replaceAhead = 0, replicas = 0, template }: RunnerSetInput,
   { ephemeral, scope }: RunnerSpec,
@@ -330,7 +351,7 @@ function replaceAheadErrors(
 
 function toSpec(
   input: RunnerSetInput,
-  { ciServer, scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec,
+  { ciServer, scope, credential, labels, ephemeral, runnerGroup, scaleSet }: RunnerSpec,
   templateHash: string,
 ): SetSpec {
   const {
@@ -351,6 +372,7 @@ function toSpec(
     ...omitUndefined({
       ciServer,
       scope,
+      scaleSet,
       groupJobs: input.groupJobs === true ? (true as const) : undefined,
     }),
     credential,

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '../../core/contract/index.ts';
+import { CiServerError } from '../../activities/ports.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
@@ -18,6 +19,7 @@ const {
   RUNNER_SET_WORKFLOW,
   JOB_WORKFLOW,
   JOB_GROUP_WORKFLOW,
+  SCALE_SET_LISTENER_WORKFLOW,
   SET_COMMAND_WORKFLOW,
 } = contract;
 const TEMPLATE = { organization: 'acme', intervals: SHORT_INTERVALS };
@@ -58,6 +60,31 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
       ],
     },
   ],
+  scaleSetNews: [
+    // The set has no scale set.
+    {
+      at: Date.now(),
+      position: { openedAt: 1, messageId: 1 },
+      numbers: { assigned: 1_000, running: 0 },
+      started: [],
+      completed: [],
+    },
+    { at: 1e300, problem: 'x' },
+  ],
+  listenerChanged: [
+    { input: { set: 'another' }, hash: 'x' },
+    {
+      hash: 'x',
+      input: {
+        set: 'another',
+        scope: { kind: 'organization', name: 'acme' },
+        credential: 'default',
+        group: 'default',
+        labels: [],
+        name: 'x',
+      },
+    },
+  ],
   podState: [{ uid: 'another', state: 'busy' }],
   replaceIdle: [{ runnerName: 'another', reason: 'x' }],
   stepPodCreated: [{ workflowId: 'another', pod: 'x' }],
@@ -87,6 +114,7 @@ const ROWS: readonly (readonly [
   [RUNNER_SET_WORKFLOW, 'signal', 'queueChecked'],
   [RUNNER_SET_WORKFLOW, 'signal', 'runnerEvents'],
   [RUNNER_SET_WORKFLOW, 'signal', 'runnerVersion'],
+  [RUNNER_SET_WORKFLOW, 'signal', 'scaleSetNews'],
   [RUNNER_SET_WORKFLOW, 'signal', 'command'],
   [RUNNER_SET_WORKFLOW, 'query', 'status'],
   [RUNNER_SET_WORKFLOW, 'query', 'declaration'],
@@ -96,6 +124,7 @@ const ROWS: readonly (readonly [
   [JOB_GROUP_WORKFLOW, 'signal', 'revision'],
   [JOB_GROUP_WORKFLOW, 'query', 'status'],
   [SET_COMMAND_WORKFLOW, 'signal', 'commandReply'],
+  [SCALE_SET_LISTENER_WORKFLOW, 'signal', 'listenerChanged'],
 ];
 const ENDING = ['signal:cancel', 'update:drain'];
 
@@ -157,6 +186,42 @@ await describeWithLab('who sends messages of their own making', { temporal: true
       return handle;
     },
     [JOB_GROUP_WORKFLOW]: async () => await answering(await start(JOB_GROUP_WORKFLOW)),
+    // Of a set that no worker runs, on a CI server that does not answer.
+    [SCALE_SET_LISTENER_WORKFLOW]: async () => {
+      const set = `mute-${randomUUID().slice(0, 8)}`;
+      const { client, taskQueue } = it.world;
+      started.push(
+        await client.workflow.start(RUNNER_SET_WORKFLOW, {
+          workflowId: contract.setWorkflowId(set),
+          taskQueue: 'nobody',
+          memo: { [contract.SET_CAPACITY_MEMO]: 0 },
+        }),
+      );
+      const away = async (): Promise<never> => {
+        throw new CiServerError('unavailable', 'away');
+      };
+      Object.assign(it.ci, { scaleSets: { ensure: away } });
+      const handle = await client.workflow.start(SCALE_SET_LISTENER_WORKFLOW, {
+        workflowId: contract.scaleSetListenerWorkflowId(set),
+        taskQueue,
+        args: [
+          {
+            set,
+            scope: { kind: 'organization', name: 'acme' },
+            credential: 'default',
+            group: 'default',
+            labels: [],
+            name: set,
+          },
+        ],
+      });
+      started.push(handle);
+      await until(
+        'it to listen',
+        async () => ((await handle.describe()).raw.pendingActivities?.length ?? 0) === 1,
+      );
+      return handle;
+    },
     // Of a set that no worker runs, so that it waits for the answer.
     [SET_COMMAND_WORKFLOW]: async () => {
       const set = `mute-${randomUUID().slice(0, 8)}`;
@@ -196,7 +261,8 @@ await describeWithLab('who sends messages of their own making', { temporal: true
 
   /** What people see of it, but for times. */
   async function shown(type: string, handle: WorkflowHandle): Promise<unknown> {
-    if (type === SET_COMMAND_WORKFLOW) return (await handle.describe()).status.name;
+    if (type === SET_COMMAND_WORKFLOW || type === SCALE_SET_LISTENER_WORKFLOW)
+      return (await handle.describe()).status.name;
     const status: unknown = await handle.query('status');
     return JSON.parse(JSON.stringify(status).replaceAll(/"\d{4}-\d\d-\d\dT[^"]+"/g, '"time"'));
   }

@@ -10,7 +10,7 @@ import {
   type Logger,
 } from '../../activities/ports.ts';
 import { startWatcher, type Watcher } from '../../activities/watcher/startWatcher.ts';
-import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { ciTaskQueue, clusterTaskQueue, listenTaskQueue } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { createWaitCompleter } from './waitCompleter.ts';
 import { GatedSlotSupplier, type GatedSlotSupplierOptions } from './gatedSlotSupplier.ts';
@@ -36,7 +36,12 @@ interface Lane extends GatedSlotSupplierOptions {
    * @default no limit
    */
   readonly maxPerSecond?: number | undefined;
+  /** @default 10 */
+  readonly pollers?: number;
 }
+
+/** Maximum sessions of scale sets in one process. A waiting one is an idle connection. */
+const MAX_LISTENERS = 1_000;
 
 /** The default of the SDK for concurrent activities. */
 const DEFAULT_ACTIVITIES = 100;
@@ -192,7 +197,7 @@ export class AuxiliaryWorkers {
       },
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
-      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
+      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: lane.pollers ?? 10 },
       ...omitUndefined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });
@@ -219,7 +224,13 @@ function auxiliaryTaskQueues({
       reachable: () => server?.isReachable?.() !== false && clusterReachable(),
     };
   });
-  return [cluster, ...ci];
+  const listen = {
+    taskQueue: listenTaskQueue(taskQueue),
+    limit: MAX_LISTENERS,
+    pollers: 2,
+    reachable: () => true,
+  };
+  return [cluster, ...ci, listen];
 }
 
 /** One that is not known says so in every call. */

@@ -12,7 +12,13 @@ import {
 } from '@temporalio/worker';
 import { DeferredCompletions } from '../../activities/watcher/deferredCompletions.ts';
 import { createActivities } from '../../activities/index.ts';
-import type { CiServers, Compute, Logger, PodLogs } from '../../activities/ports.ts';
+import type {
+  CiServers,
+  Compute,
+  Logger,
+  PodLogs,
+  ScaleSetActivity,
+} from '../../activities/ports.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -70,6 +76,8 @@ export interface HoldfastPluginOptions {
   readonly onCompletion?: (completed: boolean) => void;
   /** Called after every sweep of this worker. */
   readonly onSweep?: (report: SweepReport) => void;
+  /** Called with what the listener of a set's scale set has done. */
+  readonly onScaleSet?: (set: string, activity: ScaleSetActivity) => void;
 }
 
 /** State of the parts of the plugin. */
@@ -133,14 +141,15 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     if (this.#workerOptions)
       throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     checkWorkerDeploymentOptions(given.workerDeploymentOptions);
-    const { compute, ciServers, podLogs, timeoutPolicy, onSweep, tracing } = this.#options;
+    const { compute, ciServers, podLogs, timeoutPolicy, onSweep, onScaleSet, tracing } =
+      this.#options;
     const options = await withTracing(this.#withDataConverter(given), tracing);
     const activities = createActivities({
       compute,
       ciServers,
       deferredCompletions: this.#deferredCompletions,
       encrypted: encrypts(options.dataConverter),
-      ...omitUndefined({ podLogs, timeoutPolicy, onSweep }),
+      ...omitUndefined({ podLogs, timeoutPolicy, onSweep, onScaleSet }),
     });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0)

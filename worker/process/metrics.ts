@@ -9,6 +9,8 @@ import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwne
 import type { SweepReport } from '../../core/contract/index.ts';
 import { createJobDurations } from '../webhook/setMetrics.ts';
 import type { JobDelivery } from '../webhook/jobDelivery.ts';
+import type { ScaleSetActivity } from '../../activities/ports.ts';
+import { createScaleSetMetrics } from './scaleSetMetrics.ts';
 import { createSweepMetrics } from './sweepMetrics.ts';
 
 /** Metrics of a process, updated by calling these functions. */
@@ -25,6 +27,8 @@ export interface Metrics {
   readonly job: (set: string, news: JobDelivery) => void;
   /** Counts deliveries whose redelivery was requested. */
   readonly redelivered: (credential: string, count: number) => void;
+  /** Records what the listener of a set's scale set has done. */
+  readonly scaleSet: (set: string, activity: ScaleSetActivity) => void;
   /** Records a sweep. */
   readonly sweep: (report: SweepReport) => void;
 }
@@ -111,6 +115,7 @@ export function createMetrics(): Metrics {
     webhook: (outcome) => webhooks.inc({ outcome }),
     job: createJobDurations(registry),
     redelivered: (credential, count) => redeliveries.inc({ credential }, count),
+    scaleSet: createScaleSetMetrics(registry),
     sweep: createSweepMetrics(registry),
   };
 }

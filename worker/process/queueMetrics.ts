@@ -5,7 +5,7 @@
 import type { Client } from '@temporalio/client';
 import { Gauge, type Registry } from 'prom-client';
 import { SingleFlight } from '../../activities/ciServers/singleFlight.ts';
-import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { ciTaskQueue, clusterTaskQueue, listenTaskQueue } from '../../core/contract/index.ts';
 import { hasRecentPoller } from '../../core/domain/pollers.ts';
 
 /** temporal.api.enums.v1.TaskQueueType */
@@ -32,6 +32,7 @@ export function observedQueues(
   return [
     { name: taskQueue, type: 'workflow' },
     { name: clusterTaskQueue(taskQueue), type: 'activity' },
+    { name: listenTaskQueue(taskQueue), type: 'activity' },
     ...credentials.map((credential) => ({
       name: ciTaskQueue(taskQueue, credential),
       type: 'activity' as const,

@@ -170,6 +170,7 @@ async function runWorker(
     logger,
     onCompletion: metrics.podWait,
     onSweep: metrics.sweep,
+    onScaleSet: metrics.scaleSet,
   });
   await updateSweepSchedule(config, link.client, ports.compute.ownedObjects !== undefined, logger);
   const worker = await Worker.create({

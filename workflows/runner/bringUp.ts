@@ -193,6 +193,7 @@ async function tryToProvision(
         ephemeral: spec.ephemeral,
         mode: spec.registrationMode,
         disableUpdate: spec.disableUpdate,
+        ...omitUndefined({ scaleSet: spec.scaleSet?.name }),
       };
       const calls = ciActivities(spec.credential, spec.scope, 'provision', {
         summary: 'Register the runner, create its pod',

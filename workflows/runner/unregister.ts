@@ -194,6 +194,7 @@ async function removeRegistration(
     scope,
     credential: spec.credential,
     runner: state.registration,
+    ...(spec.scaleSet === undefined ? {} : { inScaleSet: true as const }),
     onBusy,
     busyRetryMs: spec.intervals.busyRetryMs,
     credentialsRetryMs: spec.intervals.credentialsRetryMs,

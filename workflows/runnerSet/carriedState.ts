@@ -4,6 +4,7 @@ import type { RunnerSetInput, RunnerVersionStatus } from '../../core/contract/in
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
+import type { ScaleSetFacts } from './scaleSetDemand.ts';
 import type { Peak } from './peaks.ts';
 import type { ForwardedJobEvent } from '../../core/activities/index.ts';
 import type { CarriedJobs } from './carriedJobs.ts';
@@ -61,6 +62,10 @@ export interface SetStateData {
    * enough.
    */
   listStartedAt?: number;
+  /** Demand that GitHub has reported for the set's scale set. Absent without news of it. */
+  scaleSet?: ScaleSetFacts;
+  /** Time at which the listener was last started or found running (ms since the epoch). */
+  listenerAt?: number;
   /** Version of the template's runners, from the daily check of a worker. */
   runnerVersion?: RunnerVersionStatus;
   /** Time of the last job event, by the CI server's clock (ms since the epoch). */

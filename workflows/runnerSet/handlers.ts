@@ -5,6 +5,7 @@ import {
   jobEventsSignal,
   queueCheckedSignal,
   runnerEventsSignal,
+  scaleSetNewsSignal,
   runnerVersionSignal,
   setDeclarationQuery,
   setCommandSignal,
@@ -12,6 +13,7 @@ import {
 } from '../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult, parseRunnerVersion } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
+import { parseScaleSetNews } from './scaleSetDemand.ts';
 import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
 /**
@@ -36,6 +38,11 @@ export function registerHandlers(set: RunningSet): void {
       name: runnerEventsSignal.name,
       description: 'Runners of this set are online, have begun their job, or have ended',
       take: (body) => takeRunnerEvents(set, body),
+    },
+    {
+      name: scaleSetNewsSignal.name,
+      description: 'Jobs that GitHub has assigned to the scale set of this set',
+      take: (body) => takeScaleSetNews(set, body),
     },
     {
       name: runnerVersionSignal.name,
@@ -80,6 +87,14 @@ function takeRunnerVersion(set: RunningSet, body: unknown): number {
   const { at, ...runnerVersion } = read;
   set.receive((state) => (state.facts.runnerVersion = runnerVersion), { at });
   return 1;
+}
+
+function takeScaleSetNews(set: RunningSet, body: unknown): number {
+  const news = parseScaleSetNews(body);
+  if (news === undefined) return 0;
+  const size = 1 + news.started.length + news.completed.length;
+  set.receive((state, now) => state.onScaleSetNews(news, now), { size, at: news.at });
+  return size;
 }
 
 function takeRunnerEvents(set: RunningSet, body: unknown): number {

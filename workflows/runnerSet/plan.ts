@@ -15,6 +15,8 @@ export interface SetDecision {
   readonly evaluateSchedule: boolean;
   /** Whether to list the runners from visibility. */
   readonly listRunners: boolean;
+  /** Whether to start the listener of the scale set, or to check that it runs. */
+  readonly startListener: boolean;
   /** Whether to check the jobs of the CI server. */
   readonly checkQueue: boolean;
   /** Whether to reroute jobs to other sets. */
@@ -113,6 +115,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const relistAt = nextListAt(state, now);
   const checkAt = nextQueueCheckAt(state, byGuard);
   const passAt = state.passing.dueAt(state);
+  const listenerAt = nextListenerAt(state);
   const fresh = listedAt !== undefined && now - listedAt <= LIST_MAX_AGE_MS;
   // Runners of a set that ends are drained whatever they do, so no fresh list is needed for that.
   const needsFresh = plan.drain.length > 0 && ending === undefined;
@@ -122,6 +125,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     checkAt,
     rescheduleAt,
     passAt,
+    listenerAt,
     facts.availableAt ?? Number.POSITIVE_INFINITY,
     ...(isExhausted(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners
@@ -138,6 +142,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
   ];
   return {
     evaluateSchedule: rescheduleAt <= now,
+    startListener: listenerAt <= now,
     listRunners,
     checkQueue: checkAt <= now,
     rerouteJobs: passAt <= now,
@@ -165,6 +170,15 @@ function nextListAt({ facts, listing }: SetState, now: number): number {
 }
 
 /**
+ * Returns the time at which to check that the listener of the scale set runs (ms since the epoch).
+ */
+function nextListenerAt({ facts }: SetState): number {
+  const { spec, listenerAt, ending } = facts;
+  if (spec.scaleSet === undefined || ending !== undefined) return Number.POSITIVE_INFINITY;
+  return listenerAt === undefined ? 0 : listenerAt + spec.relistMs;
+}
+
+/**
  * Returns the time of the next queue check (ms since the epoch). Checks are more frequent while the
  * recreation guard blocks a runner because of an event that may never arrive. A set of fixed size
  * needs no checks to determine its size, only to find out whether a job that it considers queued
@@ -176,6 +190,7 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
   const never =
     ending !== undefined ||
     spec.queueCheckMs === 0 ||
+    spec.scaleSet !== undefined ||
     spec.scope === undefined ||
     needless ||
     queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
@@ -193,6 +208,8 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
  */
 export function needsBusyEvents({ facts, bounds }: SetState, now: number): boolean {
   const { spec, lastJobEventAt } = facts;
+  // The scale set reports each start.
+  if (spec.scaleSet !== undefined) return false;
   const told = lastJobEventAt !== undefined && now - lastJobEventAt < WEBHOOK_SILENT_MS;
   return (
     !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsIdleRunners(bounds)

@@ -17,6 +17,7 @@ import {
   workerActivities,
 } from '../shared/activityProxies.ts';
 import {
+  SET_CAPACITY_MEMO,
   SET_DELETION_MEMO,
   SET_ROUTING_MEMO,
   type RunnerSetStatus,
@@ -37,6 +38,8 @@ import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames
 import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
+import { listenerInput } from './scaleSetDemand.ts';
+import { advertisedCapacity } from './size.ts';
 import type { SetState } from './state.ts';
 import { areDetailsDue, setDetails, setStatus } from './status.ts';
 import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
@@ -56,6 +59,9 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** Change that an event makes to the state of the set. */
 type StateChange = (state: SetState, now: number) => void;
+
+/** Routing of a set whose jobs GitHub assigns: the webhook has none for it. */
+const NO_ROUTING: SetRoutingInfo = { labels: [], scope: '', scopeKind: 'organization' };
 
 interface ReceiveOptions {
   /** Number of job events or runner events in the signal. @default 0 */
@@ -205,7 +211,11 @@ export class RunningSet {
     }
     const { spec, full, ending } = this.state.facts;
     const { memo = {} } = workflowInfo();
-    const routing = spec.scope && routingInfo(spec, full, ending !== undefined);
+    const routing =
+      spec.scaleSet === undefined
+        ? spec.scope && routingInfo(spec, full, ending !== undefined)
+        : NO_ROUTING;
+    const capacity = spec.scaleSet === undefined ? undefined : advertisedCapacity(this.state);
     const change = {
       ...(routing === undefined || sameRouting(memo[SET_ROUTING_MEMO], routing)
         ? {}
@@ -213,6 +223,9 @@ export class RunningSet {
       ...(ending === undefined || memo[SET_DELETION_MEMO] !== undefined
         ? {}
         : { [SET_DELETION_MEMO]: { reason: ending } satisfies SetDeletion }),
+      ...((memo[SET_CAPACITY_MEMO] ?? undefined) === capacity
+        ? {}
+        : { [SET_CAPACITY_MEMO]: capacity ?? null }),
     };
     if (Object.keys(change).length > 0) upsertMemo(change);
   }
@@ -237,6 +250,7 @@ export class RunningSet {
    */
   #act(decision: SetDecision): Promise<Timestamped> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
+    if (decision.startListener) return this.#startListener();
     if (decision.listRunners) this.#list();
     if (decision.checkQueue) this.#checkQueue();
     if (decision.rerouteJobs) return this.#rerouteJobs();
@@ -441,6 +455,15 @@ export class RunningSet {
         this.receive((set, now) => set.onQueueCheckFailed(why, now));
       },
     );
+  }
+
+  /** Starts the listener of the scale set, or tells the running one its changed input. */
+  async #startListener(): Promise<Timestamped> {
+    const input = listenerInput(this.state.facts.spec);
+    // Recorded first: a call that fails permanently must not block everything else.
+    this.state.onListenerStarted(this.#now);
+    if (input === undefined) return { at: this.#now };
+    return await temporalActivities('Start the listener of the scale set').startListener(input);
   }
 
   async #rerouteJobs(): Promise<Timestamped> {

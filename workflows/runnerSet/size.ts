@@ -10,6 +10,7 @@ import {
   type ScaleBounds,
 } from '../../core/domain/scale.ts';
 import type { SetStateData } from './carriedState.ts';
+import { capacityOf } from './scaleSetDemand.ts';
 import type { SetJobs } from './jobs.ts';
 import { isExhausted, accumulateRunnerTime, type JobLimits, type WithinLimits } from './limits.ts';
 import type { SetRunners } from './runners.ts';
@@ -38,16 +39,21 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const busy = runners.all().filter(({ state }) => state === 'busy');
   const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
   const { limited, queued, running } = applyLimits(parts);
+  const done = facts.scaleSet && new Set(facts.scaleSet.done);
   const asking: Demand = {
     queued,
     running,
-    finished: busy.filter(
-      ({ workflowId, ephemeral, jobReported, runnerName = '' }) =>
-        ephemeral && jobReported && !jobs.runningOn(runnerName, workflowId),
+    finished: busy.filter(({ workflowId, ephemeral, jobReported, runnerName = '' }) =>
+      done === undefined
+        ? ephemeral && jobReported && !jobs.runningOn(runnerName, workflowId)
+        : done.has(workflowId),
     ).length,
     busyRunners: busy.length,
     confirmedQueued: Math.min(queued, jobs.confirmedSince(checkedAt)),
-    busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
+    busyBeforeCheck:
+      done !== undefined
+        ? 0
+        : busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
   };
   const wanted = facts.ending !== undefined ? 0 : desiredSize(bounds, asking);
   const time =
@@ -93,6 +99,10 @@ export function applyLimits({
   runners,
   limits,
 }: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
+  if (facts.spec.scaleSet !== undefined) {
+    const { assigned = 0, running = 0 } = facts.scaleSet ?? {};
+    return { queued: Math.max(0, assigned - running), running, limited: new Map() };
+  }
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
   if (!limits.any) return { ...jobs.count(leaves), limited: new Map() };
   const counts = jobs.byRepository(leaves);
@@ -113,7 +123,9 @@ export function applyLimits({
  */
 export function jobsOverCapacity(parts: SetParts): number {
   const { facts, limits } = parts;
-  if (facts.spec.scope === undefined || facts.demandedQueued === 0) return 0;
+  // GitHub passes jobs on to other scale sets by itself.
+  if (facts.spec.scope === undefined || facts.spec.scaleSet !== undefined) return 0;
+  if (facts.demandedQueued === 0) return 0;
   return Math.max(
     0,
     Math.min(
@@ -121,6 +133,22 @@ export function jobsOverCapacity(parts: SetParts): number {
       facts.asked - capacityFor(parts, isExhausted(limits.of, facts.time)),
     ),
   );
+}
+
+/** Returns the number of jobs that the set can run at a time, for its scale set. */
+export function advertisedCapacity({ facts, bounds, runners, limits }: SetParts): number {
+  const { ending, pausedBy, health } = facts;
+  const all = runners.all();
+  return capacityOf({
+    bounds,
+    startsNone:
+      ending !== undefined ||
+      pausedBy !== undefined ||
+      health.openedAt !== undefined ||
+      isExhausted(limits.of, facts.time),
+    pods: all.length,
+    leaving: all.filter(({ state }) => state === 'draining').length,
+  });
 }
 
 /**

@@ -6,6 +6,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
   QueueCheckResult,
+  ScaleSetNews,
   RunnerEndedEvent,
   RunnerRef,
   RunnerSetInput,
@@ -18,6 +19,7 @@ import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
 import { Rerouting } from './rerouting.ts';
 import { recordDesired } from './peaks.ts';
+import { applyNumbers, restoreScaleSet } from './scaleSetDemand.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { readyTime, type SetRunner } from './runnerRecord.ts';
@@ -114,6 +116,11 @@ export class SetState {
       carried,
     );
     for (const held of holds) state.holds.add(held);
+    const scaleSet = restoreScaleSet(facts.scaleSet);
+    if (scaleSet !== undefined && spec.scaleSet !== undefined) state.facts.scaleSet = scaleSet;
+    else delete state.facts.scaleSet;
+    // The listener may have ended meanwhile.
+    delete state.facts.listenerAt;
     state.reschedule(schedule, at, state.facts.at);
     return state;
   }
@@ -152,6 +159,8 @@ export class SetState {
     this.limits = new JobLimits(spec.limits);
     this.jobs.limits = spec.jobLimits ?? DEFAULT_JOB_LIMITS;
     if (spec.limits.maxRunnerHours === undefined) delete facts.time;
+    if (spec.scaleSet === undefined) delete facts.scaleSet;
+    delete facts.listenerAt;
     this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckStartedAt;
     delete facts.rerouteAt;
@@ -262,6 +271,49 @@ export class SetState {
       this.runners.setState(runner, 'idle', now);
   }
 
+  /**
+   * Applies news of the scale set. The runners of started and completed jobs are those that GitHub
+   * names, whatever job they were started for.
+   */
+  onScaleSetNews(news: ScaleSetNews, now: number): void {
+    const { facts } = this;
+    if (facts.spec.scaleSet === undefined) return;
+    facts.scaleSet = applyNumbers(facts.scaleSet, news);
+    for (const name of news.started) this.#onScaleSetJob(name, 'started', now);
+    for (const name of news.completed) this.#onScaleSetJob(name, 'completed', now);
+  }
+
+  #onScaleSetJob(runnerName: string, event: 'started' | 'completed', now: number): void {
+    const { facts, jobs } = this;
+    const workflowId = runnerWorkflowIdFromName(facts.spec.name, runnerName);
+    if (workflowId === undefined || facts.scaleSet === undefined) return;
+    const runner = this.runners.get(workflowId);
+    if (runner === undefined) {
+      if (event === 'completed' && this.guards.delete(workflowId)) jobs.completedTotal++;
+      return;
+    }
+    if (!runner.jobReported) {
+      jobs.startedTotal++;
+      this.#onJobTaken(runner, now);
+    }
+    Object.assign(runner, { runnerName, jobReported: true });
+    const { done } = facts.scaleSet;
+    if (event === 'completed' && !done.includes(workflowId)) {
+      jobs.completedTotal++;
+      facts.scaleSet = { ...facts.scaleSet, done: [...done, workflowId] };
+    }
+    if (runner.state !== 'draining') this.runners.setState(runner, 'busy', now);
+  }
+
+  /** Returns whether the scale set has reported the end of the runner's job, and forgets it. */
+  #takeDone(workflowId: string): boolean {
+    const { scaleSet } = this.facts;
+    if (scaleSet?.done.includes(workflowId) !== true) return false;
+    const done = scaleSet.done.filter((id) => id !== workflowId);
+    this.facts.scaleSet = { ...scaleSet, done };
+    return true;
+  }
+
   /** Handles the report that a runner is online. */
   onRunnerOnline(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
@@ -316,12 +368,14 @@ export class SetState {
     const runner = this.runners.remove(news.workflowId, now);
     const wasReady = runner !== undefined && readyTime(runner, facts.spec.minReadyMs) <= now;
     this.#releaseHold(news.workflowId, runner?.runnerName ?? news.runnerName);
+    const isDone = this.#takeDone(news.workflowId);
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
     if (runner !== undefined && runner.templateHash === facts.spec.templateHash) {
       const ended = { startedAt: runner.startedAt, wasReady };
       facts.health = recordEnd(facts.health, news, ended, now, facts.spec);
     }
-    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobReported;
+    const isReported = facts.spec.scaleSet === undefined ? runner?.jobReported === true : isDone;
+    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !isReported;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
@@ -383,6 +437,10 @@ export class SetState {
     const isOutdated = this.listing && this.facts.listStartedAt === undefined;
     this.facts.listedAt = isOutdated ? 0 : now;
     this.listing = false;
+  }
+
+  onListenerStarted(now: number): void {
+    this.facts.listenerAt = now;
   }
 
   onListStarted(now: number): void {
@@ -469,6 +527,11 @@ export class SetState {
 
   /** Returns the number of jobs that require a runner of this set. */
   demand(): { queued: number; running: number } {
+    const { spec, scaleSet } = this.facts;
+    if (spec.scaleSet !== undefined) {
+      const { assigned = 0, running = 0 } = scaleSet ?? {};
+      return { queued: Math.max(0, assigned - running), running };
+    }
     return this.jobs.count((workflowId) => this.runners.get(workflowId)?.state === 'draining');
   }
 
@@ -482,6 +545,8 @@ export class SetState {
    */
   guardedRunners(): number {
     if (this.guards.size === 0) return 0;
+    const { scaleSet } = this.facts;
+    if (scaleSet !== undefined) return Math.min(this.guards.size, scaleSet.assigned);
     return Math.max(
       0,
       Math.min(
@@ -493,6 +558,7 @@ export class SetState {
 
   /** Removes a runner that ended without notifying the set, so its result is unknown. */
   #onRunnerMissing(workflowId: string, now: number): void {
+    this.#takeDone(workflowId);
     this.#releaseHold(workflowId, this.runners.remove(workflowId, now)?.runnerName);
     this.jobs.runnerEnded(workflowId, now);
   }

@@ -7,13 +7,14 @@ import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import type {
   QueueCheckStatus,
   RunnerSetStatus,
+  ScaleSetStatus,
   SetCommandResult,
   SetRunnerStatus,
 } from '../../core/contract/index.ts';
 import { isExhausted, nextDay, runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
 import { maxPods, minAndMax } from '../../core/domain/scale.ts';
-import { jobsOverCapacity, applyLimits } from './size.ts';
+import { advertisedCapacity, applyLimits, jobsOverCapacity } from './size.ts';
 import type { SetState } from './state.ts';
 
 /** Time after which a queued job is shown as waiting too long (ms). */
@@ -81,11 +82,27 @@ function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runner
       scopeKind: spec.scope?.kind,
       groupJobs: spec.groupJobs,
       queueCheck: queueCheckStatus(facts),
+      scaleSet: scaleSetStatus(state),
       runnerVersion: facts.runnerVersion,
     }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
     holds: [...state.holds],
+  };
+}
+
+function scaleSetStatus(state: SetState): ScaleSetStatus | undefined {
+  const { spec, scaleSet } = state.facts;
+  if (spec.scaleSet === undefined) return undefined;
+  return {
+    name: spec.scaleSet.name,
+    capacity: advertisedCapacity(state),
+    assigned: scaleSet?.assigned ?? 0,
+    ...omitUndefined({
+      at: scaleSet === undefined || scaleSet.at === 0 ? undefined : isoTime(scaleSet.at),
+      problem: scaleSet?.problem?.text,
+      problemSince: scaleSet?.problem && isoTime(scaleSet.problem.since),
+    }),
   };
 }
 
@@ -159,6 +176,7 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
     ...zeroMaxMessage(state),
+    ...scaleSetMessage(state),
     ...listMessage(state, plan),
     ...(facts.ending === undefined && old > 0
       ? [
@@ -211,6 +229,14 @@ function zeroMaxMessage({ bounds, jobs, facts }: SetState): string[] {
   return [
     `max: 0: no runner is started${jobs.queued === 0 ? '' : `, ${jobs.queued} jobs are queued`}`,
   ];
+}
+
+/** Returns why the scale set cannot be read, or that there is no news of it yet. */
+function scaleSetMessage({ facts: { spec, scaleSet, ending } }: SetState): string[] {
+  if (spec.scaleSet === undefined || ending !== undefined) return [];
+  if (scaleSet?.problem !== undefined)
+    return [`scale set ${spec.scaleSet.name}: ${scaleSet.problem.text}`];
+  return scaleSet === undefined ? [`first news of the scale set ${spec.scaleSet.name}`] : [];
 }
 
 /** Returns what waits for a list of the runners. */
@@ -288,6 +314,11 @@ export function setDetails(state: SetState, now: number): string {
       s.runnerHours === undefined
         ? undefined
         : `${s.runnerHours} of ${facts.spec.limits.maxRunnerHours ?? 0}`,
+    ),
+    ...row(
+      'Scale set',
+      s.scaleSet &&
+        `${s.scaleSet.name}: ${s.scaleSet.assigned} jobs of at most ${s.scaleSet.capacity}`,
     ),
     ...row('Scope', s.scope),
     ...row('Labels', s.labels.join(', ')),

@@ -22,7 +22,7 @@ import {
   type SetNotification,
   type TearDownInput,
 } from '../../core/activities/index.ts';
-import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { ciTaskQueue, clusterTaskQueue, listenTaskQueue } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
 import { priorityOffset } from '../../core/domain/setPriority.ts';
@@ -66,7 +66,7 @@ interface ActivityCallOptions {
  */
 export function admissionActivities(): Pick<
   HoldfastActivities,
-  'admitRunner' | 'admitDeregistration' | 'admitSet'
+  'admitRunner' | 'admitDeregistration' | 'admitSet' | 'admitListener'
 > {
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
@@ -192,7 +192,12 @@ export function temporalActivities(
   summary: string,
 ): Pick<
   HoldfastActivities,
-  'startRunners' | 'drainRunners' | 'listRunners' | 'findEndedRunners' | 'rerouteJobs'
+  | 'startRunners'
+  | 'drainRunners'
+  | 'listRunners'
+  | 'findEndedRunners'
+  | 'rerouteJobs'
+  | 'startListener'
 > {
   return proxyActivities<HoldfastActivities>({
     summary,
@@ -238,6 +243,24 @@ export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
     startToCloseTimeout: '1h',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...RETRY, maximumAttempts: SWEEP_TRIES },
+  });
+}
+
+/**
+ * Returns the activities that hold the session of a scale set. They have a task queue of their own,
+ * because each occupies a slot all the time.
+ */
+export function listenActivities(
+  summary: string,
+): Pick<HoldfastActivities, 'listen' | 'removeScaleSet'> {
+  return proxyActivities<HoldfastActivities>({
+    summary,
+    taskQueue: listenTaskQueue(workflowInfo().taskQueue),
+    startToCloseTimeout: '1h',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+    // The session is closed before another one is opened.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
 }
 

@@ -179,6 +179,8 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     credentials: 'CredentialsRejected',
     name_taken: 'RunnerNameTaken',
     rejected: 'CiServerRejected',
+    conflict: 'ScaleSetSessionHeld',
+    session_lost: 'ScaleSetSessionLost',
     unavailable: 'CiServerUnavailable',
     notOnline: 'RunnerNotOnlineYet',
     volumeClaimFenced: 'VolumeClaimFenced',

@@ -25,6 +25,15 @@ const runner = { name: 'linux-0123456789', id: '7' };
 const claims = [{ name: 'cache', mountPath: '/c' }];
 const ended = { kind: 'ended', workflowId: 'test', runnerName: 'r' };
 
+const LISTENER = {
+  set: 's',
+  scope: { kind: 'organization', name: 'acme' },
+  credential: 'default',
+  group: 'default',
+  labels: ['gpu'],
+  name: 'gpu',
+} as const;
+
 const SOUND = {
   admitRunner: { input: {}, workflowId: 'test', firstRunId: 'r' },
   admitJob: { input: {}, workflowId: 'test', runId: 'r' },
@@ -90,6 +99,13 @@ const SOUND = {
     reroutedHere: [],
     reroutedTo: [],
   },
+  admitListener: { input: {} },
+  listen: {
+    listener: LISTENER,
+    cursor: { sessionId: 'a-b', openedAt: 1, lastMessageId: 0 },
+  },
+  removeScaleSet: LISTENER,
+  startListener: LISTENER,
   rerouteJobs: { set: 's', routing: {}, jobs: [], draining: false, forwardedEvents: [] },
 } as const satisfies Record<CheckedActivity, object>;
 
@@ -172,6 +188,12 @@ describe('a field is refused, and named', () => {
     ['listRunners', 'set', NO_NAME],
     ['checkQueuedJobs', 'overdue.0.repository', ['acme/..', '../x', 'acme']],
     ['startRunners', 'priority', ['urgent']],
+    ['listen', 'listener.set', NO_NAME],
+    ['listen', 'listener.scope.name', ['..', 'acme/.']],
+    ['listen', 'listener.adopt', [false, 'yes']],
+    ['listen', 'cursor.sessionId', ['a/b', '', '../x']],
+    ['startListener', 'name', NO_NAME],
+    ['removeScaleSet', 'credential', NO_NAME],
   ];
   test.each(
     ROWS.flatMap(([name, path, values]) =>

@@ -1,0 +1,41 @@
+import type { ScaleSetListenerInput } from '../../core/contract/index.ts';
+import { listenerSchema } from '../../core/input/activityInputs.ts';
+import { parseInput } from '../../core/input/fields.ts';
+import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
+import { invalidInput } from '../shared/invalidInput.ts';
+
+/**
+ * Checks the input of a listener. Its calls are checked again where they are made, because anyone
+ * who may start a workflow can call the activities.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
+ */
+export function admitListener(
+  { ciServers }: Pick<ActivityPorts, 'ciServers'>,
+  input: unknown,
+): ScaleSetListenerInput {
+  const parsed = parseInput(listenerSchema, input);
+  if (!parsed.ok) throw invalidInput(parsed.errors);
+  const { credential, scope, group, labels, name } = parsed.spec;
+  const fault = accessError(ciServers, credential, (server) =>
+    server.scaleSets === undefined
+      ? `credential "${credential}" is for a CI server without scale sets`
+      : server.accessError?.(scope, group, { labels: [...labels, name], mode: 'jit' }),
+  );
+  if (fault !== undefined)
+    throw invalidInput([{ code: 'denied', field: 'credential', message: fault }]);
+  return parsed.spec;
+}
+
+/** An unknown credential is no error here: the worker that has it may be another one. */
+function accessError(
+  ciServers: CiServers,
+  credential: string,
+  check: (server: ReturnType<CiServers['get']>) => string | undefined,
+): string | undefined {
+  try {
+    return check(ciServers.get(credential));
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return undefined;
+    throw error;
+  }
+}

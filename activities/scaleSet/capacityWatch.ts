@@ -1,0 +1,82 @@
+import type { Client } from '@temporalio/client';
+import { readOrders, type SetOrders } from './setOrders.ts';
+
+/** Interval between reads of what the set wants (ms). */
+const INTERVAL_MS = 5_000;
+/**
+ * Maximum age of what the set wants (ms). A listener that is cut off from Temporal must stop, since
+ * another one continues its session.
+ */
+const MAX_AGE_MS = 15_000;
+
+/** Follows what a set wants of its scale set, and interrupts a poll when that changes. */
+export class CapacityWatch {
+  readonly #client: Client;
+  readonly #set: string;
+  #timer: NodeJS.Timeout | undefined;
+  #orders: SetOrders = { kind: 'listen', capacity: 0 };
+  #readAt = 0;
+  #failure: unknown;
+  #interrupt: AbortController | undefined;
+
+  constructor(client: Client, set: string) {
+    this.#client = client;
+    this.#set = set;
+  }
+
+  /** Reads what the set wants, and from then on regularly. */
+  async start(): Promise<void> {
+    await this.#read();
+    this.#timer = setInterval(() => void this.#tick(), INTERVAL_MS);
+  }
+
+  /**
+   * What the set wants.
+   * @throws the error of the last read if it is too old
+   */
+  get orders(): SetOrders {
+    if (performance.now() - this.#readAt > MAX_AGE_MS) throw this.#failure;
+    return this.#orders;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /**
+   * Runs a call until it is done or the set wants something else.
+   * @returns `undefined` if it was interrupted
+   */
+  async interruptible<T>(
+    signal: AbortSignal,
+    call: (interrupted: AbortSignal) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const interrupt = new AbortController();
+    this.#interrupt = interrupt;
+    try {
+      return await call(AbortSignal.any([signal, interrupt.signal]));
+    } catch (error) {
+      if (interrupt.signal.aborted && !signal.aborted) return undefined;
+      throw error;
+    } finally {
+      this.#interrupt = undefined;
+    }
+  }
+
+  async #tick(): Promise<void> {
+    const before = JSON.stringify(this.#orders);
+    try {
+      await this.#read();
+    } catch (error) {
+      this.#failure = error;
+    }
+    const isOld = performance.now() - this.#readAt > MAX_AGE_MS;
+    if (isOld || JSON.stringify(this.#orders) !== before) this.#interrupt?.abort();
+  }
+
+  async #read(): Promise<void> {
+    const orders = await readOrders(this.#client, this.#set);
+    this.#orders = orders;
+    this.#readAt = performance.now();
+  }
+}

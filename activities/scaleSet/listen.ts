@@ -1,0 +1,323 @@
+import { activityInfo, cancellationSignal, getClient, heartbeat, log } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/common';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  scaleSetListenerWorkflowId,
+  scaleSetNewsSignal,
+  setWorkflowId,
+  type ScaleSetListenerInput,
+  type ScaleSetNews,
+} from '../../core/contract/index.ts';
+import {
+  FAILURE_TYPES,
+  type ListenInput,
+  type ListenResult,
+  type SessionCursor,
+} from '../../core/activities/index.ts';
+import { formatLocation } from '../../core/domain/location.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { ScaleSetMessage, ScaleSetStatistics } from '../../core/domain/scaleSet.ts';
+import { locationLabel } from '../compute/naming.ts';
+import {
+  CiServerError,
+  type ActivityPorts,
+  type ScaleSetActivity,
+  type ScaleSets,
+  type ScaleSetSession,
+} from '../ports.ts';
+import { callingWorkflowId } from '../shared/callingWorkflow.ts';
+import { applicationFailure, exponentialBackoff, toFailure } from '../shared/failures.ts';
+import { invalidInput } from '../shared/invalidInput.ts';
+import { CapacityWatch } from './capacityWatch.ts';
+
+/** Duration of one activity (ms), so that it ends before its start-to-close timeout. */
+const LISTEN_MS = 50 * 60_000;
+/**
+ * Maximum age of the last news in the set (ms). After it the set gets the same numbers again, so
+ * that it knows that they are still true.
+ */
+const PROOF_OF_LIFE_MS = 5 * 60_000;
+/** Delays after a conflict: another process has the session (ms). */
+const FIRST_CONFLICT_RETRY_MS = 5_000;
+const MAX_CONFLICT_RETRY_MS = 5 * 60_000;
+/** Delay after a rejection that only a person can change, such as the name of the scale set (ms). */
+const REJECTED_RETRY_MS = 60_000;
+const CREDENTIALS_RETRY_MS = 60_000;
+
+/** State of one attempt, which the heartbeat details pass to the next one. */
+interface ListenDetails {
+  readonly cursor?: SessionCursor;
+  /** Number of consecutive attempts that failed with the last problem. */
+  readonly failures?: number;
+}
+
+/**
+ * Holds the session of a scale set. For each message: acquires the available jobs, sends the news
+ * to the set, acknowledges the message, and records that in the heartbeat. A crash between two of
+ * these steps repeats them, and each bears repetition.
+ *
+ * An attempt continues the session of the previous one, so that a worker's death costs neither
+ * messages nor the time until GitHub ends the session by itself.
+ */
+export async function listen(ports: ActivityPorts, input: ListenInput): Promise<ListenResult> {
+  const { listener } = input;
+  if (callingWorkflowId() !== scaleSetListenerWorkflowId(listener.set))
+    throw invalidInput([
+      { code: 'denied', field: 'listener.set', message: 'must be the set of this listener' },
+    ]);
+  return await new Listener(ports, input).run();
+}
+
+/** Returns the scale sets of the listener's credential. */
+function scaleSetsOf(
+  { ciServers }: ActivityPorts,
+  { credential }: ScaleSetListenerInput,
+): ScaleSets {
+  const { scaleSets } = ciServers.get(credential);
+  if (scaleSets === undefined)
+    throw new CiServerError(
+      'rejected',
+      `credential "${credential}" is for a CI server without scale sets`,
+    );
+  return scaleSets;
+}
+
+/** Removes the scale set of a set that has ended. */
+export async function removeScaleSet(
+  ports: ActivityPorts,
+  listener: ScaleSetListenerInput,
+): Promise<void> {
+  try {
+    await scaleSetsOf(ports, listener).remove(
+      await requestOf(ports, listener),
+      cancellationSignal(),
+    );
+  } catch (error) {
+    throw toFailure(error, { credentialsRetryMs: CREDENTIALS_RETRY_MS }, false);
+  }
+}
+
+async function requestOf(
+  { compute }: ActivityPorts,
+  { scope, name, group, labels, adopt }: ScaleSetListenerInput,
+): Promise<Parameters<ScaleSets['ensure']>[0]> {
+  const mark = locationLabel(formatLocation(await compute.location()));
+  return { scope, name, group, labels, mark, ...omitUndefined({ adopt }) };
+}
+
+class Listener {
+  readonly #ports: ActivityPorts;
+  readonly #input: ListenInput;
+  readonly #until = performance.now() + LISTEN_MS;
+  #details: ListenDetails;
+  #statistics: ScaleSetStatistics | undefined;
+  #toldAt = 0;
+
+  constructor(ports: ActivityPorts, input: ListenInput) {
+    this.#ports = ports;
+    this.#input = input;
+    const earlier = activityInfo().heartbeatDetails as ListenDetails | undefined;
+    this.#details = { ...omitUndefined({ cursor: input.cursor }), ...earlier };
+  }
+
+  async run(): Promise<ListenResult> {
+    // Not before the session is known: further heartbeats are sent after a while only, and a worker
+    // that died meanwhile would leave a session that nobody knows.
+    const timer = setInterval(
+      () => this.#beat(),
+      (activityInfo().heartbeatTimeoutMs ?? 15_000) / 3,
+    );
+    const orders = new CapacityWatch(getClient(), this.#input.listener.set);
+    try {
+      return await this.#listen(orders);
+    } catch (error) {
+      throw await this.#failure(error);
+    } finally {
+      clearInterval(timer);
+      orders.stop();
+      this.#report({ up: false });
+    }
+  }
+
+  async #listen(orders: CapacityWatch): Promise<ListenResult> {
+    await orders.start();
+    const signal = cancellationSignal();
+    const { set } = this.#input.listener;
+    let session: ScaleSetSession | undefined;
+    try {
+      session = await this.#open(signal);
+      while (performance.now() < this.#until) {
+        const now = orders.orders;
+        if (now.kind === 'end') {
+          await session.close(signal);
+          return { kind: 'ended', remove: now.remove };
+        }
+        const { lastMessageId = 0 } = this.#details.cursor ?? {};
+        const message = await orders.interruptible(signal, async (interrupted) =>
+          session?.next(lastMessageId, now.capacity, interrupted),
+        );
+        if (message !== undefined) await this.#take(session, message, now.capacity, signal);
+        else {
+          this.#report({ up: true });
+          if (Date.now() - this.#toldAt > PROOF_OF_LIFE_MS) await this.#tell({});
+        }
+      }
+      return { kind: 'continue', ...omitUndefined({ cursor: this.#details.cursor }) };
+    } catch (error) {
+      // Closed only if the workflow no longer wants it: otherwise the next attempt continues it.
+      if (signal.aborted && isWorkflowCancelled(signal) && session !== undefined)
+        await session.close().catch((fault: unknown) => this.#log(set, fault));
+      throw error;
+    }
+  }
+
+  /** Continues the session of the previous attempt, or opens one. */
+  async #open(signal: AbortSignal): Promise<ScaleSetSession> {
+    const { listener } = this.#input;
+    const sets = scaleSetsOf(this.#ports, listener);
+    const scaleSet = await sets.ensure(await requestOf(this.#ports, listener), signal);
+    const { cursor } = this.#details;
+    let session = cursor && (await this.#adopt(sets, scaleSet.id, cursor, signal));
+    if (session === undefined) {
+      const owner = `holdfast-${listener.set}-${activityInfo().attempt}`;
+      session = await sets.openSession(listener.scope, scaleSet.id, owner, signal);
+      this.#record({ sessionId: session.id, openedAt: Date.now(), lastMessageId: 0 });
+    }
+    this.#details = omitUndefined({ cursor: this.#details.cursor });
+    this.#statistics = session.statistics;
+    this.#report({ up: true });
+    const dropped = scaleSet.droppedLabels.filter((label) => !label.startsWith('holdfast-'));
+    await this.#tell({
+      ...(dropped.length > 0
+        ? {
+            problem: `GitHub has dropped the labels ${dropped.join(', ')}: jobs must request ${scaleSet.labels.join(', ')}`,
+          }
+        : {}),
+    });
+    return session;
+  }
+
+  async #adopt(
+    sets: ScaleSets,
+    scaleSetId: number,
+    { sessionId }: SessionCursor,
+    signal: AbortSignal,
+  ): Promise<ScaleSetSession | undefined> {
+    try {
+      return await sets.adoptSession(this.#input.listener.scope, scaleSetId, sessionId, signal);
+    } catch (error) {
+      if (error instanceof CiServerError && error.kind === 'session_lost') return undefined;
+      throw error;
+    }
+  }
+
+  async #take(
+    session: ScaleSetSession,
+    message: ScaleSetMessage,
+    capacity: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const available = message.events.flatMap((event) =>
+      event.kind === 'available' ? [event.requestId] : [],
+    );
+    // Jobs beyond the capacity stay at GitHub, which offers them again.
+    const room = Math.max(0, capacity - message.statistics.assigned);
+    const wanted = available.slice(0, room);
+    const acquired = wanted.length === 0 ? [] : await session.acquire(wanted, signal);
+    this.#report({ up: true, messages: 1, acquired: acquired.length });
+    const before = this.#statistics;
+    this.#statistics = message.statistics;
+    const started = namesOf(message, 'started');
+    const completed = namesOf(message, 'completed');
+    const { cursor } = this.#details;
+    const isNews =
+      started.length + completed.length > 0 ||
+      before?.assigned !== message.statistics.assigned ||
+      before.running !== message.statistics.running;
+    if (isNews && cursor !== undefined)
+      await this.#tell({ started, completed }, { ...cursor, lastMessageId: message.id });
+    await session.acknowledge(message.id, signal);
+    if (cursor !== undefined) this.#record({ ...cursor, lastMessageId: message.id });
+  }
+
+  /** Sends the latest numbers to the set. A set that has ended shows in its orders. */
+  async #tell(
+    { started = [], completed = [], problem }: Partial<ScaleSetNews>,
+    cursor = this.#details.cursor,
+  ): Promise<void> {
+    const statistics = this.#statistics;
+    const news: ScaleSetNews = {
+      at: Date.now(),
+      started,
+      completed,
+      ...omitUndefined({
+        problem,
+        position: cursor && { openedAt: cursor.openedAt, messageId: cursor.lastMessageId },
+        numbers: statistics && { assigned: statistics.assigned, running: statistics.running },
+      }),
+    };
+    const set = getClient().workflow.getHandle(setWorkflowId(this.#input.listener.set));
+    try {
+      await set.signal(scaleSetNewsSignal, news);
+      this.#toldAt = news.at;
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  }
+
+  #record(cursor: SessionCursor): void {
+    this.#details = { ...this.#details, cursor };
+    this.#beat();
+  }
+
+  #beat(): void {
+    heartbeat(this.#details);
+  }
+
+  #report(activity: ScaleSetActivity): void {
+    this.#ports.onScaleSet?.(this.#input.listener.set, activity);
+  }
+
+  #log(set: string, error: unknown): void {
+    log.warn('failed to close the session of a scale set', { set, error: String(error) });
+  }
+
+  /** Tells the set about the problem, and returns the failure with its retry delay. */
+  async #failure(error: unknown): Promise<unknown> {
+    if (!(error instanceof CiServerError)) return error;
+    const failures = (this.#details.failures ?? 0) + 1;
+    const { cursor } = this.#details;
+    const isLost = error.kind === 'session_lost';
+    this.#details = { failures, ...(isLost || cursor === undefined ? {} : { cursor }) };
+    this.#beat();
+    this.#statistics = undefined;
+    // A session that GitHub has ended is opened again at once.
+    if (!isLost) await this.#tell({ problem: error.message });
+    if (error.kind === 'conflict')
+      return applicationFailure(error.message, FAILURE_TYPES.conflict, {
+        expected: true,
+        nextRetryDelayMs: exponentialBackoff(
+          FIRST_CONFLICT_RETRY_MS,
+          failures,
+          MAX_CONFLICT_RETRY_MS,
+        ),
+      });
+    const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
+    return error.kind === 'rejected' || error.kind === 'name_taken'
+      ? applicationFailure(error.message, FAILURE_TYPES[error.kind], {
+          nextRetryDelayMs: REJECTED_RETRY_MS,
+        })
+      : toFailure(error, pace, false, failures);
+  }
+}
+
+function namesOf({ events }: ScaleSetMessage, kind: 'started' | 'completed'): string[] {
+  return events.flatMap((event) =>
+    event.kind === kind && event.runnerName !== undefined ? [event.runnerName] : [],
+  );
+}
+
+/** Whether the workflow cancelled the activity, and not its worker that shuts down. */
+function isWorkflowCancelled({ reason }: AbortSignal): boolean {
+  return reason instanceof CancelledFailure && reason.message === 'CANCELLED';
+}

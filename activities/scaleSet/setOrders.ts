@@ -1,0 +1,35 @@
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { isOpen } from '../../core/domain/workflowStatus.ts';
+import { SET_CAPACITY_MEMO, SET_DELETION_MEMO, setWorkflowId } from '../../core/contract/index.ts';
+
+/** What a runner set wants of its scale set now. */
+export type SetOrders =
+  | { readonly kind: 'listen'; readonly capacity: number }
+  /** `remove`: the set was deleted, or takes its demand from elsewhere now. */
+  | { readonly kind: 'end'; readonly remove: boolean };
+
+/**
+ * Reads what a set wants from its workflow. A set that was terminated did not end on purpose, so
+ * its scale set stays for the set that is started next.
+ */
+export async function readOrders(client: Client, set: string): Promise<SetOrders> {
+  try {
+    const { status, memo = {} } = await client.workflow.getHandle(setWorkflowId(set)).describe();
+    const capacity: unknown = memo[SET_CAPACITY_MEMO];
+    if (!isOpen(status))
+      return {
+        kind: 'end',
+        remove:
+          status.name === 'COMPLETED' ||
+          status.name === 'CANCELLED' ||
+          memo[SET_DELETION_MEMO] !== undefined,
+      };
+    return typeof capacity === 'number' && Number.isSafeInteger(capacity) && capacity >= 0
+      ? { kind: 'listen', capacity }
+      : { kind: 'end', remove: true };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { kind: 'end', remove: false };
+    throw error;
+  }
+}

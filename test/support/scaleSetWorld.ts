@@ -1,0 +1,119 @@
+/** Runner sets on the simulated GitHub's scale sets: the real Temporal server, workflows and adapter, with pods in memory that run the simulator's runners. */
+import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
+import type { Registration } from '../../activities/ports.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+} from '../../core/contract/index.ts';
+import type { PodRequest, PodView } from '../../core/domain/pod.ts';
+import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
+import { isUndelivered } from '../../cli/shared/temporalErrors.ts';
+import type { LabState } from '../../tools/lab/lab.ts';
+import { Fleet } from '../../tools/simulator/fleet.ts';
+import type { SimulatedRunner } from '../../tools/simulator/simulatedRunner.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import type { SimulatorOptions } from '../../tools/simulator/options.ts';
+import { FakeCompute } from './fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld } from './holdfastWorld.ts';
+import { SetRun, SHORT_SET_INTERVALS } from './setRun.ts';
+import { until } from './until.ts';
+
+const VARIABLE = 'HOLDFAST_SCALESET_WORLD_TOKEN';
+process.env[VARIABLE] = 'ghp_simulator';
+
+/** Pods in memory, each with a runner that really takes its job from the simulator. */
+export class RunningCompute extends FakeCompute {
+  readonly #runners = new Map<string, SimulatedRunner>();
+  readonly #fleet: Fleet;
+
+  constructor(fleet: Fleet) {
+    super();
+    this.#fleet = fleet;
+  }
+
+  override async createPod(request: PodRequest, registration?: Registration): Promise<PodView> {
+    const pod = await super.createPod(request);
+    if (registration === undefined || this.#runners.has(pod.name)) return pod;
+    const { name } = pod;
+    const runner = this.#fleet.start(registration.env, {
+      onOnline: () => this.#ifThere(name, () => this.start(name)),
+      onJobStart: () => this.#ifThere(name, () => this.startJob(name)),
+      onJobEnd: () => this.#ifThere(name, () => this.endJob(name)),
+    });
+    this.#runners.set(name, runner);
+    void runner.ended.then(() => this.#ifThere(name, () => this.end(name, 0)));
+    return pod;
+  }
+
+  #ifThere(name: string, then: () => void): void {
+    if (this.pods.has(name)) then();
+  }
+}
+
+export interface ScaleSetWorld {
+  readonly simulator: Simulator;
+  readonly compute: RunningCompute;
+  readonly world: HoldfastWorld;
+  /** Starts a set whose demand is a scale set of its name. */
+  start(name: string, more?: Partial<RunnerSetInput>): Promise<void>;
+  status(name: string): Promise<RunnerSetStatus>;
+  close(): Promise<void>;
+}
+
+export async function scaleSetWorld(
+  lab: LabState,
+  options: SimulatorOptions = {},
+): Promise<ScaleSetWorld> {
+  const simulator = await startSimulator({ scaleSetPollMs: 2_000, ...options });
+  const fleet = new Fleet(simulator.url);
+  const compute = new RunningCompute(fleet);
+  const ciServers = createCiServers(
+    parseCredentials({ default: { type: 'pat', tokenEnv: VARIABLE, apiUrl: simulator.url } }),
+  );
+  const world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers });
+  return {
+    simulator,
+    compute,
+    world,
+    async start(name, more = {}) {
+      const { template, ...rest } = more;
+      const input: RunnerSetInput = {
+        name,
+        minReady: '0s',
+        scaleDownDelay: '0s',
+        max: 5,
+        ...rest,
+        template: SetRun.template({ demand: 'scaleSet', labels: [name], ...template }),
+        intervals: { ...SHORT_SET_INTERVALS, ...more.intervals },
+      };
+      await world.client.workflow.start(RUNNER_SET_WORKFLOW, {
+        workflowId: setWorkflowId(name),
+        taskQueue: world.taskQueue,
+        args: [input],
+        priority: { priorityKey: SETS_PRIORITY_KEY },
+      });
+    },
+    async status(name) {
+      let status: RunnerSetStatus | undefined;
+      await until(`${name} to answer`, async () => {
+        try {
+          status = await world.client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
+          return true;
+        } catch (error) {
+          if (isUndelivered(error)) return false;
+          throw error;
+        }
+      });
+      return status as RunnerSetStatus;
+    },
+    async close() {
+      await world.close();
+      fleet.close();
+      await ciServers.close();
+      await simulator.stop();
+    },
+  };
+}

@@ -1,0 +1,304 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ScaleSetNews } from '../../../core/contract/index.ts';
+import {
+  applyNumbers,
+  capacityOf,
+  listenerInput,
+  parseScaleSetNews,
+  restoreScaleSet,
+} from '../../../workflows/runnerSet/scaleSetDemand.ts';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { advertisedCapacity } from '../../../workflows/runnerSet/size.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
+import type { RunnerSetInput } from '../../../core/contract/index.ts';
+
+const NOW = 1_000_000;
+const HASH = '0123456789';
+const INPUT: RunnerSetInput = {
+  name: 'gpu',
+  max: 10,
+  scaleDownDelay: '0s',
+  template: { organization: 'acme', labels: ['self-hosted', 'gpu'], demand: 'scaleSet' },
+};
+
+function specOf(input: RunnerSetInput = INPUT) {
+  const parsed = parseRunnerSetInput(input, {
+    hash: () => HASH,
+    checkSchedule: () => undefined,
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  const { runner: _runner, ...spec } = parsed.spec;
+  return spec;
+}
+
+const news = (
+  assigned: number,
+  running: number,
+  messageId: number,
+  more: Partial<ScaleSetNews> = {},
+): ScaleSetNews => ({
+  at: NOW,
+  position: { openedAt: 1, messageId },
+  numbers: { assigned, running },
+  started: [],
+  completed: [],
+  ...more,
+});
+
+/** A set whose runners are listed, and of which none was missing. */
+function setWith(input: RunnerSetInput = INPUT): SetState {
+  const state = SetState.begin(specOf(input), input, {}, NOW);
+  state.onListenerStarted(NOW);
+  state.onListStarted(NOW);
+  state.onRunnersListed([], [], NOW);
+  state.updateDemand(NOW);
+  return state;
+}
+
+const workflowId = (n: number): string => `runner-gpu-${String(n).padStart(10, 'a')}`;
+const runnerName = (n: number): string => `gpu-${String(n).padStart(10, 'a')}-${HASH}`;
+
+/** Tells the set and returns how many runners it wants to start now. */
+function tell(state: SetState, told: ScaleSetNews): number {
+  state.onScaleSetNews(told, NOW);
+  state.updateDemand(NOW);
+  return decideSet(state, NOW).start;
+}
+
+function begin(state: SetState, ...numbers: number[]): void {
+  state.onRunnersStarting(
+    numbers.map((n) => ({ workflowId: workflowId(n) })),
+    NOW,
+  );
+  for (const n of numbers)
+    state.onRunnerOnline({ workflowId: workflowId(n), runnerName: runnerName(n) }, NOW);
+  state.updateDemand(NOW);
+}
+
+function end(state: SetState, n: number, ranJob = true): void {
+  const event = { workflowId: workflowId(n), runnerName: runnerName(n) };
+  state.onRunnerEnded({ ...event, outcome: 'succeeded', wasOnline: true, ranJob }, NOW);
+  state.updateDemand(NOW);
+}
+
+describe('a set whose jobs GitHub assigns', () => {
+  test('has a runner for each assigned job, and no more than its maximum', () => {
+    const state = setWith();
+    expect(tell(state, news(3, 0, 1))).toBe(3);
+    begin(state, 1, 2, 3);
+    expect(tell(state, news(3, 0, 1))).toBe(0);
+    expect(tell(state, news(5, 0, 2))).toBe(2);
+    expect(tell(state, news(500, 0, 3))).toBe(7);
+  });
+
+  test('ignores numbers that are older than those it knows', () => {
+    const state = setWith();
+    tell(state, news(2, 0, 5));
+    expect(tell(state, news(9, 0, 4))).toBe(2);
+    expect(tell(state, news(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
+    // A new session begins to count its messages again.
+    expect(tell(state, news(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
+  });
+
+  test('does not replace a runner whose job has ended before GitHub reports it', () => {
+    const state = setWith();
+    tell(state, news(2, 0, 1));
+    begin(state, 1, 2);
+    tell(state, news(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    end(state, 1);
+    // Two jobs are still assigned at GitHub, and one of them is over.
+    expect(decideSet(state, NOW).start).toBe(0);
+    expect(tell(state, news(1, 1, 3, { completed: [runnerName(1)] }))).toBe(0);
+    expect(state.guards.size).toBe(0);
+    // Now each further job needs a runner.
+    expect(tell(state, news(2, 1, 4))).toBe(1);
+  });
+
+  test('counts a runner that has finished its job and has not ended as no runner for the next', () => {
+    const state = setWith();
+    tell(state, news(1, 0, 1));
+    begin(state, 1);
+    tell(state, news(1, 1, 2, { started: [runnerName(1)] }));
+    expect(tell(state, news(1, 0, 3, { completed: [runnerName(1)] }))).toBe(1);
+    begin(state, 2);
+    end(state, 1);
+    expect(decideSet(state, NOW).start).toBe(0);
+    expect(setStatus(state, NOW).jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
+  });
+
+  test('replaces a runner that ended without a job', () => {
+    const state = setWith();
+    tell(state, news(1, 0, 1));
+    begin(state, 1);
+    end(state, 1, false);
+    expect(decideSet(state, NOW).start).toBe(1);
+  });
+
+  test('takes the runner of a job from GitHub, whichever job it was started for', () => {
+    const state = setWith();
+    tell(state, news(2, 0, 1));
+    begin(state, 1, 2);
+    tell(state, news(2, 1, 2, { started: [runnerName(2)] }));
+    expect(state.runners.get(workflowId(1))?.state).toBe('idle');
+    expect(state.runners.get(workflowId(2))?.state).toBe('busy');
+    // The other job was cancelled: the idle runner leaves, never the busy one.
+    tell(state, news(1, 1, 3));
+    expect(decideSet(state, NOW).drain.map((each) => each.workflowId)).toEqual([workflowId(1)]);
+  });
+
+  test('news twice is as once', () => {
+    const state = setWith();
+    tell(state, news(1, 0, 1));
+    begin(state, 1);
+    const started = news(1, 1, 2, { started: [runnerName(1)] });
+    const completed = news(0, 0, 3, { completed: [runnerName(1)] });
+    for (const each of [started, started, completed, completed, started]) tell(state, each);
+    expect(setStatus(state, NOW).jobs).toEqual({
+      queued: 0,
+      running: 0,
+      startedTotal: 1,
+      completedTotal: 1,
+    });
+  });
+
+  test('checks no list of jobs, reroutes none, and starts its listener at once', () => {
+    const state = SetState.begin(specOf(), INPUT, {}, NOW);
+    expect(decideSet(state, NOW)).toMatchObject({
+      startListener: true,
+      checkQueue: false,
+      rerouteJobs: false,
+    });
+    state.onListenerStarted(NOW);
+    expect(decideSet(state, NOW).startListener).toBe(false);
+    expect(decideSet(state, NOW + state.facts.spec.relistMs).startListener).toBe(true);
+  });
+
+  test('carries what it knows to the next run, which checks it', () => {
+    const state = setWith();
+    tell(state, news(4, 1, 7, { problem: 'away' }));
+    const carried = state.carry();
+    const restored = SetState.restore(carried, {
+      spec: specOf(),
+      declaration: INPUT,
+      schedule: {},
+      at: NOW,
+    });
+    expect(restored.facts.scaleSet).toMatchObject({ assigned: 4, running: 1, messageId: 7 });
+    const forged = { ...carried.facts, scaleSet: { assigned: 'x' } as never };
+    const other = SetState.restore(
+      { ...carried, facts: forged },
+      { spec: specOf(), declaration: INPUT, schedule: {}, at: NOW },
+    );
+    expect(other.facts.scaleSet).toBeUndefined();
+  });
+
+  test('shows why its scale set cannot be read, until it can', () => {
+    const state = setWith();
+    tell(state, news(1, 0, 1));
+    const told = { at: NOW, started: [], completed: [], problem: 'held by another' };
+    tell(state, told);
+    expect(setStatus(state, NOW).scaleSet).toMatchObject({
+      assigned: 1,
+      problem: 'held by another',
+    });
+    expect(setStatus(state, NOW).waitingFor).toContain('held by another');
+    tell(state, news(1, 0, 1));
+    expect(setStatus(state, NOW).scaleSet?.problem).toBeUndefined();
+  });
+});
+
+describe('the capacity that GitHub is told', () => {
+  test('is the maximum, and 0 while the set starts no runners', () => {
+    const state = setWith();
+    expect(advertisedCapacity(state)).toBe(10);
+    state.pause('rest');
+    expect(advertisedCapacity(state)).toBe(0);
+    state.resume();
+    expect(advertisedCapacity(state)).toBe(10);
+    state.end('over');
+    expect(advertisedCapacity(state)).toBe(0);
+  });
+
+  test.each([
+    [{ pods: 0, leaving: 0 }, 10],
+    [{ pods: 9, leaving: 9 }, 10],
+    [{ pods: 10, leaving: 3 }, 7],
+    [{ pods: 12, leaving: 12 }, 0],
+  ])('with %j of 10 is %d', (pods, capacity) => {
+    const bounds = { kind: 'elastic', minIdle: 0, max: 10, replaceAhead: 0 } as const;
+    expect(capacityOf({ bounds, startsNone: false, ...pods })).toBe(capacity);
+  });
+});
+
+test.each([null, 'x', {}, { at: -1 }, { at: 'x' }, { at: 1.5 }])('news %j is none', (body) => {
+  expect(parseScaleSetNews(body)).toBeUndefined();
+});
+
+test('of news, only what is readable is taken', () => {
+  expect(
+    parseScaleSetNews({
+      at: 1,
+      numbers: { assigned: -1, running: 0 },
+      position: { openedAt: 1, messageId: Number.NaN },
+      started: ['a', 5, null, 'x'.repeat(1_000)],
+      completed: 'b',
+      problem: 'y'.repeat(10_000),
+    }),
+  ).toEqual({ at: 1, started: ['a'], completed: [], problem: 'y'.repeat(500) });
+});
+
+test('numbers without a position change nothing', () => {
+  const known = applyNumbers(undefined, news(3, 1, 1));
+  expect(
+    applyNumbers(known, {
+      at: 2,
+      numbers: { assigned: 9, running: 9 },
+      started: [],
+      completed: [],
+    }),
+  ).toEqual(known);
+  expect(restoreScaleSet(known)).toEqual(known);
+});
+
+test('the listener gets the labels without self-hosted, and the name of the set', () => {
+  expect(listenerInput(specOf())).toEqual({
+    set: 'gpu',
+    scope: { kind: 'organization', name: 'acme' },
+    credential: 'default',
+    group: 'default',
+    labels: ['gpu'],
+    name: 'gpu',
+  });
+  const webhook = { ...INPUT, template: { organization: 'acme', labels: ['gpu'] } };
+  expect(listenerInput(specOf(webhook))).toBeUndefined();
+});
+
+describe('input', () => {
+  const fieldsOf = (input: unknown): string[] => {
+    const parsed = parseRunnerSetInput(input, { hash: () => HASH, checkSchedule: () => undefined });
+    return parsed.ok ? [] : parsed.errors.map(({ field }) => field);
+  };
+  const { template } = INPUT;
+
+  test.each([
+    ['queueCheck', { ...INPUT, queueCheck: '1m' }],
+    ['groupJobs', { ...INPUT, groupJobs: true }],
+    ['limits.perRepository', { ...INPUT, limits: { perRepository: 1 } }],
+    ['template.ephemeral', { ...INPUT, template: { ...template, ephemeral: false } }],
+    ['template.demand', { ...INPUT, template: { ...template, demand: 'queue' } }],
+    ['template.scaleSet', { ...INPUT, template: { ...template, demand: 'webhook', scaleSet: {} } }],
+    ['template.scaleSet.name', { ...INPUT, template: { ...template, scaleSet: { name: 'a/b' } } }],
+  ])('%s is refused', (field, input) => {
+    expect(fieldsOf(input)).toEqual([field]);
+  });
+
+  test('a name of the scale set and adopt are accepted', () => {
+    const named = { ...template, scaleSet: { name: 'arc-gpu', adopt: true } };
+    expect(specOf({ ...INPUT, template: named }).scaleSet).toEqual({
+      name: 'arc-gpu',
+      adopt: true,
+    });
+  });
+});
