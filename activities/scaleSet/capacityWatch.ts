@@ -32,10 +32,12 @@ export class CapacityWatch {
 
   /**
    * What the set wants.
-   * @throws the error of the last read if it is too old
+   * @throws the error of the last read if it is too old: a listener that is cut off from Temporal
+   * must stop
    */
   get orders(): SetOrders {
-    if (performance.now() - this.#readAt > MAX_AGE_MS) throw this.#failure;
+    if (performance.now() - this.#readAt > MAX_AGE_MS)
+      throw this.#failure ?? new Error(`failed to read the set ${this.#set} in time`);
     return this.#orders;
   }
 
@@ -77,6 +79,7 @@ export class CapacityWatch {
   async #read(): Promise<void> {
     const orders = await readOrders(this.#client, this.#set);
     this.#orders = orders;
+    this.#failure = undefined;
     this.#readAt = performance.now();
   }
 }

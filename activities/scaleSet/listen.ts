@@ -20,6 +20,7 @@ import type { ScaleSetMessage, ScaleSetStatistics } from '../../core/domain/scal
 import { locationLabel } from '../compute/naming.ts';
 import {
   CiServerError,
+  UnknownCredentialError,
   type ActivityPorts,
   type ScaleSetActivity,
   type ScaleSets,
@@ -43,6 +44,7 @@ const MAX_CONFLICT_RETRY_MS = 5 * 60_000;
 /** Delay after a rejection that only a person can change, such as the name of the scale set (ms). */
 const REJECTED_RETRY_MS = 60_000;
 const CREDENTIALS_RETRY_MS = 60_000;
+const UNKNOWN_CREDENTIAL_RETRY_MS = 5_000;
 
 /** State of one attempt, which the heartbeat details pass to the next one. */
 interface ListenDetails {
@@ -111,6 +113,10 @@ class Listener {
   readonly #until = performance.now() + LISTEN_MS;
   #details: ListenDetails;
   #statistics: ScaleSetStatistics | undefined;
+  /** Jobs that GitHub has offered and that were not acquired, by the IDs of their requests. */
+  readonly #offered = new Set<number>();
+  /** Jobs that were acquired after the latest numbers. */
+  #acquired = 0;
   #toldAt = 0;
 
   constructor(ports: ActivityPorts, input: ListenInput) {
@@ -145,6 +151,9 @@ class Listener {
     const { set } = this.#input.listener;
     let session: ScaleSetSession | undefined;
     try {
+      const first = orders.orders;
+      if (first.kind === 'end' && this.#details.cursor === undefined)
+        return { kind: 'ended', remove: first.remove };
       session = await this.#open(signal);
       while (performance.now() < this.#until) {
         const now = orders.orders;
@@ -159,6 +168,7 @@ class Listener {
         if (message !== undefined) await this.#take(session, message, now.capacity, signal);
         else {
           this.#report({ up: true });
+          await this.#acquire(session, now.capacity, signal);
           if (Date.now() - this.#toldAt > PROOF_OF_LIFE_MS) await this.#tell({});
         }
       }
@@ -187,13 +197,13 @@ class Listener {
     this.#statistics = session.statistics;
     this.#report({ up: true });
     const dropped = scaleSet.droppedLabels.filter((label) => !label.startsWith('holdfast-'));
-    await this.#tell({
-      ...(dropped.length > 0
-        ? {
+    await this.#tell(
+      dropped.length === 0
+        ? {}
+        : {
             problem: `GitHub has dropped the labels ${dropped.join(', ')}: jobs must request ${scaleSet.labels.join(', ')}`,
-          }
-        : {}),
-    });
+          },
+    );
     return session;
   }
 
@@ -217,16 +227,13 @@ class Listener {
     capacity: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const available = message.events.flatMap((event) =>
-      event.kind === 'available' ? [event.requestId] : [],
-    );
-    // Jobs beyond the capacity stay at GitHub, which offers them again.
-    const room = Math.max(0, capacity - message.statistics.assigned);
-    const wanted = available.slice(0, room);
-    const acquired = wanted.length === 0 ? [] : await session.acquire(wanted, signal);
-    this.#report({ up: true, messages: 1, acquired: acquired.length });
     const before = this.#statistics;
     this.#statistics = message.statistics;
+    this.#acquired = 0;
+    for (const event of message.events)
+      if (event.kind === 'available') this.#offered.add(event.requestId);
+    this.#report({ up: true, messages: 1 });
+    await this.#acquire(session, capacity, signal);
     const started = namesOf(message, 'started');
     const completed = namesOf(message, 'completed');
     const { cursor } = this.#details;
@@ -238,6 +245,22 @@ class Listener {
       await this.#tell({ started, completed }, { ...cursor, lastMessageId: message.id });
     await session.acknowledge(message.id, signal);
     if (cursor !== undefined) this.#record({ ...cursor, lastMessageId: message.id });
+  }
+
+  /**
+   * Acquires offered jobs, as many as the set can run. The others are acquired when there is room;
+   * GitHub offers them again if this process does not live as long.
+   */
+  async #acquire(session: ScaleSetSession, capacity: number, signal: AbortSignal): Promise<void> {
+    const assigned = (this.#statistics?.assigned ?? 0) + this.#acquired;
+    const room = Math.max(0, capacity - assigned);
+    const wanted = [...this.#offered].slice(0, room);
+    if (wanted.length === 0) return;
+    const acquired = await session.acquire(wanted, signal);
+    // A job that was not acquired belongs to another scale set, or was cancelled.
+    for (const id of wanted) this.#offered.delete(id);
+    this.#acquired += acquired.length;
+    this.#report({ up: true, acquired: acquired.length });
   }
 
   /** Sends the latest numbers to the set. A set that has ended shows in its orders. */
@@ -284,6 +307,12 @@ class Listener {
 
   /** Tells the set about the problem, and returns the failure with its retry delay. */
   async #failure(error: unknown): Promise<unknown> {
+    const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
+    if (error instanceof UnknownCredentialError) {
+      await this.#tell({ problem: error.message });
+      // Another worker of the task queue may have it.
+      return toFailure(error, { credentialsRetryMs: UNKNOWN_CREDENTIAL_RETRY_MS }, false);
+    }
     if (!(error instanceof CiServerError)) return error;
     const failures = (this.#details.failures ?? 0) + 1;
     const { cursor } = this.#details;
@@ -302,7 +331,6 @@ class Listener {
           MAX_CONFLICT_RETRY_MS,
         ),
       });
-    const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
     return error.kind === 'rejected' || error.kind === 'name_taken'
       ? applicationFailure(error.message, FAILURE_TYPES[error.kind], {
           nextRetryDelayMs: REJECTED_RETRY_MS,

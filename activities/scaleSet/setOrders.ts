@@ -1,7 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
-import { SET_CAPACITY_MEMO, SET_DELETION_MEMO, setWorkflowId } from '../../core/contract/index.ts';
+import {
+  SET_CAPACITY_MEMO,
+  SET_DELETION_MEMO,
+  SET_ROUTING_MEMO,
+  setWorkflowId,
+} from '../../core/contract/index.ts';
 
 /** What a runner set wants of its scale set now. */
 export type SetOrders =
@@ -25,8 +30,11 @@ export async function readOrders(client: Client, set: string): Promise<SetOrders
           status.name === 'CANCELLED' ||
           memo[SET_DELETION_MEMO] !== undefined,
       };
-    return typeof capacity === 'number' && Number.isSafeInteger(capacity) && capacity >= 0
-      ? { kind: 'listen', capacity }
+    if (typeof capacity === 'number' && Number.isSafeInteger(capacity) && capacity >= 0)
+      return { kind: 'listen', capacity };
+    // A set that has just started publishes both at the same time.
+    return memo[SET_ROUTING_MEMO] === undefined
+      ? { kind: 'listen', capacity: 0 }
       : { kind: 'end', remove: true };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'end', remove: false };

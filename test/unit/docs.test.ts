@@ -384,7 +384,11 @@ describe('docs/runner-sets.md', () => {
   });
 
   test('names metrics that there are', () => {
-    const sources = ['worker/webhook/setMetrics.ts', 'worker/process/metrics.ts']
+    const sources = [
+      'worker/webhook/setMetrics.ts',
+      'worker/process/metrics.ts',
+      'worker/process/scaleSetMetrics.ts',
+    ]
       .map(read)
       .join('\n');
     const named = [...new Set(page.text.match(/\bholdfast_[a-z_]+/g))];

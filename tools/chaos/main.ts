@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { reportLines } from './report.ts';
+import { runScaleSetChaos, scaleSetLines } from './scaleSets.ts';
 import { runChaos } from './run.ts';
 
 interface Flags {
@@ -10,6 +11,9 @@ interface Flags {
   readonly seed?: number;
   readonly runners?: number;
   readonly nodes: 'kwok' | 'kubelet';
+  readonly scaleSets?: true;
+  readonly jobs: number;
+  readonly kills: number;
   readonly json?: true;
   readonly stateDir: string;
 }
@@ -33,6 +37,10 @@ async function chaos(flags: Flags): Promise<void> {
       `[${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s] ${line}`,
     );
   progress(`seed ${seed}`);
+  if (flags.scaleSets) {
+    await scaleSetChaos(flags, seed, progress);
+    return;
+  }
   const report = await runChaos({
     seed,
     durationMs,
@@ -45,6 +53,17 @@ async function chaos(flags: Flags): Promise<void> {
   const tell = flags.json ? console.error : console.log;
   for (const line of reportLines(report)) tell(line);
   if (flags.json) console.log(JSON.stringify(report));
+  if (report.violations.length > 0) process.exitCode = 3;
+}
+
+async function scaleSetChaos(
+  { jobs, kills, stateDir, json }: Flags,
+  seed: number,
+  progress: (line: string) => void,
+): Promise<void> {
+  const report = await runScaleSetChaos({ seed, jobs, kills, stateDir, progress });
+  for (const line of scaleSetLines(report)) (json ? console.error : console.log)(line);
+  if (json) console.log(JSON.stringify(report));
   if (report.violations.length > 0) process.exitCode = 3;
 }
 
@@ -77,6 +96,19 @@ const program = new Command('chaos')
     new Option('--nodes <kind>', 'fake nodes, or this machine as a node (Linux, root)')
       .choices(['kwok', 'kubelet'])
       .default('kwok'),
+  )
+  .addOption(
+    new Option('--scale-sets', 'kill the workers while GitHub assigns jobs to a scale set'),
+  )
+  .addOption(
+    new Option('--jobs <n>', 'with --scale-sets: how many, one a second')
+      .argParser(whole)
+      .default(1_000),
+  )
+  .addOption(
+    new Option('--kills <n>', 'with --scale-sets: how often, every 20 s')
+      .argParser(whole)
+      .default(50),
   )
   .addOption(new Option('--json', 'print the report as one JSON object on stdout'))
   .addOption(

@@ -29,7 +29,7 @@ export const settings = z.object({
   HOLDFAST_TASK_QUEUE: text
     .prefault('holdfast')
     .describe(
-      'Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`.',
+      'Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`, sessions of scale sets on `<task queue>-listen`.',
     ),
   HOLDFAST_COMPUTE: enumValue('kubernetes', 'process')
     .prefault('kubernetes')

@@ -172,6 +172,14 @@ export function removalJobMs(
   return Math.max(1, runner.jobDeadline - Date.now());
 }
 
+/** Returns the registration of the runner, with a mark if it is in a scale set. */
+function registrationToRemove({ registration: runner, spec }: RunnerState): {
+  readonly runner: RunnerState['registration'];
+  readonly inScaleSet?: true;
+} {
+  return spec.scaleSet === undefined ? { runner } : { runner, inScaleSet: true };
+}
+
 async function removeRegistration(
   state: RunnerState,
   { onBusy, reason }: Extract<UnregistrationAction, { kind: 'remove' }>,
@@ -193,8 +201,7 @@ async function removeRegistration(
   const input = {
     scope,
     credential: spec.credential,
-    runner: state.registration,
-    ...(spec.scaleSet === undefined ? {} : { inScaleSet: true as const }),
+    ...registrationToRemove(state),
     onBusy,
     busyRetryMs: spec.intervals.busyRetryMs,
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
