@@ -16,6 +16,10 @@ const CONCLUSION: Record<JobResult, JobConclusion> = {
   Canceled: 'cancelled',
 };
 
+/** What the official runner adds to a job that its own end interrupts (JobRunner.cs). */
+const SHUTDOWN =
+  'The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.';
+
 /** Brings jobs to runners, keeps the leases, and removes what ended. */
 export class Dispatch {
   readonly sessions: Sessions;
@@ -73,6 +77,23 @@ export class Dispatch {
     this.#changes.bump();
   }
 
+  /** Queues the job once more, in the next attempt of its run. The run's other jobs are as they were. */
+  rerunJob(job: SimulatedJob): SimulatedJob {
+    const { repo, labels, name, command, sleepMs, plannedResult, run_id, workflow_name } = job;
+    const attempt = Math.max(...this.#jobs.ofRun(run_id).map((each) => each.run_attempt)) + 1;
+    return this.queueJob({
+      repo,
+      labels,
+      name,
+      command,
+      run_id,
+      workflow_name,
+      run_attempt: attempt,
+      ...(sleepMs === undefined ? {} : { sleepMs }),
+      ...(plannedResult === undefined ? {} : { result: plannedResult }),
+    });
+  }
+
   /** How long ago the runner's job was given to it, in ms; undefined when it has none. */
   busyForMs(registration: Registration): number | undefined {
     const since =
@@ -109,6 +130,7 @@ export class Dispatch {
   complete(registration: Registration, job: SimulatedJob, result: JobResult): boolean {
     if (!holds(registration, job))
       return job.status === 'completed' && job.runner_id === registration.id;
+    if (result === 'Canceled' && !job.cancelRequested) job.annotation = SHUTDOWN;
     this.#conclude(job, CONCLUSION[result]);
     this.#free(registration, true);
     return true;

@@ -198,12 +198,35 @@ function stepJson(job: SimulatedJob): Record<string, unknown> {
   };
 }
 
-/** A workflow run, made of its jobs. */
-export function runJson(jobs: readonly SimulatedJob[]): Record<string, unknown> | undefined {
-  const first = jobs[0];
+/** Annotations of a job's check run: at most the reason why it did not end by itself. */
+export function annotationsJson(job: SimulatedJob): Record<string, unknown>[] {
+  if (job.annotation === undefined) return [];
+  return [
+    {
+      path: '.github',
+      blob_href: `${WEB}/${job.repo}/blob/${HEAD_SHA}/.github`,
+      start_line: 1,
+      start_column: null,
+      end_line: 1,
+      end_column: null,
+      annotation_level: 'failure',
+      title: '',
+      message: job.annotation,
+      raw_details: '',
+    },
+  ];
+}
+
+/** A workflow run, made of its jobs in all attempts. */
+export function runJson(attempts: readonly SimulatedJob[]): Record<string, unknown> | undefined {
+  const attempt = Math.max(...attempts.map((job) => job.run_attempt));
+  const latest = attempts.filter((job) => job.run_attempt === attempt);
+  const [first] = latest;
   if (!first) return undefined;
   const url = `${API}/repos/${first.repo}/actions`;
   const run = `${url}/runs/${first.run_id}`;
+  // The jobs of the latest attempt, and those of earlier ones that did not run again.
+  const jobs = [...new Map(attempts.map((job) => [job.name, job])).values()];
   const statuses = jobs.map((job) => job.status);
   const status = statuses.every((one) => one === 'completed')
     ? 'completed'

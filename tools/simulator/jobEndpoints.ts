@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as answers from './responses.ts';
 import { sees } from './credentials.ts';
-import { jobJson, repositoryJson, runJson } from './githubJson.ts';
+import { annotationsJson, jobJson, repositoryJson, runJson } from './githubJson.ts';
 import { paginate } from './pages.ts';
 import { serve, type Call } from './rest.ts';
 import type { SimulatedJob } from './types.ts';
@@ -21,6 +21,36 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     answer: (call) => {
       const job = jobsOf(world, call).find(({ id }) => id === Number(call.params['job_id']));
       return job ? { status: 200, body: jobJson(job) } : answers.notFound(call.docs);
+    },
+  });
+  serve(server, world, {
+    method: 'POST',
+    path: '/repos/{owner}/{repo}/actions/jobs/{job_id}/rerun',
+    scope,
+    docs: `${runs}#re-run-a-job-from-a-workflow-run`,
+    answer: (call) => rerunAnswer(world, call),
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/repos/{owner}/{repo}/check-runs/{check_run_id}/annotations',
+    scope,
+    docs: `${answers.DOCS}/checks/runs#list-check-run-annotations`,
+    answer: (call) => {
+      const id = Number(call.params['check_run_id']);
+      const job = jobsOf(world, call).find((each) => each.id === id);
+      if (job === undefined) return answers.notFound(call.docs);
+      return { status: 200, body: annotationsJson(job) };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/repos/{owner}/{repo}/actions/runs/{run_id}',
+    scope,
+    docs: `${runs}#get-a-workflow-run`,
+    answer: (call) => {
+      const id = Number(call.params['run_id']);
+      const run = runJson(jobsOf(world, call).filter((job) => job.run_id === id));
+      return run === undefined ? answers.notFound(call.docs) : { status: 200, body: run };
     },
   });
   serve(server, world, {
@@ -116,6 +146,25 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     },
   });
 }
+
+/** GitHub accepts it once all of the run has ended, for a job that did not succeed, 50 times. */
+function rerunAnswer(world: World, call: Call): answers.Answer {
+  const job = jobsOf(world, call).find(({ id }) => id === Number(call.params['job_id']));
+  if (job === undefined) return answers.notFound(call.docs);
+  const run = runJson(world.jobs.ofRun(job.run_id));
+  if (run?.['status'] !== 'completed')
+    return answers.rerunRefused('This workflow is already running', call.docs);
+  if (job.conclusion === 'success' || Number(run['run_attempt']) > MAX_RERUNS)
+    return answers.rerunRefused(
+      'The workflow run containing this job cannot be retried',
+      call.docs,
+    );
+  world.dispatch.rerunJob(job);
+  return { status: 201, body: {} };
+}
+
+/** https://docs.github.com/en/actions/how-tos/manage-workflow-runs/re-run-workflows-and-jobs */
+const MAX_RERUNS = 50;
 
 function jobsOf(world: World, call: Call): SimulatedJob[] {
   const repo = `${call.params['owner']}/${call.params['repo']}`.toLowerCase();

@@ -41,6 +41,11 @@ export class Jobs {
     return job;
   }
 
+  /** Of that run, in all attempts. */
+  ofRun(runId: number): SimulatedJob[] {
+    return this.all().filter((job) => job.run_id === runId);
+  }
+
   get(id: number): SimulatedJob | undefined {
     return this.#jobs.get(id);
   }

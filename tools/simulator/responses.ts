@@ -54,6 +54,9 @@ export const primaryLimit = (status: 403 | 429, whose: string): Answer =>
   );
 
 /** Forms in which GitHub has told of a secondary limit. */
+/** A job that cannot run again, or not yet. */
+export const rerunRefused = (message: string, docs: string): Answer => error(403, message, docs);
+
 export type SecondaryForm =
   /** Today's: `#about-secondary-rate-limits`. */
   | 'modern'

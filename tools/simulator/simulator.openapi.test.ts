@@ -250,6 +250,23 @@ test('jobs and runs', async () => {
   });
 });
 
+test('reruns of a job', async () => {
+  const job = simulator.queueJob({ repo: 'acme/widgets', labels: ['nobody-has-this'] });
+  const at = '/repos/acme/widgets';
+  const template = '/repos/{owner}/{repo}';
+  const rerun = `${template}/actions/jobs/{job_id}/rerun`;
+  await ask('POST', rerun, `${at}/actions/jobs/${job.id}/rerun`, 403);
+  simulator.cancelJob(job.id);
+  const annotations = `${template}/check-runs/{check_run_id}/annotations`;
+  await ask('GET', annotations, `${at}/check-runs/${job.id}/annotations`, 200);
+  await ask('POST', rerun, `${at}/actions/jobs/${job.id}/rerun`, 201);
+  const runAt = `${at}/actions/runs/${job.run_id}`;
+  const { body } = await ask('GET', `${template}/actions/runs/{run_id}`, runAt, 200);
+  expect(body).toMatchObject({ run_attempt: 2, status: 'queued' });
+  await ask('GET', `${template}/actions/runs/{run_id}`, `${at}/actions/runs/1`, 404);
+  for (const { id, status } of simulator.jobs()) if (status === 'queued') simulator.cancelJob(id);
+});
+
 test('rate_limit is free of the primary limit', async () => {
   const before = await ask('GET', '/rate_limit', '/rate_limit', 200);
   const after = await ask('GET', '/rate_limit', '/rate_limit', 200);
