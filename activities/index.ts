@@ -1,6 +1,6 @@
 /** The activities that workflows call, built from the ports. */
 import type { HoldfastActivities } from '../core/activities/index.ts';
-import { admitDeregistration, admitRunner } from './runner/admit.ts';
+import { admitDeregistration, admitRerun, admitRunner } from './runner/admit.ts';
 import { admitJob } from './job/admitJob.ts';
 import { awaitClaims, fenceClaims } from './runner/claims.ts';
 import { checkInputs } from './shared/checkedInput.ts';
@@ -9,6 +9,9 @@ import { requireLocation } from './shared/clusterActivity.ts';
 import { awaitPod, getPod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
+import { awaitRerun } from './rerun/awaitRerun.ts';
+import { findLostJob } from './rerun/findLostJob.ts';
+import { requestRerun } from './rerun/requestRerun.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
 import { admitListener } from './scaleSet/admitListener.ts';
 import { listen, removeScaleSet } from './scaleSet/listen.ts';
@@ -27,6 +30,10 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
+    admitRerun: async (input) => admitRerun(ports, input),
+    findLostJob: (input) => findLostJob(ports, input),
+    awaitRerun: (input) => awaitRerun(ports, input),
+    requestRerun: (input) => requestRerun(ports, input),
     provision: requireLocation(ports, provision),
     findProvisioned: requireLocation(ports, findProvisioned),
     awaitPod: requireLocation(ports, async (_ports, input) => await awaitPod(ports, tell, input)),

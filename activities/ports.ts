@@ -6,7 +6,7 @@ import type { ActivityTask, DeferredCompletions } from './watcher/deferredComple
 import type { OwnedObjects } from './shared/ownedObjects.ts';
 import type { PodDeletion } from '../core/activities/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
+import type { PodStateEvent, RerunJob, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedLocation } from '../core/domain/location.ts';
 import type {
   ClaimWriter,
@@ -24,6 +24,7 @@ import type {
   Scope,
   VersionDeadline,
 } from '../core/domain/ciServer.ts';
+import type { RerunCandidate } from '../core/domain/rerun.ts';
 import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 import type {
@@ -172,6 +173,11 @@ export interface CiServer {
     signal?: AbortSignal,
   ): Promise<VersionDeadline | undefined>;
   /**
+   * Runs jobs again. Present if the server can do so, and the worker's configuration permits it for
+   * the credential.
+   */
+  readonly reruns?: JobReruns;
+  /**
    * Requests redelivery of failed webhook deliveries, once for each delivery.
    * @default the server or this credential cannot redeliver
    */
@@ -255,6 +261,30 @@ export interface ScaleSetSession {
   close(signal?: AbortSignal): Promise<void>;
 }
 
+/** Runs jobs of a CI server again. Every method may throw {@link CiServerError}. */
+export interface JobReruns {
+  /**
+   * Returns a job and the state of its workflow run.
+   * @returns `undefined` if the server does not know the job
+   */
+  getJob(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<RerunCandidate | undefined>;
+  /**
+   * Whether the server reports that the job was cancelled because its runner was shut down, and not
+   * by someone.
+   */
+  wasInterrupted(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<boolean>;
+  /**
+   * Runs the job, and the jobs that depend on it, again.
+   * @throws CiServerError `busy` if other jobs of its workflow run have not ended yet; `rejected` if
+   * the server permits no rerun of this job
+   */
+  rerun(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<void>;
+  /**
+   * Returns the permissions that reruns need and the credential lacks, as far as the server tells.
+   */
+  missingPermissions(signal?: AbortSignal): Promise<readonly string[]>;
+}
+
 /** Result of one request for redelivery of failed webhook deliveries. */
 export interface Redelivered {
   /** Number of deliveries requested again now. */
@@ -267,7 +297,7 @@ export interface Redelivered {
  * Reason why a request to a CI server failed. It decides whether and when the request is retried.
  */
 export type CiServerErrorKind =
-  /** The runner is running a job. */
+  /** The runner is running a job, or jobs of the workflow run to run again have not ended. */
   | 'busy'
   /** Primary or secondary limit, 403 or 429. `retryAfterMs` is always set. */
   | 'rate_limited'

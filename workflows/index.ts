@@ -8,6 +8,7 @@ export { runner } from './runner/runner.ts';
 export { job } from './job/job.ts';
 export { jobGroup } from './jobGroup/jobGroup.ts';
 export { deregistration } from './deregistration.ts';
+export { rerun } from './rerun.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';
 export { scaleSetListener } from './scaleSetListener/scaleSetListener.ts';
 export { setCommand } from './setCommand/setCommand.ts';

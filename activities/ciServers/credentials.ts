@@ -43,6 +43,12 @@ const usage = {
     .min(1, 'must name at least one')
     .optional(),
   /**
+   * Whether lost jobs may run again with this credential (`rerun` of a runner). It needs the
+   * permissions `actions: write` and `checks: read`.
+   * @default false
+   */
+  reruns: z.boolean().default(false),
+  /**
    * Task queues whose workers may use the credential, so that several workers may read one file.
    * Default: all.
    */

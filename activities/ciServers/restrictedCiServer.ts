@@ -8,7 +8,7 @@ import {
 import { matchesPattern } from '../../core/domain/filterPattern.ts';
 import { isLocationLabel } from '../compute/naming.ts';
 import type { ScaleSetRequest } from '../../core/domain/scaleSet.ts';
-import { CiServerError, type CiServer, type ScaleSets } from '../ports.ts';
+import { CiServerError, type CiServer, type JobReruns, type ScaleSets } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
 /** Label of every self-hosted runner. */
@@ -141,6 +141,7 @@ export function restrictCiServer(
         return { ...request, group };
       }),
     }),
+    ...(server.reruns && { reruns: restrictReruns(server.reruns, check) }),
     async register(request, signal) {
       return await server.register(await withGroupId(request, signal), signal);
     },
@@ -188,5 +189,24 @@ function restrictScaleSets(
       check(scope);
       return await scaleSets.removeRunner(scope, runnerId, signal);
     },
+  };
+}
+
+/** @param check - throws if the credential may not be used for the scope */
+function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobReruns {
+  return {
+    async getJob(scope, job, signal) {
+      check(scope);
+      return await reruns.getJob(scope, job, signal);
+    },
+    async wasInterrupted(scope, job, signal) {
+      check(scope);
+      return await reruns.wasInterrupted(scope, job, signal);
+    },
+    async rerun(scope, job, signal) {
+      check(scope);
+      await reruns.rerun(scope, job, signal);
+    },
+    missingPermissions: async (signal) => await reruns.missingPermissions(signal),
   };
 }

@@ -10,6 +10,7 @@ import {
   parseDeregistrationInput,
   type DeregistrationSpec,
 } from '../../core/input/deregistration.ts';
+import { parseRerunInput, type RerunSpec } from '../../core/input/rerun.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { isObject } from '../../core/domain/isObject.ts';
@@ -151,6 +152,14 @@ export function admitDeregistration(
   return admit(ports, parseDeregistrationInput(input));
 }
 
+/**
+ * Checks the input of a rerun.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
+ */
+export function admitRerun(ports: ActivityPorts, { input }: { input: unknown }): RerunSpec {
+  return admit(ports, parseRerunInput(input));
+}
+
 function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const fault = credentialError(ciServers, parsed.spec);
@@ -169,6 +178,8 @@ interface CredentialUse {
   /** Labels of the runner to register. */
   readonly labels?: readonly string[];
   readonly ephemeral?: boolean;
+  /** Limits for reruns of lost jobs, if there are any. */
+  readonly rerun?: object;
 }
 
 /**
@@ -177,7 +188,7 @@ interface CredentialUse {
  */
 export function credentialError(
   ciServers: CiServers,
-  { credential, ciServer, scope, runnerGroup, labels, ephemeral }: CredentialUse,
+  { credential, ciServer, scope, runnerGroup, labels, ephemeral, rerun }: CredentialUse,
 ): string | undefined {
   if (scope === undefined) return undefined;
   try {
@@ -188,6 +199,8 @@ export function credentialError(
       return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
     if (server.traits.groups === undefined && (runnerGroup ?? 'default') !== 'default')
       return 'the CI server has no runner groups; remove runnerGroup and runnerGroupId';
+    if (rerun !== undefined && server.reruns === undefined)
+      return `credential "${credential}" may not rerun jobs; remove rerun, or set reruns: true for it in the worker's settings`;
     const mode =
       ephemeral === undefined ? undefined : registrationModeFor(server.traits, ephemeral);
     return server.accessError?.(scope, runnerGroup, omitUndefined({ labels, mode }));

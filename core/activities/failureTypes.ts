@@ -9,6 +9,7 @@ export const FAILURE_TYPES = {
   session_lost: 'ScaleSetSessionLost',
   unavailable: 'CiServerUnavailable',
   notOnline: 'RunnerNotOnlineYet',
+  jobNotEnded: 'JobNotEndedYet',
   volumeClaimFenced: 'VolumeClaimFenced',
   invalidInput: 'InvalidInput',
   superseded: 'ProvisioningSuperseded',

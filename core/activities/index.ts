@@ -2,6 +2,7 @@
  * Interface between workflows and activities: activity types, inputs, results and failure types.
  */
 import type { JobActivities } from './job.ts';
+import type { RerunActivities } from './rerun.ts';
 import type { RunnerActivities } from './runner.ts';
 import type { SetActivities } from './runnerSet.ts';
 import type { ScaleSetActivities } from './scaleSet.ts';
@@ -10,6 +11,7 @@ import type { SweepActivities } from './sweep.ts';
 export * from './failureTypes.ts';
 export * from './job.ts';
 export * from './retryBackoff.ts';
+export * from './rerun.ts';
 export * from './runner.ts';
 export * from './runnerSet.ts';
 export * from './scaleSet.ts';
@@ -21,4 +23,10 @@ export * from './tracing.ts';
  * completion does not change the final result.
  */
 export interface HoldfastActivities
-  extends RunnerActivities, JobActivities, SetActivities, ScaleSetActivities, SweepActivities {}
+  extends
+    RunnerActivities,
+    JobActivities,
+    RerunActivities,
+    SetActivities,
+    ScaleSetActivities,
+    SweepActivities {}

@@ -10,6 +10,7 @@ export * from './inputError.ts';
 export * from './job.ts';
 export * from './jobGroup.ts';
 export * from './jobInput.ts';
+export * from './rerun.ts';
 export * from './runner.ts';
 export * from './runnerInput.ts';
 export * from './runnerSet.ts';

@@ -168,7 +168,18 @@ export interface RunnerStatus {
   /** Phases so far, with the time at which each began (ISO 8601). */
   phases: { phase: RunnerPhase; at: string }[];
   /** Runners that this workflow has lost and replaced, oldest first. */
-  replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+  replacements: RunnerReplacement[];
+}
+
+/** A runner that was lost and replaced. */
+export interface RunnerReplacement {
+  /** Name of the lost runner at the CI server. */
+  runnerName: string;
+  cause: RunnerCause;
+  /** Name of the next runner. */
+  replacedBy: string;
+  /** Id of the `rerun` workflow of its job, if it was to run again. */
+  rerunWorkflowId?: string;
 }
 
 /** Result of the `runner` workflow. */
@@ -189,12 +200,14 @@ export interface RunnerResult {
   /** Phases with the time at which each began (ISO 8601). */
   phases: { phase: RunnerPhase; at: string }[];
   /** Runners that this workflow lost and replaced, oldest first. */
-  replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+  replacements: RunnerReplacement[];
   /**
    * Id of the `deregistration` workflow that keeps trying to remove the registration. Absent if the
    * registration is gone.
    */
   deregistrationWorkflowId?: string;
+  /** Id of the `rerun` workflow of the job that was lost with the last runner, if there is one. */
+  rerunWorkflowId?: string;
 }
 
 /**

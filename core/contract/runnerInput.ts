@@ -5,6 +5,7 @@
  */
 import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { Durations } from '../domain/duration.ts';
+import type { RerunPolicy } from './rerun.ts';
 
 /** Deadlines of a runner, with their defaults. */
 export const RUNNER_TIMEOUTS = {
@@ -239,6 +240,8 @@ export interface RunnerInput {
    * @default "fail"
    */
   onEviction?: OnEviction;
+  /** Which jobs run again by themselves. Requires a CI server. @default none */
+  rerun?: RerunPolicy;
   /**
    * Maximum number of attempts with `onEviction: resume`, 1 to 1000. A command that is lost in its
    * last attempt is not resumed again.

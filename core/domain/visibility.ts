@@ -1,12 +1,14 @@
 /** Queries for Temporal's visibility (https://docs.temporal.io/list-filter). */
 import {
   DEREGISTRATION_WORKFLOW,
+  RERUN_WORKFLOW,
   RUNNER_WORKFLOW,
   SEARCH_ATTRIBUTES,
   RUNNER_SET_WORKFLOW,
   SWEEP_WORKFLOW,
   type SweepOutcome,
 } from '../contract/index.ts';
+import type { Scope } from './ciServer.ts';
 import { formatLocation, type ServedLocation } from './location.ts';
 import { OPEN_FILTER } from './workflowStatus.ts';
 
@@ -38,6 +40,29 @@ export function runnersInQuery(served: ServedLocation): string {
  */
 export function runningDeregistrationsQuery(): string {
   return `WorkflowType = ${quoteLiteral(DEREGISTRATION_WORKFLOW)} AND ${OPEN_FILTER}`;
+}
+
+/**
+ * Returns the query for the reruns that were requested since a time (ISO 8601): those of a set, or
+ * of a scope without sets.
+ */
+export function requestedRerunsQuery({
+  scope,
+  since,
+  set,
+  except,
+}: {
+  readonly scope: Scope;
+  readonly since: string;
+  readonly set?: string | undefined;
+  /** Workflow ID that is not counted. */
+  readonly except: string;
+}): string {
+  const owner =
+    set === undefined
+      ? `${SEARCH_ATTRIBUTES.scope.name} = ${quoteLiteral(scope.name)}`
+      : `${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`;
+  return `WorkflowType = ${quoteLiteral(RERUN_WORKFLOW)} AND ${owner} AND ${SEARCH_ATTRIBUTES.outcome.name} = 'requested' AND StartTime >= ${quoteLiteral(since)} AND WorkflowId != ${quoteLiteral(except)}`;
 }
 
 function isThere(served: ServedLocation): string {

@@ -12,6 +12,7 @@ import { STOP_REASONS } from '../domain/pod.ts';
 import { POD_CONDITIONS } from '../domain/podConditions.ts';
 import { PRIORITY_KEYS } from '../domain/setPriority.ts';
 import { credentialName, dnsLabel, identifier, parseInput, repositoryName } from './fields.ts';
+import { rerunJob } from './rerun.ts';
 import { storageKey, volumeClaim } from './runner.ts';
 
 const MAX_ID = 1_000;
@@ -57,6 +58,14 @@ const runnerName = z
   .string('must be the name of a runner')
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be the name of a runner');
 const registration = z.object({ name: runnerName, id: ciId.exactOptional() });
+const lostRunner = { scope, credential: credentialName, runnerName };
+const lostJob = {
+  ...lostRunner,
+  job: rerunJob,
+  perRun: whole.min(1),
+  stoppedAtMs: z.number().exactOptional(),
+  lostAtMs: z.number(),
+};
 const labels = z.array(z.string().max(256)).max(200);
 const setName = identifier('a set name');
 const scaleSetName = identifier('the name of a scale set').max(64);
@@ -121,6 +130,7 @@ export const ACTIVITY_INPUTS = {
   admitDeregistration: anything,
   admitSet: anything,
   admitSetCommand: anything,
+  admitRerun: anything,
   provision: z.object({
     ...located,
     runnerName,
@@ -171,6 +181,9 @@ export const ACTIVITY_INPUTS = {
     maxBusyRetryMs: ms.exactOptional(),
     credentialsRetryMs: ms,
   }),
+  findLostJob: z.object(lostRunner),
+  awaitRerun: z.object(lostJob),
+  requestRerun: z.object({ ...lostJob, perDay: whole.min(1), set: setName.exactOptional() }),
   tearDown: z.object({
     ...located,
     identity,

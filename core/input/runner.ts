@@ -8,6 +8,7 @@ import {
   RUNNER_TIMEOUTS,
   STOP_TIMEOUTS,
   type OnEviction,
+  type RerunPolicy,
   type RunnerInput,
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
@@ -39,6 +40,7 @@ import {
 } from './fields.ts';
 import { graceBudget, type GraceBudget } from './graceBudget.ts';
 import { caSchema, proxySchema } from './network.ts';
+import { RERUN_DEFAULTS, rerunPolicy } from './rerun.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import {
   MAX_JOB_TIMEOUT,
@@ -73,6 +75,8 @@ export interface RunnerSpec {
   readonly job?: string;
   readonly onEviction: OnEviction;
   readonly maxAttempts: number;
+  /** Limits for jobs that run again after their runner was lost. Absent: none runs again. */
+  readonly rerun?: Required<Pick<RerunPolicy, 'perRun' | 'perDay'>>;
   /** Pod of each of its runners. */
   readonly pod: Omit<PodRequest, 'identity'> &
     Required<Pick<PodRequest, 'supervision' | 'volumeClaims' | 'jobTimeoutCapMs'>>;
@@ -241,6 +245,7 @@ export const runnerSchema = z.strictObject({
     .enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"')
     .exactOptional(),
   maxAttempts: z.number().int().min(1).max(1_000).exactOptional(),
+  rerun: rerunPolicy.exactOptional(),
   intervals: z.strictObject(durationFields(RUNNER_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerInput>);
 
@@ -376,6 +381,7 @@ function toSpec(
     ...omitUndefined({ scaleSet: toScaleSet(input) }),
     onEviction,
     maxAttempts,
+    ...(input.rerun?.onLoss === true ? { rerun: limitsOf(input.rerun) } : {}),
     pod: {
       ...omitUndefined({ namespace, image, command, args, env: environment, template, proxy, ca }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
@@ -401,6 +407,10 @@ function toSpec(
       grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs,
     ),
   };
+}
+
+function limitsOf({ perRun, perDay }: RerunPolicy): NonNullable<RunnerSpec['rerun']> {
+  return { ...RERUN_DEFAULTS, ...omitUndefined({ perRun, perDay }) };
 }
 
 function nameFromWorkflowId(workflowId: string): string {

@@ -30,6 +30,7 @@ const CI_SERVER_FIELDS: Fields = [
   'disableUpdate',
   'demand',
   'scaleSet',
+  'rerun',
 ];
 
 /** Limits of the runner's scope for its fields. */

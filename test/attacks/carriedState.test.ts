@@ -10,6 +10,7 @@ import {
   DEREGISTRATION_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
+  RERUN_WORKFLOW,
   RUNNER_SET_WORKFLOW,
   RUNNER_WORKFLOW,
   SET_COMMAND_WORKFLOW,
@@ -316,6 +317,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
   test.each<[type: string, input: unknown]>([
     [JOB_WORKFLOW, { name: 'web' }],
     [DEREGISTRATION_WORKFLOW, { organization: '..', runner: { name: 'x' } }],
+    [RERUN_WORKFLOW, { organization: 'acme', runnerName: '..' }],
     [SET_COMMAND_WORKFLOW, { set: '..', command: 'resume' }],
     [SWEEP_WORKFLOW, { maxPodAge: 'x' }],
   ])('%s admits its input, whatever comes after it', async (type, input) => {
@@ -333,6 +335,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
         JOB_GROUP_WORKFLOW,
         JOB_WORKFLOW,
         DEREGISTRATION_WORKFLOW,
+        RERUN_WORKFLOW,
         SET_COMMAND_WORKFLOW,
         SWEEP_WORKFLOW,
       ]),

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
-import { setWorkflowId } from '../../core/contract/index.ts';
+import { rerunWorkflowId, setWorkflowId } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
@@ -92,6 +92,13 @@ async function record(
         for (const [, history] of await historiesOf(world.client, result.deregistrationWorkflowId))
           files.set(`${name}.deregistration.json`, history);
       }
+    }
+    if (scenario.rerun === true) {
+      const { runnerName } = await run.status();
+      const workflowId = rerunWorkflowId(runnerName);
+      await world.client.workflow.getHandle(workflowId).result();
+      for (const [, history] of await historiesOf(world.client, workflowId))
+        files.set(`${name}.rerun.json`, history);
     }
     await addRuns(files, world.client, run.handle.workflowId, name, scenario.runs);
     return files;

@@ -31,15 +31,19 @@ describe('the histories of every version', () => {
     expect(results.get(file)?.message).toBeUndefined();
   });
 
-  test.each(Object.entries(SCENARIOS))('%s is recorded', (name, { runs = 1, deregistration }) => {
-    const files = histories.map(({ file }) => file);
-    for (const file of [
-      name,
-      ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`),
-      ...(deregistration === undefined ? [] : [`${name}.deregistration`]),
-    ])
-      expect(files).toContain(`${versionFolder()}/${file}.json`);
-  });
+  test.each(Object.entries(SCENARIOS))(
+    '%s is recorded',
+    (name, { runs = 1, deregistration, rerun }) => {
+      const files = histories.map(({ file }) => file);
+      for (const file of [
+        name,
+        ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`),
+        ...(deregistration === undefined ? [] : [`${name}.deregistration`]),
+        ...(rerun === true ? [`${name}.rerun`] : []),
+      ])
+        expect(files).toContain(`${versionFolder()}/${file}.json`);
+    },
+  );
 
   test.each(Object.entries(JOB_SCENARIOS))('%s is recorded', (name, { runs = 1, steps = [] }) => {
     const files = histories.map(({ file }) => file);
@@ -74,7 +78,7 @@ describe('the histories of every version', () => {
       expect(words).toMatch(
         /"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true|"runNumber":\d/i,
       );
-      expect(workflowId).toMatch(/^((runner|deregistration|set)-|set-command:|job|sweep)/);
+      expect(workflowId).toMatch(/^((runner|deregistration|rerun|set)-|set-command:|job|sweep)/);
       expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
       expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
     },

@@ -6,6 +6,7 @@ import {
   type RunnerStatus,
 } from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeReruns } from '../support/fakeReruns.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { RunnerRun } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
@@ -27,6 +28,8 @@ export interface Scenario {
   readonly ends: Partial<RunnerResult> | 'cancelled';
   /** The life hands its registration on; what frees it comes here. */
   readonly deregistration?: (stage: Stage, runnerName: string) => void;
+  /** The runner's lost job runs again. */
+  readonly rerun?: true;
   /** @default 1 */
   readonly runs?: number;
 }
@@ -164,6 +167,27 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
     ends: { outcome: 'aborted', cause: 'cancelled' },
   },
+  'evicted-while-busy-and-rerun': {
+    input: { rerun: { onLoss: true } },
+    async play(stage) {
+      const pod = await busy(stage);
+      const { runnerName } = await stage.run.status();
+      await stage.run.handle.signal(jobEventSignal, {
+        action: 'in_progress',
+        jobId: '42',
+        repository: 'acme/web',
+        runnerName,
+      });
+      await stage.run.reaches('the job', ({ job }) => job !== undefined);
+      stage.ci.setBusy(runnerName, false);
+      const reruns = stage.ci.reruns as FakeReruns;
+      reruns.begin('42', runnerName);
+      reruns.end('42', 'failure');
+      stage.compute.end(pod, 143, EVICTION);
+    },
+    ends: { outcome: 'errored', cause: 'evicted', attempt: 1 },
+    rerun: true,
+  },
   'vanished-while-idle-and-replaced': {
     async play(stage) {
       stage.compute.vanish(await idle(stage));
@@ -296,6 +320,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
 /** What a scenario needs before its runner starts. */
 export function prepare(name: string, { compute, ci }: Pick<Stage, 'compute' | 'ci'>): void {
   compute.probes = SCENARIOS[name]?.probes ?? true;
+  if (SCENARIOS[name]?.rerun === true) ci.reruns = new FakeReruns();
   if (name !== 'credentials-refused-while-provisioning') return;
   ci.script.push({
     method: 'register',

@@ -4,6 +4,7 @@ import {
   type CiRunner,
   type CiServer,
   type CiServers,
+  type JobReruns,
   type Registration,
 } from '../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
@@ -36,6 +37,8 @@ export class FakeCiServer implements CiServer, CiServers {
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
+  /** Absent: jobs cannot be rerun. */
+  reruns?: JobReruns;
   /** Absent: no deadlines are told. */
   versionDeadline?: NonNullable<CiServer['versionDeadline']>;
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */

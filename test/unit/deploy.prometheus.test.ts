@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import {
   JOB_WORKFLOW,
   DEREGISTRATION_WORKFLOW,
+  RERUN_WORKFLOW,
   RUNNER_CAUSES,
   RUNNER_OUTCOMES,
   RUNNER_WORKFLOW,
@@ -65,7 +66,12 @@ test('outcomes of runners are those that there are', () => {
 });
 
 test('what an alert tells to ask Temporal for can be asked', () => {
-  const workflows: string[] = [JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW];
+  const workflows: string[] = [
+    JOB_WORKFLOW,
+    RUNNER_WORKFLOW,
+    DEREGISTRATION_WORKFLOW,
+    RERUN_WORKFLOW,
+  ];
   const attributes: string[] = Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name);
   const asked = shippedAlerts().flatMap(({ annotations }) => [
     ...annotations.description.matchAll(

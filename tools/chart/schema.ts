@@ -24,7 +24,7 @@ const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^
 /** Settings that other values make, or the chart itself: said twice, one of the two would be lost. The chart gives rights in one namespace, so they are not for all. */
 export const SETTINGS_FROM_OTHER_VALUES = [
   'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ALLOW_ANY_COMMAND',
-  'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_POD_TEMPLATE_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_CREDENTIALS',
+  'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_POD_TEMPLATE_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_GITHUB_RERUNS', 'HOLDFAST_CREDENTIALS',
   'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
 ]; // prettier-ignore
 
@@ -138,6 +138,7 @@ const SAID: Readonly<Record<string, Schema>> = {
   proxy,
   githubServerTLS,
   githubAuth: { enum: ['token', 'app'] },
+  githubReruns: { type: 'boolean' },
   credentials: { type: 'object', additionalProperties: object },
   credentialSecrets: strings,
   settings: settingsSchema,

@@ -10,6 +10,7 @@ import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkLocation } from './locationCheck.ts';
 import { checkOtherTemporal } from './otherTemporalCheck.ts';
+import { checkRerunPermissions } from './rerunPermissionCheck.ts';
 import { checkRunnerVersions } from './runnerVersionCheck.ts';
 import { checkSetLabels } from './setLabelsCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
@@ -37,6 +38,7 @@ export async function runAllChecks(
         ...(await checkVersions(config, connection)),
         ...(await checkSetLabels(config, connection)),
         ...(await checkRunnerVersions(config, connection)),
+        ...(await checkRerunPermissions(config.credentials)),
       ];
     } finally {
       await connection.close();

@@ -85,8 +85,10 @@ interface Shorthand {
 }
 
 function shorthand(set: Env): Shorthand | undefined {
-  const server =
-    set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] };
+  const server = {
+    ...(set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] }),
+    ...(set['HOLDFAST_GITHUB_RERUNS'] === 'true' ? { reruns: true } : {}),
+  };
   if (set['HOLDFAST_GITHUB_TOKEN_FILE'] !== undefined) {
     return {
       setting: 'HOLDFAST_GITHUB_TOKEN_FILE',

@@ -191,6 +191,11 @@ export const settings = z.object({
     .describe(
       'Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
     ),
+  HOLDFAST_GITHUB_RERUNS: enumValue('true', 'false')
+    .prefault('false')
+    .describe(
+      '`true`: runners may have lost jobs rerun with the shorthand; the token needs _Actions_, read and write, and _Checks_, read-only.',
+    ),
   HOLDFAST_CREDENTIALS: text
     .optional()
     .describe(

@@ -2,7 +2,12 @@
  * State of the current runner of a workflow, and state that one run of the workflow carries over to
  * the next. Plain data.
  */
-import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
+import type {
+  RerunJob,
+  RunnerCause,
+  RunnerResult,
+  RunnerStatus,
+} from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { Location } from '../../core/domain/location.ts';
 import type { PodSnapshot, RunnerIdentity } from '../../core/domain/pod.ts';
@@ -47,6 +52,8 @@ export interface CurrentRunner {
   job?: string;
   /** Time at which the last job was reported to have ended without success (ms since the epoch). */
   jobFailedAt?: number;
+  /** That job, if its event names the repository. */
+  failedJob?: RerunJob;
   /** Start of the current busy period (ms since the epoch). */
   busySince?: number;
   /** Key of the job of the current busy period, once an event has reported it. */

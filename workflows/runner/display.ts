@@ -17,6 +17,7 @@ export interface DisplayedVerdict {
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
   readonly message?: string;
+  readonly rerunWorkflowId?: string;
 }
 
 /**
@@ -74,7 +75,7 @@ export class RunnerDisplay {
 export function renderDetails(
   { scope, warnings }: RunnerSpec,
   s: RunnerStatus,
-  { outcome, cause, message }: DisplayedVerdict = {},
+  { outcome, cause, message, rerunWorkflowId }: DisplayedVerdict = {},
 ): string {
   const row = (name: string, value: string | undefined): string[] =>
     value === undefined || value === '' ? [] : [`| ${name} | ${escapeMarkdown(value)} |`];
@@ -91,6 +92,7 @@ export function renderDetails(
     ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
     ...warnings.flatMap((warning) => row('Warning', warning)),
     ...s.replacements.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
+    ...row('Job rerun', rerunWorkflowId),
   ];
   return [`| Runner | ${s.phase} |`, '|---|---|', ...rows].join('\n');
 }

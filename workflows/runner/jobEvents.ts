@@ -3,6 +3,7 @@
  * Their order is defined in core/domain/ciJobState.ts. Pure.
  */
 import { scopeHolds, type Scope } from '../../core/domain/ciServer.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import {
   isLaterState,
@@ -26,6 +27,8 @@ export interface RunningJob {
   readonly key: string;
   /** Name and ID of the job, for display. */
   readonly label: string;
+  /** Repository of the job, `owner/repo`, if the event names it. */
+  readonly repository?: string;
 }
 
 /** State of a runner before its first job event. */
@@ -64,7 +67,11 @@ export function trackJobEvent(jobs: RunnerJobs, event: RunnerJobEvent): RunnerJo
       latestEventAt,
     };
   return {
-    running: { key, label: `${event.jobName ?? 'job'} (${jobId})` },
+    running: {
+      key,
+      label: `${event.jobName ?? 'job'} (${jobId})`,
+      ...omitUndefined({ repository: event.repository }),
+    },
     completed: running === undefined ? jobs.completed : withCompleted(jobs, running.key),
     latestEventAt,
   };

@@ -87,8 +87,13 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
         : undefined,
       unconfirmedBusyMs: isCount(unconfirmedBusyMs) ? unconfirmedBusyMs : undefined,
       suspected: isSuspicion(suspected) ? suspected : undefined,
+      failedJob: isFailedJob(runner['failedJob']) ? runner['failedJob'] : undefined,
     }),
   };
+}
+
+function isFailedJob(job: unknown): job is NonNullable<CurrentRunner['failedJob']> {
+  return isObject(job) && isCiId(job['id']) && isText(job['repository']);
 }
 
 /**
@@ -118,7 +123,10 @@ function isJobs(jobs: unknown): jobs is CurrentRunner['jobs'] {
     completed.every(isText) &&
     Number.isFinite(latestEventAt) &&
     (running === undefined ||
-      (isObject(running) && isText(running['key']) && isText(running['label'])))
+      (isObject(running) &&
+        isText(running['key']) &&
+        isText(running['label']) &&
+        (running['repository'] === undefined || isText(running['repository']))))
   );
 }
 
@@ -155,7 +163,9 @@ function isPhase(value: unknown): value is CarriedRunnerState['phases'][number] 
 
 function isReplacement(value: unknown): value is CarriedRunnerState['replacements'][number] {
   return (
-    isObject(value) && ['runnerName', 'cause', 'replacedBy'].every((key) => isText(value[key]))
+    isObject(value) &&
+    ['runnerName', 'cause', 'replacedBy'].every((key) => isText(value[key])) &&
+    (value['rerunWorkflowId'] === undefined || isText(value['rerunWorkflowId']))
   );
 }
 

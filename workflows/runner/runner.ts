@@ -10,12 +10,13 @@ import type { CarriedRunnerState } from './carriedState.ts';
 import { RunnerState } from './state.ts';
 import { awaitPodEnd } from './podWaits.ts';
 import { readmit } from './readmit.ts';
+import { rerunLostJob } from './rerunLostJob.ts';
 import { replaceRunner } from './replace.ts';
 import { serveJobs } from './serveJobs.ts';
 import { tearDown, tearDownClaims } from './tearDown.ts';
 import { notifyJobStepEnded } from './notifyJob.ts';
 import { endedNotification, notifySetEnded, notifySetOnline } from './notifySet.ts';
-import { unregister, type Unregistered } from './unregister.ts';
+import { unregister } from './unregister.ts';
 import { decideVerdict, finalFacts, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
 
 /**
@@ -89,20 +90,25 @@ async function runToCompletion(
     state.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
     const final = finalFacts(state, unregistered, facts);
     const decision = decideVerdict(final);
-    if (decision.kind === 'end') return await finish(state, decision, unregistered);
-    await replaceRunner(state, decision);
+    const rerunWorkflowId = await rerunLostJob(state, final);
+    const handedOver = { ...unregistered, ...omitUndefined({ rerunWorkflowId }) };
+    if (decision.kind === 'end') return await finish(state, decision, handedOver);
+    await replaceRunner(state, decision, rerunWorkflowId);
     if (state.cancel !== undefined)
-      return await finish(state, whenCancelled(final, state.cancel), unregistered);
+      return await finish(state, whenCancelled(final, state.cancel), handedOver);
   }
 }
+
+/** Workflows that do what is left after the end of the last runner. */
+type HandedOver = Pick<RunnerResult, 'deregistrationWorkflowId' | 'rerunWorkflowId'>;
 
 async function finish(
   state: RunnerState,
   { outcome, cause, message }: Verdict,
-  { deregistrationWorkflowId }: Unregistered,
+  { deregistrationWorkflowId, rerunWorkflowId }: HandedOver,
 ): Promise<RunnerResult> {
   await tearDownClaims(state);
-  state.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause }) });
+  state.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause, rerunWorkflowId }) });
   countCompletedRunner(outcome, cause);
   const { runner, runnerName, unregisterAttempts, phases, replacements } = state;
   const result: RunnerResult = {
@@ -118,6 +124,7 @@ async function finish(
       runnerId: runner.id,
       exitCode: runner.pod?.exit?.code,
       deregistrationWorkflowId,
+      rerunWorkflowId,
     }),
   };
   await notifySetEnded(state, result);

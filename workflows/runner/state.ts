@@ -297,8 +297,12 @@ export class RunnerState {
       event.action === 'completed' &&
       event.conclusion !== undefined &&
       event.conclusion !== 'success'
-    )
+    ) {
       runner.jobFailedAt = Date.now();
+      const { jobId: id, repository } = event;
+      if (repository === undefined) delete runner.failedJob;
+      else runner.failedJob = { id, repository };
+    }
     // Events may be late. If the pod reports its state itself, an event does not make the runner
     // busy, unless the runner is ephemeral: then the event can only be about its one job.
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))

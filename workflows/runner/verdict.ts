@@ -346,6 +346,22 @@ function lostInDrain(f: EndFacts, because: string): Verdict | undefined {
   );
 }
 
+/**
+ * Returns the cause if a job of the CI server was lost because its runner was taken away. Not if
+ * someone ended the runner, the job ran out of memory or time, or the runner never had a job.
+ */
+export function lostJobCause(f: EndFacts): RunnerCause | undefined {
+  const { cancel, failure, kind, pod } = f;
+  const wasEnded = cancel !== undefined && cancel.by !== 'drain' && cancel.mode !== 'drain';
+  if (!takesJobs(kind) || wasEnded || failure !== undefined) return undefined;
+  const isOwnEnd =
+    pod?.exit?.oomKilled === true ||
+    pod?.exit?.record?.reason === 'timeout' ||
+    pod?.reason === 'DeadlineExceeded';
+  const loss = lossOf(f);
+  return isOwnEnd || loss === undefined || !hasLost(f, loss) ? undefined : loss;
+}
+
 /** Whether the runner's own process failed without having been told to stop. */
 function crashed({ pod, stoppedByHoldfast }: EndFacts, loss: RunnerCause | undefined): boolean {
   const exit = pod?.exit;

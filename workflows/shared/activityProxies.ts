@@ -66,7 +66,7 @@ interface ActivityCallOptions {
  */
 export function admissionActivities(): Pick<
   HoldfastActivities,
-  'admitRunner' | 'admitDeregistration' | 'admitSet' | 'admitListener'
+  'admitRunner' | 'admitDeregistration' | 'admitRerun' | 'admitSet' | 'admitListener'
 > {
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
@@ -138,6 +138,29 @@ export function ciActivities(
       fairnessKey: fairnessKey(scope.name),
     },
     ...common(options),
+  });
+}
+
+/** Maximum time that a rerun waits for the end of its workflow run and for the CI server. */
+const RERUN_TIMEOUT = '12h';
+
+/**
+ * Returns the activities that rerun a lost job: on the rate-limited task queue of the credential. A
+ * check is an attempt, so a long wait adds no events to the history.
+ */
+export function rerunActivities(
+  credential: string,
+  scope: Scope,
+  summary: string,
+): Pick<HoldfastActivities, 'findLostJob' | 'awaitRerun' | 'requestRerun'> {
+  return proxyActivities<HoldfastActivities>({
+    summary,
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '2m',
+    scheduleToCloseTimeout: RERUN_TIMEOUT,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+    priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },
   });
 }
 

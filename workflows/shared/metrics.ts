@@ -6,6 +6,7 @@ import { metricMeter } from '@temporalio/workflow';
 import {
   RUNNER_OUTCOMES,
   type DeregistrationResult,
+  type RerunResult,
   type RunnerCause,
   type RunnerOutcome,
   type RunnerPhase,
@@ -85,4 +86,15 @@ export function countDeregistration(outcome: DeregistrationResult['outcome']): v
       'Registrations that were removed after their runner, by outcome',
     )
     .add(1, { outcome });
+}
+
+/** Counts a lost job by what its `rerun` workflow has done, and the reason if it did not rerun. */
+export function countRerun({ outcome, reason }: RerunResult): void {
+  metricMeter
+    .createCounter(
+      'holdfast_job_reruns',
+      undefined,
+      'Jobs that were lost with their runner, by what became of their rerun',
+    )
+    .add(1, { outcome, reason: reason ?? 'none' });
 }

@@ -10,6 +10,7 @@ import {
   DEREGISTRATION_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
+  RERUN_WORKFLOW,
   RUNNER_SET_WORKFLOW,
   RUNNER_WORKFLOW,
 } from '../../core/contract/index.ts';
@@ -23,6 +24,7 @@ const LIVES: ReadonlySet<string> = new Set([
   RUNNER_WORKFLOW,
   JOB_WORKFLOW,
   DEREGISTRATION_WORKFLOW,
+  RERUN_WORKFLOW,
 ]);
 const OURS: ReadonlySet<string> = new Set([...LIVES, RUNNER_SET_WORKFLOW, JOB_GROUP_WORKFLOW]);
 

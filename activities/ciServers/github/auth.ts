@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
+import { RERUN_PERMISSIONS } from './rerunPermissions.ts';
 
 /** Source of the tokens for requests. */
 export interface TokenSource {
@@ -140,7 +141,10 @@ export class AppTokens implements TokenSource {
 
   async #exchange(privateKey: string): Promise<Expiring<string>> {
     const whole = await this.#createToken(privateKey);
-    const used = usedPermissions(whole.permissions);
+    const used = usedPermissions(
+      whole.permissions,
+      this.#app.reruns ? { ...USED_PERMISSIONS, ...RERUN_PERMISSIONS } : USED_PERMISSIONS,
+    );
     // GitHub rejects a request for a permission that the installation does not have, so the granted
     // ones must be known first. The first token is dropped if it may do more than is used.
     const { token, expires_at } = isDeepStrictEqual(used, whole.permissions)
@@ -152,9 +156,12 @@ export class AppTokens implements TokenSource {
 }
 
 /** Returns those of the granted permissions that Holdfast uses, with the least access. */
-function usedPermissions(granted: Readonly<Record<string, string>>): Record<string, string> {
+function usedPermissions(
+  granted: Readonly<Record<string, string>>,
+  wanted: typeof USED_PERMISSIONS,
+): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(USED_PERMISSIONS)
+    Object.entries(wanted)
       .filter(([name]) => Object.hasOwn(granted, name))
       .map(([name, access]) => [name, granted[name] === 'read' ? 'read' : access]),
   );

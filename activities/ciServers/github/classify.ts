@@ -11,6 +11,7 @@ export type GitHubCall =
   | 'list'
   | 'group'
   | 'jobs'
+  | 'rerun'
   | 'deliveries';
 
 /** A response that is not a success, as it was received. */
@@ -73,6 +74,15 @@ const BUSY_TEXT = /running a job/i;
 const UNUSABLE_GROUP_TEXT =
   /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
 
+/** Message of a 403 for a rerun before the workflow run has ended. */
+const ACTIVE_RUN_TEXT = /already running/i;
+
+/**
+ * Message of a 403 for a rerun that a better credential would fix. Every other 403 is about the run,
+ * such as "Unable to retry this workflow run because it was created over a month ago".
+ */
+const NO_ACCESS_TEXT = /not accessible|permission|must have|admin rights|SSO|suspended|blocked/i;
+
 /**
  * Classifies a response by call, status, headers and message.
  * @param nowMs - this machine's clock (ms since the epoch), used if the response has no date
@@ -109,6 +119,8 @@ function classify(answer: ErrorResponse, nowMs: number): Classification {
     case 401:
       return { kind: 'credentials', reason };
     case 403:
+      if (call === 'rerun' && ACTIVE_RUN_TEXT.test(reason)) return { kind: 'busy', reason };
+      if (call === 'rerun' && !NO_ACCESS_TEXT.test(reason)) return { kind: 'rejected', reason };
       return {
         kind: call === 'jit' && UNUSABLE_GROUP_TEXT.test(reason) ? 'rejected' : 'credentials',
         reason,

@@ -23,6 +23,7 @@ import type { GitHubCall } from './classify.ts';
 import { WebhookRedelivery } from './deliveries.ts';
 import { normalizeGitHubRunnerLabels } from './labels.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
+import { GitHubJobReruns } from './jobReruns.ts';
 import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
 import { DEFAULT_GROUP_ID, RunnerGroups } from './runnerGroups.ts';
@@ -104,6 +105,7 @@ export class GitHubCiServer implements CiServer {
   /** Latest result of each scope. */
   readonly #jobListCache = new Map<string, JobSearch>();
   readonly #pollBudgets: { readonly lists: PollBudget; readonly jobs: PollBudget };
+  readonly reruns?: GitHubJobReruns;
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
   readonly scaleSets: GitHubScaleSets;
   readonly #tenant: Tenant;
@@ -124,6 +126,7 @@ export class GitHubCiServer implements CiServer {
       this.#tenant,
       async (scope, group, signal) => await this.#groups.resolveId(scope, group, signal),
     );
+    if (options.credential.reruns) this.reruns = new GitHubJobReruns(this.#api, options.credential);
     // GitHub supports redelivery for Apps only.
     if (options.credential.type !== 'app') return;
     const deliveries = new WebhookRedelivery(this.#api, options.clock);

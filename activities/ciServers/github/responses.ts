@@ -88,6 +88,27 @@ export const jobAnswer = z.object({
   runner_name: z.string().nullish(),
 });
 
+/** Schema of a job with what a rerun depends on. */
+export const jobStateAnswer = z.object({
+  run_id: id,
+  run_attempt: z.number().int().nullish(),
+  conclusion: z.string().nullish(),
+  completed_at: time.nullish(),
+  runner_name: z.string().nullish(),
+});
+
+/** Schema of a workflow run with what a rerun depends on. */
+export const runAnswer = z.object({
+  status: z.string().nullable(),
+  run_attempt: z.number().int().nullish(),
+});
+
+/** Schema of the installation of an App. */
+export const installationAnswer = z.object({ permissions: z.record(z.string(), z.string()) });
+
+/** Schema of one page of the annotations of a check run. */
+export const annotationListAnswer = z.array(z.object({ message: z.string().nullish() }));
+
 /** Schema of one page of the jobs of a workflow run. */
 export const jobListAnswer = z.object({ total_count: z.number().int(), jobs: z.array(jobAnswer) });
 

@@ -29,6 +29,9 @@
 {{- $api := .Values.settings.HOLDFAST_GITHUB_URL | default (include "holdfast.githubApi" .) }}
 {{- if and $secret (not $app) }}
 - { name: HOLDFAST_GITHUB_TOKEN_FILE, value: /etc/holdfast/github/github_token }
+{{- if .Values.githubReruns }}
+- { name: HOLDFAST_GITHUB_RERUNS, value: 'true' }
+{{- end }}
 {{- with $api }}
 - { name: HOLDFAST_GITHUB_URL, value: {{ . | quote }} }
 {{- end }}
@@ -41,6 +44,7 @@
 {{- end }}
 {{- $default := dict "server" "github" "type" "app" "appId" "$(GITHUB_APP_ID)" "installationId" "$(GITHUB_APP_INSTALLATION_ID)" "privateKeyFile" "/etc/holdfast/github/github_app_private_key" }}
 {{- with $api }}{{ $default = set $default "apiUrl" . }}{{ end }}
+{{- if .Values.githubReruns }}{{ $default = set $default "reruns" true }}{{ end }}
 {{- $credentials = set $credentials "default" $default }}
 {{- end }}
 {{- if $credentials }}

@@ -183,6 +183,7 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     session_lost: 'ScaleSetSessionLost',
     unavailable: 'CiServerUnavailable',
     notOnline: 'RunnerNotOnlineYet',
+    jobNotEnded: 'JobNotEndedYet',
     volumeClaimFenced: 'VolumeClaimFenced',
     invalidInput: 'InvalidInput',
     superseded: 'ProvisioningSuperseded',

@@ -23,6 +23,27 @@ type Row = [
 ];
 
 const rows: Row[] = [
+  [
+    '403 for a rerun before the end of its run',
+    { call: 'rerun', status: 403, body: { message: 'This workflow is already running' } },
+    { kind: 'busy' },
+  ],
+  [
+    '403 for a rerun that is too late',
+    {
+      call: 'rerun',
+      status: 403,
+      body: {
+        message: 'Unable to retry this workflow run because it was created over a month ago',
+      },
+    },
+    { kind: 'rejected' },
+  ],
+  [
+    '403 for a rerun without the permission',
+    { call: 'rerun', status: 403, body: { message: 'Resource not accessible by integration' } },
+    { kind: 'credentials' },
+  ],
   // DELETE of a busy runner, in both texts
   [
     '422 busy, 2022 text with its stray quote',

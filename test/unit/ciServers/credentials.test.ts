@@ -29,6 +29,7 @@ describe('credentials', () => {
       server: 'github',
       apiUrl: 'https://api.github.com',
       requestTimeoutSeconds: 30,
+      reruns: false,
       maxInFlight: 90,
     });
     expect(main && pointsPerMinute(main)).toBe(900);

@@ -33,6 +33,8 @@ const LISTENER = {
   labels: ['gpu'],
   name: 'gpu',
 } as const;
+const job = { id: '42', repository: 'acme/web' };
+const lost = { scope, credential: 'default', runnerName: 'linux-0123456789' };
 
 const SOUND = {
   admitRunner: { input: {}, workflowId: 'test', firstRunId: 'r' },
@@ -68,6 +70,10 @@ const SOUND = {
     onBusy: 'return',
     credentialsRetryMs: 1,
   },
+  admitRerun: { input: {} },
+  findLostJob: lost,
+  awaitRerun: { ...lost, job, perRun: 1, lostAtMs: 1 },
+  requestRerun: { ...lost, job, perRun: 1, perDay: 20, stoppedAtMs: 1, lostAtMs: 1 },
   tearDown: { location, identity, pod: { ref: pod }, secret: true, claims },
   fenceClaims: { location, identity, claims, writer: { podUid: 'u', node: 'n' } },
   awaitClaims: { location, identity, claims },

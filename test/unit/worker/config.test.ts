@@ -271,11 +271,17 @@ describe('configuration', () => {
     const { credentials } = loadConfig({
       HOLDFAST_GITHUB_TOKEN_FILE: '/etc/token',
       HOLDFAST_GITHUB_URL: 'https://ghes.test/api/v3/',
+      HOLDFAST_GITHUB_RERUNS: 'true',
       HOLDFAST_CREDENTIALS_FILE: path,
     });
     expect(credentials).toMatchObject({
-      default: { type: 'pat', tokenFile: '/etc/token', apiUrl: 'https://ghes.test/api/v3' },
-      acme: { type: 'app', appId: 12, installationId: 34 },
+      default: {
+        type: 'pat',
+        tokenFile: '/etc/token',
+        apiUrl: 'https://ghes.test/api/v3',
+        reruns: true,
+      },
+      acme: { type: 'app', appId: 12, installationId: 34, reruns: false },
     });
   });
 

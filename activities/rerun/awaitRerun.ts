@@ -1,0 +1,110 @@
+import { cancellationSignal } from '@temporalio/activity';
+import {
+  FAILURE_TYPES,
+  type AwaitRerunInput,
+  type RerunPlan,
+} from '../../core/activities/index.ts';
+import {
+  MAX_CONCLUSION_MS,
+  RUN_CHECK_MS,
+  decideRerun,
+  rerunCheckDelayMs,
+  type RerunCandidate,
+  type RerunDecision,
+} from '../../core/domain/rerun.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { CiServerError, type ActivityPorts, type JobReruns } from '../ports.ts';
+import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
+import { applicationFailure } from '../shared/failures.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { refusal } from '../shared/rejections.ts';
+import { requireParentRunner } from './lostRunner.ts';
+
+const CREDENTIALS_RETRY_MS = 5 * 60_000;
+
+/**
+ * Checks once whether the job has ended and may run again. While it has not ended, the attempt
+ * fails with the delay until the next check.
+ * @throws ApplicationFailure `JobNotEndedYet`, and those of the CI server
+ */
+export async function awaitRerun(ports: ActivityPorts, input: AwaitRerunInput): Promise<RerunPlan> {
+  await requireParentRunner(input.runnerName);
+  return await withReruns(ports, input, async (reruns) => {
+    const { job, decision } = await checkJob(reruns, input);
+    switch (decision.kind) {
+      case 'rerun':
+        return { kind: 'rerun', attempt: job?.attempt ?? 1 };
+      case 'skip':
+        return { kind: 'skipped', reason: decision.reason };
+      case 'wait':
+        return waitMore(decision.for, input);
+    }
+  });
+}
+
+/** Decision after a cancelled job's proof has been looked up. */
+export interface CheckedRerun {
+  /** The job; `undefined` if the CI server does not know it. */
+  readonly job?: RerunCandidate;
+  readonly decision: Exclude<RerunDecision, { kind: 'prove' }>;
+}
+
+/** Reads the job and decides. */
+export async function checkJob(reruns: JobReruns, input: AwaitRerunInput): Promise<CheckedRerun> {
+  const { scope, job, stoppedAtMs: stoppedAt, runnerName, perRun } = input;
+  const signal = cancellationSignal();
+  const found = await reruns.getJob(scope, job, signal);
+  if (found === undefined) return { decision: { kind: 'skip', reason: 'job_unknown' } };
+  const decision = decideRerun(found, { runnerName, perRun, ...omitUndefined({ stoppedAt }) });
+  if (decision.kind !== 'prove') return { job: found, decision };
+  return {
+    job: found,
+    decision: (await reruns.wasInterrupted(scope, job, signal))
+      ? { kind: 'rerun' }
+      : { kind: 'skip', reason: 'cancelled' },
+  };
+}
+
+/** @throws ApplicationFailure `JobNotEndedYet` */
+function waitMore(
+  what: 'conclusion' | 'run',
+  { lostAtMs, job: { id, repository } }: AwaitRerunInput,
+): RerunPlan {
+  const sinceLossMs = Date.now() - lostAtMs;
+  if (what === 'conclusion' && sinceLossMs > MAX_CONCLUSION_MS)
+    return { kind: 'failed', reason: 'not_concluded' };
+  throw applicationFailure(
+    what === 'conclusion'
+      ? `job ${id} of ${repository} has not ended yet`
+      : `other jobs of the workflow run of job ${id} of ${repository} have not ended yet`,
+    FAILURE_TYPES.jobNotEnded,
+    {
+      nextRetryDelayMs: what === 'run' ? RUN_CHECK_MS : rerunCheckDelayMs(sinceLossMs),
+      expected: true,
+    },
+  );
+}
+
+/** Runs a call of the CI server with heartbeats, and maps its errors. */
+export async function withReruns(
+  { ciServers }: ActivityPorts,
+  { credential, job: { id, repository } }: AwaitRerunInput,
+  call: (reruns: JobReruns) => Promise<RerunPlan>,
+): Promise<RerunPlan> {
+  try {
+    return await withHeartbeats(`rerun of job ${id} of ${repository}`, async () => {
+      const { reruns } = ciServers.get(credential);
+      if (reruns !== undefined) return await call(reruns);
+      return {
+        kind: 'failed',
+        reason: 'rejected',
+        message: `credential "${credential}" may not rerun jobs: set reruns: true in the worker's settings`,
+      };
+    });
+  } catch (error) {
+    if (error instanceof CiServerError && error.kind === 'rejected')
+      return { kind: 'failed', reason: 'rejected', message: error.message };
+    const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS, busyRetryMs: RUN_CHECK_MS };
+    throw nonRetryableAfterDeadline(refusal(error, pace, false));
+  }
+}

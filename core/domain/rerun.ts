@@ -1,0 +1,90 @@
+/** Decides whether a job whose runner was lost may run again. Pure. */
+import type { RerunReason } from '../contract/rerun.ts';
+
+/** State of a job and its workflow run, as the CI server reports it now. */
+export interface RerunCandidate {
+  /** ID of the workflow run. */
+  readonly runId: string;
+  /** Attempt of the workflow run that the job belongs to. */
+  readonly attempt: number;
+  /** Latest attempt of the workflow run. */
+  readonly latestAttempt: number;
+  /** Whether all jobs of the latest attempt have ended. */
+  readonly runEnded: boolean;
+  readonly runnerName?: string;
+  /** Conclusion of the job. Absent while it has none. */
+  readonly conclusion?: string;
+  /** Time at which the job ended, by the CI server's clock (ms since the epoch). */
+  readonly completedAt?: number;
+}
+
+/** Facts about the loss, and limits. */
+export interface LossFacts {
+  readonly runnerName: string;
+  /** Time at which the runner was told to stop (ms since the epoch). */
+  readonly stoppedAt?: number;
+  readonly perRun: number;
+}
+
+/**
+ * Decision on a rerun. `wait`: for the conclusion of the job, or for the end of the run, without
+ * which a rerun is rejected. `prove`: a cancelled job may run again only if the CI server reports
+ * that its runner was shut down.
+ */
+export type RerunDecision =
+  | { readonly kind: 'skip'; readonly reason: RerunReason }
+  | { readonly kind: 'wait'; readonly for: 'conclusion' | 'run' }
+  | { readonly kind: 'prove' }
+  | { readonly kind: 'rerun' };
+
+/**
+ * Decides by the first row that matches. A job that failed by itself, succeeded, or was cancelled
+ * by someone never runs again.
+ */
+export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision {
+  const { runnerName, conclusion, completedAt, attempt, latestAttempt } = job;
+  if (latestAttempt > attempt) return skip('already_rerun');
+  if (runnerName !== undefined && runnerName !== loss.runnerName) return skip('other_runner');
+  if (conclusion === undefined) return { kind: 'wait', for: 'conclusion' };
+  // A job that another runner was to get has no runner in its end.
+  if (runnerName === undefined) return skip('other_runner');
+  if (conclusion === 'success') return skip('succeeded');
+  if (conclusion !== 'failure' && conclusion !== 'cancelled') return skip('other_conclusion');
+  if (
+    loss.stoppedAt !== undefined &&
+    completedAt !== undefined &&
+    completedAt + WHOLE_SECOND_MS <= loss.stoppedAt
+  )
+    return skip('ended_before');
+  if (attempt > loss.perRun) return skip('per_run');
+  if (!job.runEnded) return { kind: 'wait', for: 'run' };
+  return conclusion === 'cancelled' ? { kind: 'prove' } : { kind: 'rerun' };
+}
+
+/** CI servers report whole seconds, rounded down. */
+const WHOLE_SECOND_MS = 1_000;
+
+function skip(reason: RerunReason): RerunDecision {
+  return { kind: 'skip', reason };
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * Returns the delay until the next check of a lost job (ms). GitHub concludes the job of a runner
+ * that was told to stop after 15 to 26 s, and that of a runner that was killed after 9 m 36 s to
+ * 9 m 45 s, so the checks are close together then.
+ * @param sinceLossMs - time since the loss (ms)
+ */
+export function rerunCheckDelayMs(sinceLossMs: number): number {
+  const isLikely =
+    sinceLossMs < MINUTE_MS || (sinceLossMs > 9 * MINUTE_MS && sinceLossMs < 11 * MINUTE_MS);
+  return isLikely ? 4 * SECOND_MS : 30 * SECOND_MS;
+}
+
+/** Time within which a CI server must conclude a lost job (ms). */
+export const MAX_CONCLUSION_MS = 15 * MINUTE_MS;
+
+/** Delay between two checks whether the other jobs of the workflow run have ended (ms). */
+export const RUN_CHECK_MS = MINUTE_MS;

@@ -1,0 +1,150 @@
+/** Reruns of jobs at the simulated GitHub, which answers them as GitHub does. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { CiServer, JobReruns } from '../../activities/ports.ts';
+import type { RerunJob } from '../../core/contract/index.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import { Fleet } from '../../tools/simulator/fleet.ts';
+import type { SimulatedRunner } from '../../tools/simulator/simulatedRunner.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import type { JobSpec } from '../../tools/simulator/types.ts';
+import { ciServerError, ciServerOf } from '../support/ciServers.ts';
+
+process.env['HOLDFAST_RERUNS_TOKEN'] = 'ghp_simulator';
+const SCOPE: Scope = { kind: 'organization', name: 'acme' };
+const LONG = 3_600_000;
+
+let simulator: Simulator;
+let fleet: Fleet;
+let server: CiServer;
+let close: () => Promise<void>;
+const reruns = (): JobReruns => server.reruns as JobReruns;
+const settings = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  type: 'pat',
+  tokenEnv: 'HOLDFAST_RERUNS_TOKEN',
+  apiUrl: simulator.url,
+  reruns: true,
+  ...more,
+});
+
+beforeEach(async () => {
+  simulator = await startSimulator({
+    tokens: [{ token: 'ghp_simulator', name: 'pat' }],
+    leaseMs: 500,
+    offlineAfterMs: 200,
+  });
+  fleet = new Fleet(simulator.url);
+  ({ server, close } = ciServerOf(settings()));
+});
+afterEach(async () => {
+  fleet.close();
+  await close();
+  await simulator.stop();
+});
+
+/** A runner that runs a job of this kind. */
+async function runningJob(
+  name: string,
+  more: Partial<JobSpec> = {},
+): Promise<{ runner: SimulatedRunner; job: RerunJob; runId: number; id: number }> {
+  const { env } = await server.register({
+    scope: SCOPE,
+    name,
+    labels: [name],
+    group: 'default',
+    ephemeral: true,
+    mode: 'jit',
+  });
+  const runner = fleet.start(env);
+  const { id, run_id } = simulator.queueJob({
+    repo: 'acme/web',
+    labels: [name],
+    sleepMs: LONG,
+    ...more,
+  });
+  await simulator.waitForJob(id, 'in_progress');
+  return { runner, job: { id: String(id), repository: 'acme/web' }, runId: run_id, id };
+}
+
+test('a job that runs has no conclusion, and GitHub refuses to rerun it', async () => {
+  const { job, runId } = await runningJob('runs');
+  expect(await reruns().getJob(SCOPE, job)).toEqual({
+    runId: String(runId),
+    attempt: 1,
+    latestAttempt: 1,
+    runEnded: false,
+    runnerName: 'runs',
+  });
+  const error = await ciServerError(reruns().rerun(SCOPE, job));
+  expect(error).toMatchObject({ kind: 'busy', status: 403 });
+});
+
+test('a job of a runner that was killed is rerun in the next attempt, once', async () => {
+  const { job, runner, runId, id } = await runningJob('killed');
+  runner.kill();
+  await simulator.waitForJob(id, 'completed');
+  expect(await reruns().getJob(SCOPE, job)).toMatchObject({
+    conclusion: 'failure',
+    runEnded: true,
+    completedAt: expect.any(Number),
+  });
+  await reruns().rerun(SCOPE, job);
+  const again = simulator.jobs().filter((each) => each.run_id === runId);
+  expect(again.map(({ run_attempt, status }) => [run_attempt, status])).toEqual([
+    [1, 'completed'],
+    [2, 'queued'],
+  ]);
+  expect(await reruns().getJob(SCOPE, job)).toMatchObject({
+    attempt: 1,
+    latestAttempt: 2,
+    runEnded: false,
+  });
+});
+
+test('only a runner’s own shutdown is told from a cancel by someone', async () => {
+  const stopped = await runningJob('stopped');
+  await stopped.runner.stop();
+  const cancelled = await runningJob('cancelled');
+  simulator.cancelJob(cancelled.id);
+  for (const { id, job, expected } of [
+    { ...stopped, expected: true },
+    { ...cancelled, expected: false },
+  ]) {
+    await simulator.waitForJob(id, 'completed');
+    expect(await reruns().getJob(SCOPE, job)).toMatchObject({ conclusion: 'cancelled' });
+    expect(await reruns().wasInterrupted(SCOPE, job)).toBe(expected);
+  }
+});
+
+test('what cannot run again is rejected, and what the credential may not do is told apart', async () => {
+  const { job, id, runner } = await runningJob('succeeds', { sleepMs: 1 });
+  await simulator.waitForJob(id, 'completed');
+  await runner.ended;
+  expect(await ciServerError(reruns().rerun(SCOPE, job))).toMatchObject({ kind: 'rejected' });
+  const unknown = { ...job, id: '99' };
+  expect(await ciServerError(reruns().rerun(SCOPE, unknown))).toMatchObject({ kind: 'rejected' });
+  expect(await reruns().getJob(SCOPE, unknown)).toBeUndefined();
+  const foreign = { ...job, repository: 'other/web' };
+  expect(await ciServerError(reruns().getJob(SCOPE, foreign))).toMatchObject({ kind: 'rejected' });
+  const failed = await runningJob('fails', { sleepMs: 1, result: 'Failed' });
+  await simulator.waitForJob(failed.id, 'completed');
+  simulator.setAccess('pat', { permission: 'read' });
+  expect(await ciServerError(reruns().rerun(SCOPE, failed.job))).toMatchObject({
+    kind: 'credentials',
+  });
+});
+
+test('a credential reruns nothing unless its settings say so, and only in its scopes', async () => {
+  const plain = ciServerOf(settings({ reruns: false }));
+  expect(plain.server.reruns).toBeUndefined();
+  await plain.close();
+  const bound = ciServerOf(settings({ scopes: ['other'] }));
+  const job = { id: '1', repository: 'acme/web' };
+  for (const call of [
+    bound.server.reruns?.getJob(SCOPE, job),
+    bound.server.reruns?.wasInterrupted(SCOPE, job),
+    bound.server.reruns?.rerun(SCOPE, job),
+  ])
+    expect(await ciServerError(call ?? Promise.resolve())).toMatchObject({ kind: 'rejected' });
+  expect(simulator.requests()).toEqual([]);
+  await bound.close();
+});

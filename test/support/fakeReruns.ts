@@ -1,0 +1,52 @@
+import { CiServerError, type JobReruns } from '../../activities/ports.ts';
+import type { RerunJob } from '../../core/contract/index.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import type { RerunCandidate } from '../../core/domain/rerun.ts';
+
+/** Reruns of a CI server in memory: each job is in a workflow run of its own. */
+export class FakeReruns implements JobReruns {
+  readonly jobs = new Map<string, RerunCandidate>();
+  /** Cancelled jobs whose runner was shut down. */
+  readonly interrupted = new Set<string>();
+  /** IDs of the jobs that were rerun, in order. */
+  readonly requested: string[] = [];
+  /** Thrown by the next requests. */
+  readonly failures: Error[] = [];
+  /** Called after a rerun was accepted and before it is answered. */
+  onAccepted: () => Promise<void> = async () => undefined;
+
+  /** A job that a runner runs. */
+  begin(id: string, runnerName: string): void {
+    const candidate = { runId: `run-${id}`, attempt: 1, latestAttempt: 1, runEnded: false };
+    this.jobs.set(id, { ...candidate, runnerName });
+  }
+
+  end(id: string, conclusion: string, more: Partial<RerunCandidate> = {}): void {
+    const job = this.jobs.get(id);
+    if (job === undefined) throw new Error(`no job ${id}`);
+    this.jobs.set(id, { ...job, conclusion, completedAt: Date.now(), runEnded: true, ...more });
+  }
+
+  async getJob(_scope: Scope, { id }: RerunJob): Promise<RerunCandidate | undefined> {
+    return this.jobs.get(id);
+  }
+
+  async wasInterrupted(_scope: Scope, { id }: RerunJob): Promise<boolean> {
+    return this.interrupted.has(id);
+  }
+
+  async missingPermissions(): Promise<readonly string[]> {
+    return [];
+  }
+
+  async rerun(_scope: Scope, { id }: RerunJob): Promise<void> {
+    const failure = this.failures.shift();
+    if (failure !== undefined) throw failure;
+    const job = this.jobs.get(id);
+    if (job?.runEnded !== true)
+      throw new CiServerError('busy', 'This workflow is already running', { status: 403 });
+    this.requested.push(id);
+    this.jobs.set(id, { ...job, latestAttempt: job.latestAttempt + 1, runEnded: false });
+    await this.onAccepted();
+  }
+}

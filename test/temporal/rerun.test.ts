@@ -1,0 +1,290 @@
+/** Jobs that are lost with their runner run again, once, and no other job does. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { CiServerError } from '../../activities/ports.ts';
+import {
+  RERUN_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  jobEventSignal,
+  rerunWorkflowId,
+  type RerunInput,
+  type RerunResult,
+  type RunnerInput,
+  type RunnerResult,
+} from '../../core/contract/index.ts';
+import type { CiJobList } from '../../core/domain/ciServer.ts';
+import type { PodView } from '../../core/domain/pod.ts';
+import { FakeReruns } from '../support/fakeReruns.ts';
+import type { RunnerRun } from '../support/holdfastWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
+import { until } from '../support/until.ts';
+
+const EVICTED: Partial<PodView> = {
+  terminating: true,
+  disruptionReason: 'EvictionByEvictionAPI',
+};
+
+await describeWithLab('a job that is lost with its runner', { temporal: true }, (lab) => {
+  let all: MemoryWorld;
+  let reruns: FakeReruns;
+
+  beforeEach(async () => {
+    all = await memoryWorld(lab);
+    reruns = new FakeReruns();
+    all.ci.reruns = reruns;
+  });
+  afterEach(async () => await all.world.close());
+
+  /** A runner that runs this job, as a job event tells. */
+  async function busyRunner(
+    jobId: string,
+    input: Partial<RunnerInput> = {},
+    event = true,
+  ): Promise<{ run: RunnerRun; pod: string; runnerName: string }> {
+    const { compute, ci, world } = all;
+    const run = await world.start({ rerun: { onLoss: true }, ...input });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName } = await run.reaches('Idle', ({ phase }) => phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    reruns.begin(jobId, runnerName);
+    compute.startJob(pod);
+    if (event)
+      await run.handle.signal(jobEventSignal, {
+        action: 'in_progress',
+        jobId,
+        repository: 'acme/web',
+        runnerName,
+      });
+    await run.reaches('Busy', ({ phase }) => phase === 'Busy');
+    return { run, pod, runnerName };
+  }
+
+  /** The pod is taken away under its job, of whose end the CI server learns later. */
+  function lose({ pod, runnerName }: { pod: string; runnerName: string }, now = Date.now()): void {
+    const { compute, ci } = all;
+    compute.change(pod, { ...EVICTED, terminationRequestedAt: new Date(now).toISOString() });
+    compute.end(pod, 143);
+    compute.vanish(pod);
+    ci.forget(runnerName);
+  }
+
+  const rerunOf = (runnerName: string): WorkflowHandle =>
+    all.world.client.workflow.getHandle(rerunWorkflowId(runnerName));
+  async function resultOf(runnerName: string): Promise<RerunResult> {
+    await until('its rerun', async () => {
+      try {
+        await rerunOf(runnerName).describe();
+        return true;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    });
+    return (await rerunOf(runnerName).result()) as RerunResult;
+  }
+
+  test('is rerun once GitHub has concluded it, and the runner names the workflow', async () => {
+    const lost = await busyRunner('41');
+    lose(lost);
+    const result = (await lost.run.result()) as RunnerResult;
+    expect(result).toMatchObject({
+      outcome: 'errored',
+      cause: 'evicted',
+      rerunWorkflowId: rerunWorkflowId(lost.runnerName),
+    });
+    expect(reruns.requested).toEqual([]);
+    reruns.end('41', 'failure');
+    expect(await resultOf(lost.runnerName)).toMatchObject({
+      outcome: 'requested',
+      attempt: 2,
+      job: { id: '41', repository: 'acme/web' },
+    });
+    expect(reruns.requested).toEqual(['41']);
+    const { typedSearchAttributes } = await rerunOf(lost.runnerName).describe();
+    expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('requested');
+    expectNothingLeft(all);
+  });
+
+  test('is found by the name of its runner where no event has named it', async () => {
+    const lost = await busyRunner('42', {}, false);
+    const listQueuedJobs = async (): Promise<CiJobList> => ({
+      complete: true,
+      jobs: [
+        {
+          id: '42',
+          runAttempt: 1,
+          repository: 'acme/web',
+          labels: [],
+          status: 'in_progress',
+          queuedAt: 1,
+          runnerName: lost.runnerName,
+        },
+      ],
+    });
+    Object.assign(all.ci, { listQueuedJobs });
+    lose(lost);
+    reruns.end('42', 'failure');
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested' });
+  });
+
+  test('is rerun for a runner that is replaced, whose record names the workflow', async () => {
+    const lost = await busyRunner('43', { onEviction: 'replace' });
+    lose(lost);
+    reruns.end('43', 'failure');
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested' });
+    const { replacements } = await lost.run.reaches(
+      'the replacement',
+      ({ replacements: { length } }) => length > 0,
+    );
+    expect(replacements).toMatchObject([
+      { runnerName: lost.runnerName, rerunWorkflowId: rerunWorkflowId(lost.runnerName) },
+    ]);
+  });
+
+  test('waits for the other jobs of its run, and for a server that limits requests', async () => {
+    const lost = await busyRunner('44');
+    reruns.end('44', 'cancelled');
+    reruns.interrupted.add('44');
+    reruns.failures.push(
+      new CiServerError('rate_limited', 'secondary limit', { status: 403, retryAfterMs: 50 }),
+      new CiServerError('unavailable', 'no answer'),
+    );
+    lose(lost);
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested', attempt: 2 });
+    expect(reruns.requested).toEqual(['44']);
+  });
+
+  test('is not rerun twice when the worker dies between GitHub’s answer and its record', async () => {
+    const lost = await busyRunner('45');
+    all.world.pretences.push({
+      activity: 'requestRerun',
+      answer: async (input: { job: { id: string } }) => {
+        await reruns.rerun(
+          { kind: 'organization', name: 'acme' },
+          {
+            ...input.job,
+            repository: 'acme/web',
+          },
+        );
+        throw new Error('the worker died here');
+      },
+    });
+    reruns.end('45', 'failure');
+    lose(lost);
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested', attempt: 2 });
+    expect(reruns.requested).toEqual(['45']);
+  });
+
+  test.each<[string, (id: string) => void, object]>([
+    ['succeeded all the same', (id) => reruns.end(id, 'success'), { reason: 'succeeded' }],
+    ['was cancelled by someone', (id) => reruns.end(id, 'cancelled'), { reason: 'cancelled' }],
+    [
+      'had failed before',
+      (id) => reruns.end(id, 'failure', { completedAt: 1 }),
+      { reason: 'ended_before' },
+    ],
+    [
+      'was rerun by someone',
+      (id) => reruns.end(id, 'failure', { latestAttempt: 2 }),
+      { reason: 'already_rerun' },
+    ],
+    ['is unknown to the server', (id) => void reruns.jobs.delete(id), { reason: 'job_unknown' }],
+    [
+      'GitHub does not rerun',
+      (id) => {
+        reruns.end(id, 'failure');
+        reruns.failures.push(new CiServerError('rejected', 'too old', { status: 403 }));
+      },
+      { outcome: 'failed', reason: 'rejected' },
+    ],
+  ])('that %s does not run again', async (_what, prepare, expected) => {
+    const id = randomUUID().slice(0, 8);
+    const lost = await busyRunner(id);
+    prepare(id);
+    lose(lost);
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'skipped', ...expected });
+    expect(reruns.requested).toEqual([]);
+  });
+
+  test('counts towards a daily maximum', async () => {
+    const organization = `o-${randomUUID().slice(0, 8)}`;
+    const rerun = { onLoss: true, perDay: 1 };
+    for (const [id, expected] of [
+      ['51', { outcome: 'requested' }],
+      ['52', { outcome: 'skipped', reason: 'per_day' }],
+    ] as const) {
+      const lost = await busyRunner(id, { organization, rerun, name: id }, false);
+      await lost.run.handle.signal(jobEventSignal, {
+        action: 'in_progress',
+        jobId: id,
+        repository: `${organization}/web`,
+      });
+      await lost.run.reaches('the job', ({ job }) => job !== undefined);
+      reruns.end(id, 'failure');
+      lose(lost);
+      expect(await resultOf(lost.runnerName)).toMatchObject(expected);
+      await until('visibility', async () => {
+        const { count } = await all.world.client.workflow.count(
+          `WorkflowType = 'rerun' AND RunnerScope = '${organization}' AND RunnerOutcome = '${expected.outcome}'`,
+        );
+        return count === 1;
+      });
+    }
+    expect(reruns.requested).toEqual(['51']);
+  });
+
+  test.each<[string, Partial<RunnerInput>, (lost: { run: RunnerRun; pod: string }) => unknown]>([
+    ['nobody asked for it', { rerun: { onLoss: false } }, () => undefined],
+    ['it ran out of memory', {}, ({ pod }) => all.compute.end(pod, 137, { oomKilled: true })],
+    ['it failed by itself', {}, ({ pod }) => all.compute.end(pod, 1)],
+    [
+      'someone stopped its runner',
+      {},
+      async ({ run }) => await run.handle.signal('cancel', { mode: 'force', reason: 'by hand' }),
+    ],
+  ])('is not rerun if %s', async (_what, input, end) => {
+    const lost = await busyRunner(randomUUID().slice(0, 8), input);
+    all.ci.setBusy(lost.runnerName, false);
+    await end(lost);
+    if (input.rerun !== undefined) lose(lost);
+    const result = (await lost.run.result()) as RunnerResult;
+    expect(result).not.toHaveProperty('rerunWorkflowId');
+    await expect(rerunOf(lost.runnerName).describe()).rejects.toMatchObject({
+      name: 'WorkflowNotFoundError',
+    });
+  });
+
+  test('nobody but the lost runner’s own workflow can start a rerun that does anything', async () => {
+    const lost = await busyRunner('61');
+    reruns.end('61', 'failure');
+    const input: RerunInput = {
+      organization: 'acme',
+      runnerName: lost.runnerName,
+      cause: 'evicted',
+      job: { id: '61', repository: 'acme/web' },
+      perRun: 1,
+      perDay: 20,
+    };
+    const { client, taskQueue } = all.world;
+    for (const args of [[input], [{ ...input, job: undefined }]]) {
+      const started = client.workflow.execute(RERUN_WORKFLOW, {
+        workflowId: `rerun-${randomUUID()}`,
+        taskQueue,
+        args: JSON.parse(JSON.stringify(args)) as unknown[],
+      });
+      await expect(started).rejects.toMatchObject({ cause: { type: 'ForeignObject' } });
+    }
+    expect(reruns.requested).toEqual([]);
+  });
+
+  test('a runner that asks for reruns is rejected where the credential may not', async () => {
+    delete all.ci.reruns;
+    const run = await all.world.start({ rerun: { onLoss: true } });
+    await expect(run.result()).rejects.toMatchObject({
+      cause: { type: 'InvalidInput', details: [{ code: 'denied', field: 'credential:' }] },
+    });
+  });
+});

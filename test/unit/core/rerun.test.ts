@@ -1,0 +1,90 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  decideRerun,
+  rerunCheckDelayMs,
+  type LossFacts,
+  type RerunCandidate,
+} from '../../../core/domain/rerun.ts';
+
+const STOPPED_AT = Date.parse('2026-03-01T12:00:00.500Z');
+const loss: LossFacts = { runnerName: 'linux-0123456789', stoppedAt: STOPPED_AT, perRun: 1 };
+const lost: RerunCandidate = {
+  runId: '5',
+  attempt: 1,
+  latestAttempt: 1,
+  runEnded: true,
+  runnerName: 'linux-0123456789',
+  conclusion: 'failure',
+  completedAt: STOPPED_AT + 20_000,
+};
+const { conclusion: _conclusion, completedAt: _completedAt, ...running } = lost;
+const { runnerName: _runnerName, ...without } = lost;
+const { stoppedAt: _stoppedAt, ...unheard } = loss;
+
+type Row = [what: string, job: RerunCandidate, loss: LossFacts, expected: object];
+const skip = (reason: string) => ({ kind: 'skip', reason });
+const ROWS: Row[] = [
+  ['failed after its runner was stopped', lost, loss, { kind: 'rerun' }],
+  ['killed unheard, whenever it ended', { ...lost, completedAt: 1 }, unheard, { kind: 'rerun' }],
+  [
+    'ended in the second in which its runner was stopped: times are whole seconds',
+    { ...lost, completedAt: Date.parse('2026-03-01T12:00:00Z') },
+    loss,
+    { kind: 'rerun' },
+  ],
+  [
+    'had failed by itself in the second before',
+    { ...lost, completedAt: Date.parse('2026-03-01T11:59:59Z') },
+    loss,
+    skip('ended_before'),
+  ],
+  ['not ended', { ...running, runEnded: false }, loss, { kind: 'wait', for: 'conclusion' }],
+  [
+    'ended, other jobs of its run have not',
+    { ...lost, runEnded: false },
+    loss,
+    { kind: 'wait', for: 'run' },
+  ],
+  ['succeeded all the same', { ...lost, conclusion: 'success' }, loss, skip('succeeded')],
+  ['timed out', { ...lost, conclusion: 'timed_out' }, loss, skip('other_conclusion')],
+  ['skipped', { ...lost, conclusion: 'skipped' }, loss, skip('other_conclusion')],
+  ['cancelled: by whom?', { ...lost, conclusion: 'cancelled' }, loss, { kind: 'prove' }],
+  [
+    'cancelled before',
+    { ...lost, conclusion: 'cancelled', completedAt: 1 },
+    loss,
+    skip('ended_before'),
+  ],
+  ['rerun by someone', { ...lost, latestAttempt: 2 }, loss, skip('already_rerun')],
+  [
+    'rerun by someone before it was concluded',
+    { ...running, latestAttempt: 2 },
+    loss,
+    skip('already_rerun'),
+  ],
+  ['on another runner by now', { ...running, runnerName: 'other' }, loss, skip('other_runner')],
+  ['ended without a runner', without, loss, skip('other_runner')],
+  [
+    'its run has been rerun as often as permitted',
+    { ...lost, attempt: 2, latestAttempt: 2 },
+    loss,
+    skip('per_run'),
+  ],
+  [
+    'its run may be rerun once more',
+    { ...lost, attempt: 2, latestAttempt: 2 },
+    { ...loss, perRun: 2 },
+    { kind: 'rerun' },
+  ],
+];
+
+describe('a job whose runner was lost', () => {
+  test.each(ROWS)('%s', (_what, job, facts, expected) => {
+    expect(decideRerun(job, facts)).toEqual(expected);
+  });
+});
+
+test('checks are close together when GitHub concludes lost jobs', () => {
+  const delays = [0, 26_000, 5 * 60_000, 9 * 60_000 + 40_000, 12 * 60_000].map(rerunCheckDelayMs);
+  expect(delays).toEqual([4_000, 4_000, 30_000, 4_000, 30_000]);
+});

@@ -1,0 +1,153 @@
+import {
+  ApplicationFailure,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { FAILURE_TYPES, type RerunPlan } from '../core/activities/index.ts';
+import {
+  SEARCH_ATTRIBUTES,
+  type RerunInput,
+  type RerunJob,
+  type RerunReason,
+  type RerunResult,
+} from '../core/contract/index.ts';
+import { escapeMarkdown } from '../core/domain/displayText.ts';
+import type { RerunSpec } from '../core/input/rerun.ts';
+import {
+  admissionActivities,
+  rerunActivities,
+  toCallResult,
+  type CallResult,
+} from './shared/activityProxies.ts';
+import { countRerun } from './shared/metrics.ts';
+
+/** Texts of the reasons, for a job called "the job". */
+const WHY: Readonly<Record<RerunReason, string>> = {
+  job_unknown: 'the CI server lists no job of this runner',
+  succeeded: 'it succeeded',
+  other_conclusion: 'its conclusion is not that of a lost job',
+  ended_before: 'it ended before its runner was stopped',
+  other_runner: 'the CI server gave it to another runner',
+  cancelled: 'it was cancelled',
+  already_rerun: 'it has been rerun already',
+  per_run: 'its workflow run has reached rerun.perRun',
+  per_day: 'rerun.perDay is reached',
+  not_concluded: 'the CI server did not end it in time',
+  run_active: 'other jobs of its workflow run did not end in time',
+  rejected: 'the CI server rejected the rerun',
+  unavailable: 'the CI server did not answer in time',
+};
+
+/**
+ * Requests that a job run again after its runner was taken away: waits until the CI server has ended
+ * the job, checks that it was lost and not ended by anyone, and requests the rerun once.
+ *
+ * The workflow id contains the name of the runner, which has one job at a time and is never used
+ * again, so a lost job has one such workflow.
+ *
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every invalid field
+ * @throws ApplicationFailure `ForeignObject` (non-retryable) if the workflow was not started by the
+ * workflow of that runner
+ */
+export async function rerun(input: RerunInput): Promise<RerunResult> {
+  const spec = await admissionActivities().admitRerun({ input });
+  const { runnerName, set, scope, cause } = spec;
+  upsertSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.scope, value: scope.name },
+    ...(set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: set }]),
+  ]);
+  setCurrentDetails(`The job of **${escapeMarkdown(runnerName)}** was lost (${cause}).`);
+  const job = spec.job ?? (await findJob(spec));
+  if (job === undefined) return finish({ outcome: 'skipped', reason: 'job_unknown' });
+  return finish({ ...(await rerunJob(spec, job)), job });
+}
+
+async function findJob({
+  scope,
+  credential,
+  runnerName,
+}: RerunSpec): Promise<RerunJob | undefined> {
+  const called = await toCallResult(
+    rerunActivities(credential, scope, 'Find the lost job').findLostJob({
+      scope,
+      credential,
+      runnerName,
+    }),
+  );
+  requireOwn(called);
+  return called.kind === 'done' ? called.value.job : undefined;
+}
+
+type Ended = Pick<RerunResult, 'outcome' | 'reason' | 'attempt'> & { readonly why?: string };
+
+/** Claims the rerun in visibility before it is requested, so that it counts towards `perDay`. */
+async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
+  const { scope, credential, runnerName, perRun, perDay, set, stoppedAtMs } = spec;
+  const input = {
+    scope,
+    credential,
+    runnerName,
+    job,
+    perRun,
+    lostAtMs: workflowInfo().startTime.getTime(),
+    ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
+  };
+  const checked = await toCallResult(
+    rerunActivities(credential, scope, 'Wait for the end of the job').awaitRerun(input),
+  );
+  const ended = endOf(checked);
+  if (ended !== undefined) return ended;
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
+  const requested = await toCallResult(
+    rerunActivities(credential, scope, 'Rerun the job').requestRerun({
+      ...input,
+      perDay,
+      ...(set === undefined ? {} : { set }),
+    }),
+  );
+  return endOf(requested) ?? { outcome: 'requested', attempt: attemptOf(requested) };
+}
+
+/** Returns the result of a call after which there is no rerun. */
+function endOf(called: CallResult<RerunPlan>): Ended | undefined {
+  requireOwn(called);
+  if (called.kind === 'done') {
+    const { value } = called;
+    if (value.kind === 'rerun') return undefined;
+    const { kind: outcome, reason, message: why } = value;
+    return { outcome, reason, ...(why === undefined ? {} : { why }) };
+  }
+  if (called.kind === 'interrupted') return { outcome: 'failed', reason: 'cancelled' };
+  const isActive = called.type === FAILURE_TYPES.jobNotEnded;
+  return {
+    outcome: 'failed',
+    reason: isActive ? 'run_active' : 'unavailable',
+    why: called.message,
+  };
+}
+
+function attemptOf(called: CallResult<RerunPlan>): number {
+  return called.kind === 'done' && called.value.kind === 'rerun' ? called.value.attempt : 1;
+}
+
+/** @throws ApplicationFailure if an activity rejected the caller */
+function requireOwn(called: CallResult<unknown>): void {
+  if (called.kind === 'failed' && called.type === FAILURE_TYPES.foreignObject)
+    throw ApplicationFailure.nonRetryable(called.message, called.type);
+}
+
+/** Publishes the result in lists, details and metrics, and returns it. */
+function finish({ why, job, ...ended }: Ended & Pick<RerunResult, 'job'>): RerunResult {
+  const { outcome, reason, attempt } = ended;
+  const subject = job === undefined ? 'The job' : `Job ${job.id} of ${job.repository}`;
+  const message =
+    reason === undefined
+      ? `${subject} runs again in attempt ${attempt} of its workflow run.`
+      : `${subject} does not run again: ${WHY[reason]}${why === undefined ? '' : ` (${why})`}.`;
+  const result: RerunResult = { ...ended, message, ...(job === undefined ? {} : { job }) };
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
+  setCurrentDetails(escapeMarkdown(message));
+  countRerun(result);
+  return result;
+}

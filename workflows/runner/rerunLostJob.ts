@@ -1,0 +1,66 @@
+/** Starts the rerun of a job that was lost with its runner. */
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ParentClosePolicy, startChild } from '@temporalio/workflow';
+import {
+  RERUN_WORKFLOW,
+  rerunWorkflowId,
+  type RerunInput,
+  type RerunJob,
+  type RunnerCause,
+} from '../../core/contract/index.ts';
+import { parseJobKey } from '../../core/domain/ciJobState.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { RunnerState } from './state.ts';
+import { lostJobCause, type EndFacts } from './verdict.ts';
+
+/**
+ * Starts the workflow that reruns the job of this runner, if the runner's input asks for it and the
+ * job was lost because the runner was taken away.
+ *
+ * @returns the id of that workflow; `undefined` if the job does not run again
+ */
+export async function rerunLostJob(
+  state: RunnerState,
+  facts: EndFacts,
+): Promise<string | undefined> {
+  const cause = state.spec.rerun === undefined ? undefined : lostJobCause(facts);
+  if (cause === undefined) return undefined;
+  const workflowId = rerunWorkflowId(state.runnerName);
+  try {
+    await startChild(RERUN_WORKFLOW, {
+      workflowId,
+      args: [rerunInput(state, cause, facts)],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: `rerun the job of ${state.runnerName}`,
+    });
+  } catch (error) {
+    // This workflow was reset.
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+  return workflowId;
+}
+
+function rerunInput(
+  { scope, spec, runnerName, runner }: RunnerState,
+  cause: RunnerCause,
+  facts: EndFacts,
+): RerunInput {
+  const { running } = runner.jobs;
+  const job: RerunJob | undefined =
+    running?.repository === undefined
+      ? undefined
+      : { id: parseJobKey(running.key).jobId, repository: running.repository };
+  return {
+    [scope.kind]: scope.name,
+    credential: spec.credential,
+    runnerName,
+    cause,
+    perRun: spec.rerun?.perRun ?? 1,
+    perDay: spec.rerun?.perDay ?? 1,
+    ...omitUndefined({
+      set: spec.set,
+      stoppedAt: runner.pod?.terminationRequestedAt,
+      job: job ?? (facts.jobInterrupted ? runner.failedJob : undefined),
+    }),
+  };
+}
