@@ -115,7 +115,10 @@ function podSecurityStep(sets: readonly MigratedSet[]): string {
 const shownReason = (reason: string): string => truncate(stripControlCharacters(reason), 100);
 
 function webhook(sets: readonly MigratedSet[]): string | undefined {
-  if (sets.every(({ input }) => input.max === undefined)) return undefined;
+  const byEvents = sets.filter(
+    ({ input }) => input.max !== undefined && input.template.demand !== 'scaleSet',
+  );
+  if (byEvents.length === 0) return undefined;
   return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
 }
 
@@ -146,7 +149,7 @@ function labels(sets: readonly MigratedSet[]): string[] {
     ...(scaleSets.length === 0
       ? []
       : [
-          `The names of ARC's scale sets are labels of ${some(scaleSets.map(nameOf))}, so that jobs need no change in the end. Do not share them meanwhile: GitHub assigns a job to a scale set by its name, and says nowhere who gets it if a runner has that label too. Give each set another label for the trial, let a workflow ask for it in runs-on, and put the name back when ARC's is gone. Unlike a scale set's, our runners also take jobs that ask for no more than self-hosted.`,
+          `${some(scaleSets.map(nameOf))} ${scaleSets.length === 1 ? 'takes' : 'take'} over ARC's scale sets by name (template.scaleSet), so that jobs need no change. GitHub lets one system read a scale set at a time: as long as ARC's listener does, "holdfast set get" shows that it has the session, and its runners get the jobs. The take-over follows by itself when the listener is gone (step Remove ARC): ARC then deletes the scale set at GitHub, and Holdfast creates it again under the same name. For a trial before, give the set another template.scaleSet.name and other labels, and let a workflow ask for these in runs-on.`,
         ]),
   ];
 }

@@ -145,7 +145,7 @@ const VAULT = unsupported(
   'template',
 );
 const LISTENER = unsupported(
-  "left out: there is no listener. Jobs are announced by GitHub's webhook",
+  'left out: the worker reads the scale set itself, without a pod for it',
   'set',
 );
 const METRICS = unsupported('left out: the metrics of sets are in docs/configuration.md', 'set');
@@ -224,6 +224,8 @@ export function convertScaleSet(object: ArcObject, draft: SetDraft, name: string
       'is missing: the organization, repository or enterprise that the runners are for',
     );
   draft.put('template', 'labels', [name]);
+  draft.put('template', 'demand', 'scaleSet');
+  draft.put('template', 'scaleSet', { name, adopt: true });
   convertFields(fields, ofChart ? VALUES_ROWS : rowsFor(object), ofChart ? '' : 'spec', draft);
   bound(draft, `${at}maxRunners`);
   if (

@@ -150,7 +150,7 @@ describe('to standard output', () => {
     );
   });
 
-  test('of a scale set the name is not to be shared; secrets are not copied', async () => {
+  test('a scale set is taken over by name, without a webhook; secrets are not copied', async () => {
     const { stdout } = await migrate(VALUES, '--release', 'arc-linux');
     expect(stdout).not.toContain('ghp_verySecret');
     expect(applied(stdout)).toMatchObject([
@@ -158,11 +158,17 @@ describe('to standard output', () => {
         name: 'arc-linux',
         minIdle: 1,
         max: 5,
-        template: { organization: 'acme', labels: ['arc-linux'] },
+        template: {
+          organization: 'acme',
+          labels: ['arc-linux'],
+          demand: 'scaleSet',
+          scaleSet: { name: 'arc-linux', adopt: true },
+        },
       },
     ]);
     const plan = unwrapped(stdout).split('\n---\n')[0];
-    expect(plan).toMatch(/labels of arc-linux, .* Do not share them meanwhile/);
+    expect(plan).toMatch(/arc-linux takes over ARC's scale sets by name/);
+    expect(plan).not.toContain('add a webhook');
     expect(plan).toMatch(
       /pod policy \(HOLDFAST_POD_POLICY_FILE;.*\) has to allow more by: images, privileged\. As YAML: \{ images: \[ docker:dind \], privileged: true \}\./,
     );

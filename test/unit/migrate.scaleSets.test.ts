@@ -20,6 +20,14 @@ import {
   type RowCase,
 } from '../support/migratedSets.ts';
 
+/** Template of a set that takes over a scale set of this name. */
+const TAKEN_OVER = {
+  organization: 'acme',
+  labels: ['linux'],
+  demand: 'scaleSet',
+  scaleSet: { name: 'linux', adopt: true },
+};
+
 const COMMON: readonly RowCase[] = [
   ['githubConfigUrl', 'https://github.com/acme', { template: { organization: 'acme' } }],
   ['githubConfigUrl', 'https://github.com/acme/app/', { template: { repository: 'acme/app' } }],
@@ -74,7 +82,7 @@ const COMMON: readonly RowCase[] = [
     { template: { ca: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } } },
     /for the runner alone/,
   ],
-  ['listenerTemplate', { spec: {} }, SAME, /no listener/],
+  ['listenerTemplate', { spec: {} }, SAME, /reads the scale set itself/],
   ['listenerMetrics', { counters: {} }, SAME, /docs\/configuration\.md/],
 ];
 
@@ -329,7 +337,7 @@ describe("the service account that ARC's chart has made", () => {
         'actions.github.com/cleanup-no-permission-service-account-name': 'of-chart',
       }),
     );
-    expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
+    expect(set.input.template).toEqual(TAKEN_OVER);
     expect(set.notes).toEqual([]);
   });
 
@@ -413,7 +421,7 @@ test("a runner's container that says nothing of its own leaves nothing", () => {
       },
     }),
   );
-  expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
+  expect(set.input.template).toEqual(TAKEN_OVER);
 });
 
 test("what the daemon's container copies out of the image is of the runner's version", () => {

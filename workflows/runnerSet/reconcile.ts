@@ -60,8 +60,14 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 /** Change that an event makes to the state of the set. */
 type StateChange = (state: SetState, now: number) => void;
 
-/** Routing of a set whose jobs GitHub assigns: the webhook has none for it. */
-const NO_ROUTING: SetRoutingInfo = { labels: [], scope: '', scopeKind: 'organization' };
+/**
+ * Returns the routing of a set whose jobs GitHub assigns. It has no CI server, so the webhook has
+ * no job for it; its labels are for checks of the installation.
+ */
+function scaleSetRouting(spec: SetState['facts']['spec']): SetRoutingInfo {
+  const { ciServer: _none, ...routing } = routingInfo(spec);
+  return routing;
+}
 
 interface ReceiveOptions {
   /** Number of job events or runner events in the signal. @default 0 */
@@ -214,7 +220,7 @@ export class RunningSet {
     const routing =
       spec.scaleSet === undefined
         ? spec.scope && routingInfo(spec, full, ending !== undefined)
-        : NO_ROUTING;
+        : scaleSetRouting(spec);
     const capacity = spec.scaleSet === undefined ? undefined : advertisedCapacity(this.state);
     const change = {
       ...(routing === undefined || sameRouting(memo[SET_ROUTING_MEMO], routing)

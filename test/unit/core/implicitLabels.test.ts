@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { SetRoutingInfo } from '../../../core/contract/index.ts';
 import { missingImplicitLabels } from '../../../core/domain/implicitLabels.ts';
 import { evaluateSetLabels } from '../../../worker/checks/setLabelsCheck.ts';
 
@@ -40,5 +41,33 @@ describe('labels that GitHub adds to runners, and that a set lacks', () => {
         fix: expect.any(String) as unknown,
       },
     ]);
+  });
+});
+
+describe('a set with a webhook beside a scale set', () => {
+  const webhook = (labels: string[], scope = 'acme'): SetRoutingInfo => ({
+    ciServer: 'github',
+    labels: [...labels, 'linux', 'x64'],
+    scope,
+    scopeKind: 'organization',
+  });
+  const scaleSet: SetRoutingInfo = { labels: ['GPU'], scope: 'Acme', scopeKind: 'organization' };
+  const messages = (other: SetRoutingInfo): string[] =>
+    evaluateSetLabels(
+      new Map([
+        ['set-assigned', scaleSet],
+        ['set-told', other],
+      ]),
+    ).flatMap(({ message }) => (message.includes('scale set') ? [message] : []));
+
+  test('with its labels is warned about', () => {
+    expect(messages(webhook(['gpu']))).toEqual([expect.stringContaining('sets assigned')]);
+  });
+
+  test.each([
+    ['other labels', webhook(['arm'])],
+    ['another scope', webhook(['gpu'], 'rival')],
+  ])('with %s is not', (_what, other) => {
+    expect(messages(other)).toEqual([]);
   });
 });
