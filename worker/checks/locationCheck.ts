@@ -1,7 +1,8 @@
 /** Is the task queue used for runners in this worker's place? */
-import { Client, type ConnectionLike, type WorkflowHandle } from '@temporalio/client';
+import { Client, type ConnectionLike } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import pRetry from 'p-retry';
+import { historyEvents, type HistoryEvent } from '../../activities/shared/historyEvents.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
 import { parseJson } from '../../core/domain/parseJson.ts';
@@ -13,10 +14,6 @@ import {
 import { dataConverterOf } from '../codec/dataConverter.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
-
-type HistoryEvent = NonNullable<
-  Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']
->[number];
 
 /** Runners of other places whose history is read. */
 const MAX_LOOKED_AT = 10;
@@ -78,8 +75,8 @@ async function runnerElsewhere(
     pageSize: MAX_LOOKED_AT,
   })) {
     const place = typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? '';
-    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    if (isWrittenByWorker(events ?? [], place)) return { workflowId, place, proven: true };
+    for await (const event of historyEvents(client, { workflowId, runId }))
+      if (isWrittenByWorker(event, place)) return { workflowId, place, proven: true };
     found ??= { workflowId, place, proven: false };
     if (++looked === MAX_LOOKED_AT) break;
   }
@@ -87,21 +84,20 @@ async function runnerElsewhere(
 }
 
 /**
- * Whether a run's own workflow has written the location, and so a worker of its task queue; or a run that it continues. Whoever starts a workflow
+ * Whether by this event a run's own workflow has written the location, and so a worker of its task queue; or a run that it continues. Whoever starts a workflow
  * may give it any search attribute, and nothing else of this.
  */
-export function isWrittenByWorker(events: readonly HistoryEvent[], place: string): boolean {
-  return events.some(
-    ({
-      workflowExecutionStartedEventAttributes: started,
-      upsertWorkflowSearchAttributesEventAttributes: upserted,
-    }) => {
-      const isContinued = (started?.continuedExecutionRunId ?? '') !== '';
-      const written = upserted ?? (isContinued ? started : undefined);
-      const value = written?.searchAttributes?.indexedFields?.[SEARCH_ATTRIBUTES.place.name];
-      return value !== undefined && value !== null && readKeyword(value) === place;
-    },
-  );
+export function isWrittenByWorker(
+  {
+    workflowExecutionStartedEventAttributes: started,
+    upsertWorkflowSearchAttributesEventAttributes: upserted,
+  }: HistoryEvent,
+  place: string,
+): boolean {
+  const isContinued = (started?.continuedExecutionRunId ?? '') !== '';
+  const written = upserted ?? (isContinued ? started : undefined);
+  const value = written?.searchAttributes?.indexedFields?.[SEARCH_ATTRIBUTES.place.name];
+  return value !== undefined && value !== null && readKeyword(value) === place;
 }
 
 function readKeyword(payload: Payload): unknown {

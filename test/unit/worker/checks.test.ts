@@ -221,7 +221,7 @@ describe('a location is proven that a worker has written', () => {
     ],
     ['by nobody', { upsertWorkflowSearchAttributesEventAttributes: {} }, false],
   ])('%s', (_what, event, proven) => {
-    expect(isWrittenByWorker([{}, event], HERE)).toBe(proven);
+    expect(isWrittenByWorker(event, HERE)).toBe(proven);
   });
 });
 
