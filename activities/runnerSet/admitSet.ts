@@ -1,6 +1,5 @@
 /** Admission of a set and of every change of its declaration; see activities/runner/admit.ts. */
 import { createHash } from 'node:crypto';
-import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { drainableInputs } from '../../core/input/drainableInputs.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
@@ -9,7 +8,7 @@ import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
 import { scheduleError, activeSchedule } from './schedules.ts';
-import type { AdmittedSet } from '../../core/activities/index.ts';
+import type { SetAdmission } from '../../core/activities/index.ts';
 
 const GENERATION_DIGITS = 10;
 
@@ -22,7 +21,7 @@ const GENERATION_DIGITS = 10;
 export function admitSet(
   ports: ActivityPorts,
   { input, continued }: { input: unknown; continued?: true },
-): AdmittedSet {
+): SetAdmission {
   try {
     return admit(ports, input);
   } catch (error) {
@@ -42,7 +41,7 @@ export function admitSet(
 function admitReduced(
   { ciServers, timeoutPolicy }: ActivityPorts,
   input: unknown,
-): AdmittedSet | undefined {
+): SetAdmission | undefined {
   if (!isObject(input) || !isObject(input['template'])) return undefined;
   const { template, ...rest } = input;
   const { name, replicas, minIdle, max } = rest;
@@ -59,9 +58,8 @@ function admitReduced(
       policy: timeoutPolicy,
     });
     if (parsed.ok) {
-      const { runner, ...spec } = parsed.spec;
-      const declared = { ...spec, template: template as unknown as RunnerSetInput['template'] };
-      return admitted(declared, input as unknown as RunnerSetInput, jobLimitsOf(ciServers, runner));
+      const { runner, template: _reduced, ...spec } = parsed.spec;
+      return admitted(spec, jobLimitsOf(ciServers, runner));
     }
   }
   return undefined;
@@ -79,32 +77,27 @@ function jobLimitsOf(
   }
 }
 
-function admit({ compute, ciServers, timeoutPolicy }: ActivityPorts, input: unknown): AdmittedSet {
+function admit({ compute, ciServers, timeoutPolicy }: ActivityPorts, input: unknown): SetAdmission {
   const parsed = parseRunnerSetInput(input, {
     hash: templateHash,
     checkSchedule: scheduleError,
     policy: timeoutPolicy,
   });
   if (!parsed.ok) throw invalidInput(parsed.errors);
-  const { runner, ...spec } = parsed.spec;
+  const { runner, template: _known, ...spec } = parsed.spec;
   const faults = compute.validate(runner.pod, registrationOrigin(runner));
   if (faults.length > 0)
     throw invalidInput(faults.map((message) => ({ code: 'denied', field: 'template:', message })));
   const fault = credentialError(ciServers, runner);
   if (fault !== undefined)
     throw invalidInput([{ code: 'denied', field: 'template.credential:', message: fault }]);
-  return admitted(spec, input as RunnerSetInput, ciServerTraits(ciServers, runner)?.jobLimits);
+  return admitted(spec, ciServerTraits(ciServers, runner)?.jobLimits);
 }
 
-function admitted(
-  spec: SetSpec,
-  declaration: RunnerSetInput,
-  jobLimits: SetSpec['jobLimits'],
-): AdmittedSet {
+function admitted(spec: SetAdmission['spec'], jobLimits: SetSpec['jobLimits']): SetAdmission {
   const at = Date.now();
   return {
     spec: { ...spec, ...omitUndefined({ jobLimits }) },
-    declaration,
     schedule: activeSchedule(spec.schedules, at),
     at,
   };

@@ -3,10 +3,8 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import pMap from 'p-map';
 import {
   setDeclarationQuery,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
-  type RunnerSetStatus,
 } from '../../core/contract/index.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
@@ -14,7 +12,14 @@ import { pauseInfo } from '../../worker/temporal/pauseInfo.ts';
 import type { Session } from '../shared/session.ts';
 import { setSummary } from '../../worker/temporal/setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
-import { querySet, describeSetById, pausedError, setError, runSetCommand } from './setClient.ts';
+import {
+  querySet,
+  queryAdmittedSet,
+  describeSetById,
+  pausedError,
+  setError,
+  runSetCommand,
+} from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
 import { implicitLabelsText, missingImplicitLabels } from '../../core/domain/implicitLabels.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
@@ -130,7 +135,7 @@ async function plan(
   }
   const [before, status] = await Promise.all([
     querySet<RunnerSetInput>(session, id, setDeclarationQuery.name),
-    querySet<RunnerSetStatus>(session, id, setStatusQuery.name),
+    queryAdmittedSet(session, id, { max: 0 }),
   ]);
   if (before === undefined || status === undefined) {
     throw new CliError(
@@ -191,7 +196,7 @@ async function apply(
 
 /** A worker may refuse what we could not know: a credential that it has not, a timeout beyond its cap. */
 async function confirmStart(session: Session, set: Application, runId: string): Promise<void> {
-  const status = await querySet<RunnerSetStatus>(session, set.id, setStatusQuery.name);
+  const status = await queryAdmittedSet(session, set.id, { max: 0 });
   if (status === undefined) {
     const end = await getSetEnd(session, set.id, runId);
     if (end !== undefined)

@@ -1,6 +1,5 @@
 /** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
 import {
-  setStatusQuery,
   type RunnerSetStatus,
   type SetCommandResult,
   type SetScale,
@@ -12,7 +11,7 @@ import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
 import {
-  querySet,
+  queryAdmittedSet,
   submitSetCommand,
   nameOf,
   runningSet,
@@ -169,7 +168,7 @@ export async function requestDeletion(
   { yes, reason = requestedBy() }: { yes?: boolean; reason?: string },
 ): Promise<{ line: string; note?: string; status?: SetCommandResult }> {
   const name = nameOf(set.workflowId);
-  const before = await querySet<RunnerSetStatus>(session, set.workflowId, setStatusQuery.name);
+  const before = await queryAdmittedSet(session, set.workflowId, { max: 0 });
   if (before === undefined) {
     if (!yes)
       throw new CliError(
@@ -180,8 +179,9 @@ export async function requestDeletion(
     const note = 'no worker answered; the request was sent and takes effect once a worker runs';
     return { line: `${name}: ${note}`, note };
   }
-  if (before.runners.length > MANY && !yes)
-    await confirm(output, `drain ${countText(before.runners.length)} and delete the set ${name}`);
+  const count = Object.values(before.runnerCounts).reduce((sum, each) => sum + each, 0);
+  if (count > MANY && !yes)
+    await confirm(output, `drain ${countText(count)} and delete the set ${name}`);
   const status = await runSetCommand(session, set, { command: 'drain', reason });
   const { starting, idle, busy, draining } = status.runners;
   return {
@@ -192,7 +192,7 @@ export async function requestDeletion(
 
 /** @throws CliError when no worker answers */
 async function statusOf(session: Session, workflowId: string): Promise<RunnerSetStatus> {
-  const status = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  const status = await queryAdmittedSet(session, workflowId);
   if (status !== undefined) return status;
   throw new CliError(
     'failed',

@@ -12,8 +12,15 @@ import {
   SET_COMMAND_WORKFLOW,
   setWorkflowId,
   type SetCommandResult,
+  type RunnerSetStatus,
   type SetCommand,
+  type SetStatusRequest,
 } from '../../core/contract/index.ts';
+import {
+  querySetStatus,
+  queryWholeSetStatus,
+  SetNotAdmittedError,
+} from '../../activities/runnerSet/querySetStatus.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { setCommandOptions } from '../../worker/temporal/setCommand.ts';
 import { CliError } from '../shared/exit.ts';
@@ -108,6 +115,41 @@ export async function querySet<T>(
     if (known.code === 'not_found' || known.code === 'usage') throw known;
     return undefined;
   }
+}
+
+/**
+ * Asks the set for its status.
+ * @param request - which runners it lists @default all
+ * @returns what a set answers that waits for its admission even then; `undefined` when no worker answers in time
+ * @throws CliError `not_found`, `usage`
+ */
+export async function querySetState(
+  session: Session,
+  workflowId: string,
+  request?: SetStatusRequest,
+): Promise<RunnerSetStatus | SetNotAdmittedError | undefined> {
+  try {
+    return await session.attemptUntilDelivered(
+      async (client) =>
+        await (request === undefined
+          ? queryWholeSetStatus(client, workflowId)
+          : querySetStatus(client, workflowId, request)),
+      QUERY_TIMEOUT_MS,
+    );
+  } catch (error) {
+    if (error instanceof SetNotAdmittedError) return error;
+    const known = setError(error, session, workflowId);
+    if (known.code === 'not_found' || known.code === 'usage') throw known;
+    return undefined;
+  }
+}
+
+/** As {@link querySetState}, without what a set answers that waits for its admission. */
+export async function queryAdmittedSet(
+  ...call: Parameters<typeof querySetState>
+): Promise<RunnerSetStatus | undefined> {
+  const status = await querySetState(...call);
+  return status instanceof SetNotAdmittedError ? undefined : status;
 }
 
 /** Has the set carry out a command, and waits for its answer. @throws CliError; `invalid_input` and `failed` with the set's own words, `not_found` when it has ended */

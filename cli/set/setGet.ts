@@ -1,6 +1,7 @@
 /** `holdfast set get` */
+import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
-import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
+import type { RunnerSetStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { runnerVersionText } from '../../core/domain/runnerVersion.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
@@ -15,7 +16,7 @@ import {
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
 import { FAILED_OR_ERRORED, selectionQuery } from '../shared/selection.ts';
-import { querySet, describeSet, nameOf } from './setClient.ts';
+import { querySetState, describeSet, nameOf } from './setClient.ts';
 import { getSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
@@ -89,7 +90,8 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
   }
   const paused = pauseInfo(description);
   if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
-  const set = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  const set = await querySetState(session, workflowId);
+  if (set instanceof SetNotAdmittedError) return { ...base, note: set.message };
   if (set === undefined)
     return {
       ...base,
@@ -102,8 +104,6 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
 export function setLines(details: SetDetails, now: number): string[] {
   const { set, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
-  const count = (state: RunnerSetStatus['runners'][number]['state']): number =>
-    set?.runners.filter((runner) => runner.state === state).length ?? 0;
   const rows: [string, string | undefined][] = [
     ['Set', details.name],
     ['Id', details.id],
@@ -115,11 +115,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Template', set?.templateHash],
     ['Runner version', set?.runnerVersion && runnerVersionText(set.runnerVersion)],
     ['Wanted', set && `${set.desired} (${boundsText(set)})`],
-    [
-      'Runners',
-      set &&
-        `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} draining`,
-    ],
+    ['Runners', set && countsText(set.runnerCounts)],
     [
       'Jobs',
       set &&
@@ -144,6 +140,11 @@ export function setLines(details: SetDetails, now: number): string[] {
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
   lines.push(...activityLines(details));
   return lines;
+}
+
+function countsText({ starting, idle, busy, draining }: RunnerSetStatus['runnerCounts']): string {
+  const count = starting + idle + busy + draining;
+  return `${count}: ${starting} starting, ${idle} idle, ${busy} busy, ${draining} draining`;
 }
 
 function activityLines({ pendingActivities: pending }: SetDetails): string[] {

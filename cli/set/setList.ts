@@ -1,9 +1,9 @@
 /** `holdfast set list` */
 import pMap from 'p-map';
+import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   type RunnerSetStatus,
   type SetRunnerStatus,
 } from '../../core/contract/index.ts';
@@ -21,7 +21,7 @@ import {
   type PollCheck,
   type UnpolledQueue,
 } from '../shared/unpolledQueues.ts';
-import { querySet, describeSetById, nameOf } from './setClient.ts';
+import { querySetState, describeSetById, nameOf } from './setClient.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 
@@ -132,7 +132,9 @@ async function withStatus(
     const paused = description && pauseInfo(description);
     if (paused !== undefined)
       return { ...row, unpolledQueues: unpolled, note: `paused ${pauseText(paused)}` };
-    const status = await querySet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
+    const status = await querySetState(session, row.id, { max: 0 });
+    if (status instanceof SetNotAdmittedError)
+      return { ...row, unpolledQueues: unpolled, note: status.message };
     return status === undefined
       ? { ...row, unpolledQueues: unpolled, note: 'no worker answered within 3 s' }
       : { ...row, unpolledQueues: unpolled, ...summarized(status) };
@@ -167,21 +169,14 @@ function summarized({
   deleting,
   labels,
   scope,
-  runners,
+  runnerCounts: runners,
 }: RunnerSetStatus): Partial<SetRow> {
-  const count = (state: SetRunnerStatus['state']): number =>
-    runners.filter((runner) => runner.state === state).length;
   return {
     templateHash,
     desired,
     min,
     max,
-    runners: {
-      starting: count('starting'),
-      idle: count('idle'),
-      busy: count('busy'),
-      draining: count('draining'),
-    },
+    runners,
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),

@@ -9,6 +9,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/common';
+import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
 import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
 import { PayloadKeyError } from '../../worker/codec/encryptionCodec.ts';
 import { CliError } from './exit.ts';
@@ -91,7 +92,7 @@ export function isConnectionLoss(error: unknown): boolean {
  * (https://docs.temporal.io/references/errors#unhandled-command).
  */
 export function isUndelivered(error: unknown): boolean {
-  if (error instanceof QueryNotRegisteredError) return true;
+  if (error instanceof QueryNotRegisteredError || error instanceof SetNotAdmittedError) return true;
   if (error instanceof WorkflowUpdateFailedError)
     return error.cause?.message.startsWith('No registered handler for update') === true;
   const { code, details = '' } = grpcStatus(error) ?? {};

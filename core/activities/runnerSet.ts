@@ -23,7 +23,7 @@ export interface SetActivities {
    * `continued`, for a running set, an invalid declaration is reported in `rejection`.
    * @throws ApplicationFailure `InvalidInput`, with every invalid field
    */
-  admitSet(input: { input: unknown; continued?: true }): Promise<AdmittedSet>;
+  admitSet(input: { input: unknown; continued?: true }): Promise<SetAdmission>;
   /** Returns the current time. */
   getTime(): Promise<Timestamped>;
   /** Returns the schedule that applies now. */
@@ -42,15 +42,10 @@ export interface SetActivities {
     runners: readonly { workflowId: string; reason: string }[];
   }): Promise<Timestamped & { ended: string[] }>;
   /**
-   * Lists one page of the set's running runners from Temporal's visibility. Visibility may lag, so
-   * it does not prove that a runner is absent. There are pages because a full list may exceed
-   * Temporal's limit of 2 MiB.
-   * @returns in `next` the next `page`; absent on the last one
+   * Lists the set's running runners from Temporal's visibility, without those that are as `known`
+   * says. Visibility may lag, so it does not prove that a runner is absent.
    */
-  listRunners(input: {
-    set: string;
-    page?: string;
-  }): Promise<Timestamped & { runners: ListedRunner[]; next?: string }>;
+  listRunners(input: ListRunnersInput): Promise<Timestamped & RunnerList>;
   /** Returns which of these runners have ended or never existed. */
   findEndedRunners(input: {
     workflowIds: readonly string[];
@@ -90,10 +85,15 @@ export interface Timestamped {
 }
 
 /** Validated set. */
-export interface AdmittedSet {
+export interface AdmittedSet extends Omit<SetAdmission, 'spec'> {
   readonly spec: SetSpec;
   /** Declaration as it was submitted. */
   readonly declaration: RunnerSetInput;
+}
+
+/** Result of the validation of a set, without the template, which the workflow has. */
+export interface SetAdmission {
+  readonly spec: Omit<SetSpec, 'template'>;
   /** Schedule that applies at the time of the validation. */
   readonly schedule: ActiveSchedule;
   /** Time of the validation (ms since the epoch). */
@@ -122,6 +122,28 @@ export interface StartRunnersInput {
     readonly slot?: number;
     readonly traceparent?: string;
   }[];
+}
+
+/** Input of {@link SetActivities.listRunners}. */
+export interface ListRunnersInput {
+  readonly set: string;
+  /** Runners that the set knows, each as core/domain/knownRunner.ts describes it. @default none */
+  readonly known?: readonly string[];
+  /** Where the previous part of the list ended. @default the beginning */
+  readonly page?: string;
+}
+
+/**
+ * A part of a list of runners. There are parts because a list of many changed runners may exceed
+ * Temporal's limit of 2 MiB.
+ */
+export interface RunnerList {
+  /** Runners that are not as `known` says. */
+  readonly runners: ListedRunner[];
+  /** Indexes in `known` of the runners that are not in this part, or not as `known` says. */
+  readonly unconfirmed: number[];
+  /** Where the next part begins. Absent: this is the last one. */
+  readonly next?: string;
 }
 
 /** Input of {@link SetActivities.checkQueuedJobs}. */

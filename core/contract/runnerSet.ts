@@ -96,6 +96,24 @@ export interface SetRunnerStatus {
   drainRequested?: { at: string; times: number };
 }
 
+/** Runners that an answer to the query `status` contains. */
+export interface SetStatusRequest {
+  /** Number of runners to skip. @default 0 */
+  from?: number;
+  /** Maximum number of runners, at most 2,000. `0`: only the counts. @default 2000 */
+  max?: number;
+}
+
+/**
+ * Answer to the query `status` of a set whose declaration no worker has admitted yet in the current
+ * run.
+ */
+export interface SetAwaitingAdmission {
+  name: string;
+  /** What the set waits for, in one sentence. */
+  awaitingAdmission: string;
+}
+
 /** Status of a set, as the query `status` returns it. */
 export interface RunnerSetStatus {
   name: string;
@@ -111,7 +129,12 @@ export interface RunnerSetStatus {
   replicas?: number;
   /** Maximum number of successors started ahead. Absent: none. */
   replaceAhead?: number;
+  /** Number of runners by state. */
+  runnerCounts: Record<SetRunnerStatus['state'], number>;
+  /** The first 2,000 runners, or those that {@link SetStatusRequest} selects. */
   runners: SetRunnerStatus[];
+  /** `from` of a request for the runners after these. Absent: there are no more. */
+  moreFrom?: number;
   /** Jobs queued and running now, and totals since the set was created. */
   jobs: { queued: number; running: number; startedTotal: number; completedTotal: number };
   /**
@@ -355,6 +378,9 @@ export const runnerEventsSignal = defineSignal<[{ events: TimedRunnerEvent[] }]>
 export const runnerVersionSignal =
   defineSignal<[RunnerVersionStatus & { at: number }]>('runnerVersion');
 /** Returns the current status of a set. */
-export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
+export const setStatusQuery = defineQuery<
+  RunnerSetStatus | SetAwaitingAdmission,
+  [request?: SetStatusRequest]
+>('status');
 /** Returns the last declaration of a set, with all later commands applied. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -50,7 +50,10 @@ export type SetCommandInput = SetCommand & {
  * Result of the `setCommand` workflow: the status of the set after the command, with its runners
  * counted by state. The query `status` lists each runner.
  */
-export interface SetCommandResult extends Omit<RunnerSetStatus, 'runners'> {
+export interface SetCommandResult extends Omit<
+  RunnerSetStatus,
+  'runners' | 'runnerCounts' | 'moreFrom'
+> {
   runners: Record<SetRunnerStatus['state'], number>;
 }
 

@@ -228,7 +228,11 @@ export const ACTIVITY_INPUTS = {
     ),
   }),
   drainRunners: z.object({ runners: z.array(z.object({ workflowId, reason: text })) }),
-  listRunners: z.object({ set: setName, page: text.exactOptional() }),
+  listRunners: z.object({
+    set: setName,
+    known: z.array(text).exactOptional(),
+    page: text.exactOptional(),
+  }),
   findEndedRunners: z.object({ workflowIds: z.array(workflowId) }),
   notifySet: setNotification,
   checkQueuedJobs: z.object({

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import * as contract from '../../core/contract/index.ts';
 import { CiServerError } from '../../activities/ports.ts';
 import { isObject } from '../../core/domain/isObject.ts';
@@ -172,7 +173,8 @@ await describeWithLab('who sends messages of their own making', { temporal: true
       const handle = await answering(await start(RUNNER_SET_WORKFLOW, set));
       await until(
         'its first list of runners',
-        async () => (await handle.query(contract.setStatusQuery)).listPendingSince === undefined,
+        async () =>
+          (await querySetStatus(it.world.client, handle.workflowId)).listPendingSince === undefined,
       );
       return handle;
     },

@@ -12,9 +12,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -127,7 +127,7 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
             await startSet(world, names[1], { replicas: 1 }, false),
           ];
           const status = async (set: WorkflowHandle): Promise<RunnerSetStatus> =>
-            await set.query(setStatusQuery);
+            await querySetStatus(world.client, set.workflowId);
           for (const set of sets)
             await until('the set to run', async () => (await status(set)).labels.length > 0);
           const jobs = names.map((name) =>

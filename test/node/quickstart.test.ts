@@ -3,7 +3,8 @@ import { RbacAuthorizationV1Api } from '@kubernetes/client-node';
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { setStatusQuery, sweepScheduleId } from '../../core/contract/index.ts';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
+import { sweepScheduleId } from '../../core/contract/index.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
 import { Browser, findChromium } from '../support/browser.ts';
@@ -175,9 +176,7 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
     );
     await until(
       'the set to end',
-      async () =>
-        (await world.client.workflow.getHandle('set-linux').query(setStatusQuery)).deleting !==
-        undefined,
+      async () => (await querySetStatus(world.client, 'set-linux')).deleting !== undefined,
     );
     expect(now(job).status).toBe('in_progress');
     expect(await Promise.race([isOver, Promise.resolve(false)])).toBe(false);

@@ -70,6 +70,7 @@ export function statusOf(name: string, more: Partial<RunnerSetStatus>): RunnerSe
     min: 0,
     max: 10,
     runners: [],
+    runnerCounts: { starting: 0, idle: 0, busy: 0, draining: 0 },
     jobs: { queued: 0, running: 0, startedTotal: 0, completedTotal: 0 },
     labels: ['linux'],
     scope: 'acme',

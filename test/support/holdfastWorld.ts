@@ -44,7 +44,7 @@ export interface HoldfastWorld {
   resume(
     credentials?: readonly string[],
     dataConverter?: DataConverter,
-    more?: Pick<WorkerOptions, 'maxCachedWorkflows'>,
+    more?: Pick<WorkerOptions, 'maxCachedWorkflows' | 'workflowsPath'>,
   ): Promise<void>;
   close(): Promise<void>;
 }

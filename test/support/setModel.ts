@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { comparableText, stateOfPhase } from '../../core/domain/knownRunner.ts';
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
 import { decideSet, needsBusyEvents } from '../../workflows/runnerSet/plan.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
@@ -233,9 +234,21 @@ export class SetModel {
         ephemeral,
       }),
     );
+    // As RunningSet does: what is as known comes from the set itself.
+    const { runners, facts } = this.state;
+    const known = new Map(
+      runners
+        .asListed()
+        .map((one, index) => [comparableText(facts.spec.name, runners.all()[index]!), one]),
+    );
+    const merged = listed.map(
+      (one) =>
+        known.get(comparableText(facts.spec.name, { ...one, state: stateOfPhase(one.phase) })) ??
+        one,
+    );
     this.state.onRunnersListed(
-      listed,
-      this.state.unverified(listed, this.now).filter((id) => !this.runners.has(id)),
+      merged,
+      this.state.unverified(merged, this.now).filter((id) => !this.runners.has(id)),
       this.now,
     );
   }

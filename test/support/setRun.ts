@@ -3,7 +3,6 @@ import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import {
   RUNNER_SET_WORKFLOW,
   jobEventsSignal,
-  setStatusQuery,
   setWorkflowId,
   type JobEvent,
   type RunnerSetInput,
@@ -12,6 +11,7 @@ import {
   type SetCommand,
 } from '../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { querySetStatus, queryWholeSetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { isUndelivered } from '../../cli/shared/temporalErrors.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
@@ -85,7 +85,7 @@ export class SetRun {
     let status: RunnerSetStatus | undefined;
     await until('the set to answer', async () => {
       try {
-        status = await this.handle.query(setStatusQuery);
+        status = await queryWholeSetStatus(this.#stage.world.client, this.handle.workflowId);
         return true;
       } catch (error) {
         if (isUndelivered(error)) return false;
@@ -119,6 +119,26 @@ export class SetRun {
       timeoutMs,
     );
     return last as RunnerSetStatus;
+  }
+
+  /** Awaits these numbers of runners. It asks for no more than the numbers, because the set may be large. */
+  async reachesCounts(
+    counts: Partial<RunnerSetStatus['runnerCounts']>,
+    timeoutMs: number,
+  ): Promise<void> {
+    let last: RunnerSetStatus | undefined;
+    await until(
+      `set to reach: ${JSON.stringify(counts)}`,
+      async () => {
+        last = await querySetStatus(this.#stage.world.client, this.handle.workflowId, { max: 0 });
+        const { runnerCounts } = last;
+        return Object.entries(counts).every(
+          ([state, count]) => runnerCounts[state as 'idle'] === count,
+        );
+      },
+      () => JSON.stringify(last),
+      timeoutMs,
+    );
   }
 
   /** So many runners are idle, so many busy, and no others are there. */

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -91,7 +91,8 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
       taskQueue: name,
       args: [input],
     });
-    const status = async (): Promise<RunnerSetStatus> => await set.query(setStatusQuery);
+    const status = async (): Promise<RunnerSetStatus> =>
+      await querySetStatus(client, set.workflowId);
     const receiver = startReceiver();
     // Another worker, which gets no webhooks: queries are answered, and runners go on, while the receiver is down. It leaves redelivery
     // to the receiver, which has it only when it is there itself.

@@ -73,7 +73,10 @@ await describeWithLab(
       };
       world.pretences.push(
         { activity: 'listRunners', answer: fails },
-        { activity: 'listRunners', answer: () => ({ at: Date.now(), runners: [], next: '' }) },
+        {
+          activity: 'listRunners',
+          answer: () => ({ at: Date.now(), runners: [], unconfirmed: [], next: '' }),
+        },
       );
       const set = await start();
       await set.comesTo({ idle: 2 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import {
   JOB_GROUP_WORKFLOW,
   RUNNER_SET_WORKFLOW,
@@ -9,7 +10,6 @@ import {
   groupedJobId,
   jobGroupStatusQuery,
   jobRevisionSignal,
-  setStatusQuery,
   setWorkflowId,
   statusQuery,
   type JobRevision,
@@ -107,7 +107,8 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await until(
       'a runner',
       async () =>
-        (workflowId = (await set.query(setStatusQuery)).runners[0]?.workflowId ?? '') !== '',
+        (workflowId =
+          (await querySetStatus(client, set.workflowId)).runners[0]?.workflowId ?? '') !== '',
     );
     await podIdle(workflowId);
     return workflowId;
@@ -159,7 +160,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
       'the set to run on version two',
       async () => (await buildOf(set.workflowId)) === 'two',
     );
-    expect((await set.query(setStatusQuery)).runners).toMatchObject([{ workflowId }]);
+    expect((await querySetStatus(client, set.workflowId)).runners).toMatchObject([{ workflowId }]);
     expect(await buildOf(workflowId)).toBe('one');
     // As docs/operations.md has people look for what keeps a version from going.
     const onVersionOne = async (): Promise<string[]> => {

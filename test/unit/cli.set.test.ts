@@ -363,6 +363,7 @@ describe('text for people', () => {
     blockedReason: 'never_registered ×2',
     waitingFor: 'next try: not until 2026-01-01T00:01:00.000Z',
     holds: ['runner-linux-aaaaaaaaaa'],
+    runnerCounts: { starting: 0, idle: 0, busy: 1, draining: 1 },
     runners: [
       {
         workflowId: 'runner-linux-aaaaaaaaaa',

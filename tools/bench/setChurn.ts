@@ -1,5 +1,6 @@
 /** A set of so many runners that works off jobs: when each runner was gone, and when its successor was there. */
-import { setStatusQuery, setWorkflowId } from '../../core/contract/index.ts';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
+import { setWorkflowId } from '../../core/contract/index.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CpuSpent } from './cpuAccount.ts';
@@ -34,8 +35,8 @@ export async function startFullSet(world: BenchEnvironment, runners: number): Pr
   );
   // One question a second, and none while anything is measured.
   for (;;) {
-    const status = await client.workflow.getHandle(setWorkflowId(set)).query(setStatusQuery);
-    if (status.runners.filter(({ state }) => state === 'idle').length === runners) return set;
+    const status = await querySetStatus(client, setWorkflowId(set));
+    if (status.runnerCounts.idle === runners) return set;
     await delay(1_000);
   }
 }

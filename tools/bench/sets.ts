@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
+import { queryWholeSetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -51,7 +51,7 @@ async function untilAdmitted(client: Client, name: string): Promise<void> {
 }
 
 export async function statusOf(client: Client, name: string): Promise<RunnerSetStatus> {
-  return await client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
+  return await queryWholeSetStatus(client, setWorkflowId(name));
 }
 
 /** What became of workflow tasks of sets that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */

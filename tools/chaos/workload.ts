@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import pRetry from 'p-retry';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import {
-  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setStatusQuery, setWorkflowId,
+  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setWorkflowId,
   type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus, type SetCommand,
 } from '../../core/contract/index.ts'; // prettier-ignore
 import { runningRunnersQuery } from '../../core/domain/visibility.ts';
@@ -142,7 +143,10 @@ export class Workload {
   async sets(): Promise<RunnerSetStatus[]> {
     return await Promise.all(
       (['ephemeral', 'static'] as const).map(
-        async (kind) => await this.#call(async () => await this.#set(kind).query(setStatusQuery)),
+        async (kind) =>
+          await this.#call(
+            async () => await querySetStatus(this.#world.client, this.#set(kind).workflowId),
+          ),
       ),
     );
   }

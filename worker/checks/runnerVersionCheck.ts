@@ -1,8 +1,9 @@
 /** Checks until when the CI servers accept the runner versions of the sets. */
 import { Client, type ConnectionLike } from '@temporalio/client';
 import pMap from 'p-map';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { listRoutingInfo } from '../../activities/runnerSet/listRoutingInfo.ts';
-import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
+import type { RunnerSetStatus } from '../../core/contract/index.ts';
 import { isDeadlineNear, runnerVersionText } from '../../core/domain/runnerVersion.ts';
 import { dataConverterOf } from '../codec/dataConverter.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
@@ -39,7 +40,7 @@ export async function checkRunnerVersions(
       await client
         .withDeadline(
           Date.now() + QUERY_DEADLINE_MS,
-          async () => await client.workflow.getHandle(workflowId).query(setStatusQuery),
+          async () => await querySetStatus(client, workflowId, { max: 0 }),
         )
         .catch(() => undefined),
     { concurrency: AT_ONCE },

@@ -1,9 +1,5 @@
 /** A runner set as a Kubernetes resource, deploy/chart/crds: what of it is read, and what is written into its status. Pure. */
-import type {
-  RunnerSetInput,
-  RunnerSetStatus,
-  SetRunnerStatus,
-} from '../../core/contract/index.ts';
+import type { RunnerSetInput, RunnerSetStatus } from '../../core/contract/index.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { SET_LABEL } from '../../core/domain/podTemplate.ts';
@@ -130,21 +126,20 @@ function ready(
 
 function waitReasonFields({
   desired,
-  runners,
+  runnerCounts,
   jobs,
   blockedReason,
   waitingFor,
   lastFailure,
 }: RunnerSetStatus): RunnerSetResourceStatus {
-  const count = (wanted: SetRunnerStatus['state']): number =>
-    runners.filter(({ state }) => state === wanted).length;
+  const { starting, idle, busy, draining } = runnerCounts;
   return {
     desired,
-    replicas: runners.length,
-    starting: count('starting'),
-    idle: count('idle'),
-    busy: count('busy'),
-    draining: count('draining'),
+    replicas: starting + idle + busy + draining,
+    starting,
+    idle,
+    busy,
+    draining,
     jobs: { queued: jobs.queued, running: jobs.running },
     ...omitUndefined({ blockedReason, waitingFor, lastFailure }),
   };

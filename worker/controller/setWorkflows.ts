@@ -10,6 +10,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/common';
 import { z } from 'zod';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { terminationText } from '../../activities/shared/terminationText.ts';
 import {
   RUNNER_SET_WORKFLOW,
@@ -17,7 +18,6 @@ import {
   SET_DELETION_MEMO,
   SET_RESOURCE_MEMO,
   setDeclarationQuery,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -183,7 +183,7 @@ export class SetWorkflows {
     try {
       return await client.withDeadline(Date.now() + QUERY_DEADLINE_MS, async () => {
         const [status, declaration] = await Promise.all([
-          this.#handle(name).query(setStatusQuery),
+          querySetStatus(client, setWorkflowId(name), { max: 0 }),
           this.#handle(name).query(setDeclarationQuery),
         ]);
         return { status, declaration };

@@ -6,12 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import type { CiServers } from '../../activities/ports.ts';
 import {
   runnerVersionSignal,
   setDeclarationQuery,
-  setStatusQuery,
   type RunnerVersionStatus,
 } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
@@ -121,7 +121,10 @@ export class RunnerVersionMonitor {
     const [declaration, status] = await client().withDeadline(
       Date.now() + QUERY_DEADLINE_MS,
       async () =>
-        await Promise.all([handle.query(setDeclarationQuery), handle.query(setStatusQuery)]),
+        await Promise.all([
+          handle.query(setDeclarationQuery),
+          querySetStatus(client(), workflowId, { max: 0 }),
+        ]),
     );
     const parsed = parseRunnerSetInput(declaration, {
       hash: () => '',

@@ -6,11 +6,8 @@ import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
 import { RunningSets, type SetsSnapshot } from '../../activities/runnerSet/runningSets.ts';
-import {
-  setStatusQuery,
-  type RunnerSetStatus,
-  type SetRoutingInfo,
-} from '../../core/contract/index.ts';
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
+import { type RunnerSetStatus, type SetRoutingInfo } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import type { JobDelivery } from './jobDelivery.ts';
@@ -110,12 +107,12 @@ export class SetDirectory {
     return await this.#running.list(maxAgeMs);
   }
 
-  /** Status of a set; the query needs a worker. */
+  /** Status of a set without its runners. The query needs a worker. */
   async status(workflowId: string): Promise<RunnerSetStatus> {
     const client = this.#options.client();
     return await client.withDeadline(
       Date.now() + QUERY_DEADLINE_MS,
-      async () => await client.workflow.getHandle(workflowId).query(setStatusQuery),
+      async () => await querySetStatus(client, workflowId, { max: 0 }),
     );
   }
 

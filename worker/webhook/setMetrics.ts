@@ -6,8 +6,8 @@ import type { JobDelivery } from './jobDelivery.ts';
 
 const runnersIn =
   (...states: SetRunnerStatus['state'][]) =>
-  ({ runners }: RunnerSetStatus): number =>
-    runners.filter(({ state }) => states.includes(state)).length;
+  ({ runnerCounts }: RunnerSetStatus): number =>
+    states.reduce((sum, state) => sum + runnerCounts[state], 0);
 
 /** Those in whose name is `_total` are counters, the others gauges. */
 const METRICS: readonly (readonly [

@@ -3,6 +3,7 @@
  * reply.
  */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
+import { admittedSet } from './admittedSet.ts';
 import {
   setCommandReplySignal,
   type RunnerSetInput,
@@ -89,7 +90,7 @@ export class SetCommands {
       workerActivities('Validate the declaration').admitSet({ input: declared }),
     );
     if (called.kind === 'done') {
-      const { value } = called;
+      const value = admittedSet(called.value, declared);
       const now = tick(value.at);
       this.#finish(state, now, () => applyDeclaration(state, value, now));
       return now;

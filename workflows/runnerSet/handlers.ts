@@ -1,8 +1,9 @@
 /** Handlers of the signals and queries of a set. */
-import { setHandler } from '@temporalio/workflow';
+import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   jobEventsSignal,
+  parseSetWorkflowId,
   queueCheckedSignal,
   runnerEventsSignal,
   scaleSetNewsSignal,
@@ -10,19 +11,21 @@ import {
   setDeclarationQuery,
   setCommandSignal,
   setStatusQuery,
+  type RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult, parseRunnerVersion } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
 import { parseScaleSetNews } from './scaleSetDemand.ts';
+import { statusBeforeAdmission } from './status.ts';
 import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
 /**
- * Registers all handlers. A set accepts no updates. If an update reaches a worker together with
+ * Registers the handlers of signals. A set accepts no updates. If an update reaches a worker together with
  * other events, and the workflow is not in the worker's cache, a later replay processes them in
  * another order (https://github.com/temporalio/sdk-python/issues/673), and nothing would unblock
  * the set.
  */
-export function registerHandlers(set: RunningSet): void {
+export function registerSignals(set: RunningSet): void {
   set.openGate([
     {
       name: jobEventsSignal.name,
@@ -59,10 +62,24 @@ export function registerHandlers(set: RunningSet): void {
       },
     },
   ]);
-  setHandler(setStatusQuery, () => set.status(), {
-    description: 'Runners, jobs and waits of the set',
-  });
-  setHandler(setDeclarationQuery, () => set.state.currentDeclaration(), {
+}
+
+/**
+ * Registers the queries. They are answered from the start of a run, also while its declaration
+ * waits for admission.
+ * @param current - returns the set, once it is admitted
+ */
+export function registerQueries(
+  declaration: RunnerSetInput,
+  current: () => RunningSet | undefined,
+): void {
+  const name = parseSetWorkflowId(workflowInfo().workflowId);
+  setHandler(
+    setStatusQuery,
+    (request) => current()?.status(request) ?? statusBeforeAdmission(name),
+    { description: 'Runners, jobs and waits of the set' },
+  );
+  setHandler(setDeclarationQuery, () => current()?.state.currentDeclaration() ?? declaration, {
     description: 'Current declaration of the set',
   });
 }

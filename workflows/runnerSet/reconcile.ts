@@ -31,6 +31,7 @@ import {
   needsBusyEvents,
   type SetDecision,
 } from './plan.ts';
+import { comparableText } from '../../core/domain/knownRunner.ts';
 import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
 import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
@@ -46,6 +47,8 @@ import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 
 /** Maximum number of runners started by one activity. */
 const BATCH = 100;
+/** Maximum number of runners whose end one activity checks: about 150 KiB. */
+const MAX_DOUBTFUL = 2_000;
 /**
  * Maximum age of a check result of another set that is reused, as a share of the interval between
  * checks. MAX_SHARED_CHECK_AGE_MS is a further limit.
@@ -152,8 +155,8 @@ export class RunningSet {
     this.#length.countCommand();
   }
 
-  status(): RunnerSetStatus {
-    return setStatus(this.state, this.#now);
+  status(request?: unknown): RunnerSetStatus {
+    return setStatus(this.state, this.#now, request);
   }
 
   /** Runs the loop until the set has ended. */
@@ -395,33 +398,46 @@ export class RunningSet {
 
   /** @param known - workflow ids of the runners that existed when the list was requested */
   async #listAndVerify(known: ReadonlySet<string>): Promise<VerifiedList> {
-    const { at, runners } = await this.#listPages();
+    const { at, runners } = await this.#listParts();
     const listed = new Set(runners.map(({ workflowId }) => workflowId));
     const doubtful = this.state
       .unverified(runners, at)
       .filter((workflowId) => known.has(workflowId) || listed.has(workflowId));
-    if (doubtful.length === 0) return { at, runners, ended: [] };
-    const found = await temporalActivities(
-      `Check whether ${doubtful.length} runners have ended`,
-    ).findEndedRunners({ workflowIds: doubtful });
-    return { at: found.at, runners, ended: found.ended };
+    const verified = { at, runners, ended: [] as string[] };
+    for (let from = 0; from < doubtful.length; from += MAX_DOUBTFUL) {
+      const workflowIds = doubtful.slice(from, from + MAX_DOUBTFUL);
+      const found = await temporalActivities(
+        `Check whether ${workflowIds.length} runners have ended`,
+      ).findEndedRunners({ workflowIds });
+      verified.at = found.at;
+      verified.ended.push(...found.ended);
+    }
+    return verified;
   }
 
   /**
-   * Lists the runners.
+   * Lists the runners. Those that are as the set knows them are not transferred, because a list of
+   * all may exceed what a workflow can receive.
    *
-   * @returns the time of the first page, because runners started since need not be in the list
+   * @returns the time of the first part, because runners started since need not be in the list
    */
-  async #listPages(): Promise<Timestamped & { runners: ListedRunner[] }> {
+  async #listParts(): Promise<Timestamped & { runners: ListedRunner[] }> {
     const set = this.state.facts.spec.name;
-    const { at, runners, next } = await temporalActivities('List the runners').listRunners({ set });
-    const all = [...runners];
-    for (let page = next; page !== undefined;) {
-      const more = await temporalActivities('List more runners').listRunners({ set, page });
-      all.push(...more.runners);
+    const asKnown = this.state.runners.asListed();
+    const known = this.state.runners.all().map((runner) => comparableText(set, runner));
+    const part = await temporalActivities('List the runners').listRunners({ set, known });
+    const changed = [...part.runners];
+    let { unconfirmed } = part;
+    for (let page = part.next; page !== undefined;) {
+      const more = await temporalActivities('List more runners').listRunners({ set, known, page });
+      changed.push(...more.runners);
+      const still = new Set(more.unconfirmed);
+      unconfirmed = unconfirmed.filter((index) => still.has(index));
       page = more.next;
     }
-    return { at, runners: all };
+    const doubted = new Set(unconfirmed);
+    const confirmed = asKnown.filter((_runner, index) => !doubted.has(index));
+    return { at: part.at, runners: [...confirmed, ...changed] };
   }
 
   /**

@@ -4,6 +4,7 @@ import {
   CancellationScope,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import { admittedSet } from './admittedSet.ts';
 import { FAILURE_TYPES, type AdmittedSet } from '../../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
@@ -12,7 +13,7 @@ import {
 } from '../../core/contract/index.ts';
 import { admissionActivities } from '../shared/activityProxies.ts';
 import { RunningSet } from './reconcile.ts';
-import { registerHandlers } from './handlers.ts';
+import { registerQueries, registerSignals } from './handlers.ts';
 import type { CarriedSet } from './carriedState.ts';
 import { SetState } from './state.ts';
 
@@ -33,9 +34,12 @@ export async function runnerSet(
   input: RunnerSetInput,
   carried?: CarriedSet,
 ): Promise<RunnerSetStatus> {
+  let admitted: RunningSet | undefined;
+  registerQueries(input, () => admitted);
   const state = carried === undefined ? await admit(input) : await readmit(input, carried);
   const set = new RunningSet(state, commandsDone(carried));
-  registerHandlers(set);
+  admitted = set;
+  registerSignals(set);
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
     cancelRequested = true;
@@ -54,7 +58,8 @@ function commandsDone(carried: CarriedSet | undefined): string[] {
 }
 
 async function admit(input: RunnerSetInput): Promise<SetState> {
-  const { spec, declaration, schedule, at } = await admissionActivities().admitSet({ input });
+  const admission = await admissionActivities().admitSet({ input });
+  const { spec, declaration, schedule, at } = admittedSet(admission, input);
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.set, value: spec.name },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
@@ -71,9 +76,10 @@ async function admit(input: RunnerSetInput): Promise<SetState> {
  */
 async function readmit(input: RunnerSetInput, carried: CarriedSet): Promise<SetState> {
   // A cancellation waits for it, because runners exist.
-  const admitted = await CancellationScope.nonCancellable(
+  const admission = await CancellationScope.nonCancellable(
     async () => await admissionActivities().admitSet({ input, continued: true }),
   );
+  const admitted = admittedSet(admission, input);
   const state = restore(carried, admitted);
   if (admitted.rejection !== undefined)
     state.pause(`its declaration is not accepted any more: ${admitted.rejection}`);

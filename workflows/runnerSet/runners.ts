@@ -4,6 +4,7 @@
  */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerPhase } from '../../core/contract/index.ts';
+import { phaseOfState, stateOfPhase } from '../../core/domain/knownRunner.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/activities/index.ts';
 import {
@@ -22,12 +23,6 @@ import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
 const VISIBILITY_LAG_MS = 5_000;
 /** Time for which the end of a runner is remembered, in case a list still contains it (ms). */
 const REMEMBER_ENDED_MS = 60_000;
-const LEAVING: ReadonlySet<RunnerPhase> = new Set([
-  'Draining',
-  'Unregistering',
-  'TearingDown',
-  'Gone',
-]);
 
 /**
  * Runners of a set. It combines starts, runner events, job events and lists from Temporal's
@@ -142,6 +137,20 @@ export class SetRunners {
     return free;
   }
 
+  /** Returns the runners as a list would contain them if it confirmed what the set knows. */
+  asListed(): ListedRunner[] {
+    return this.all().map(
+      ({ workflowId, state, startedAt, templateHash, ephemeral, runnerName, slot }) => ({
+        workflowId,
+        phase: phaseOfState(state),
+        startedAt,
+        templateHash,
+        ephemeral,
+        ...omitUndefined({ runnerName, slot }),
+      }),
+    );
+  }
+
   /**
    * Returns runners that visibility should list by now and does not. Whether they have ended must
    * be confirmed by Temporal itself.
@@ -220,12 +229,13 @@ function stateOf(
   hasJob: (runnerName: string) => boolean,
   now: number,
 ): SetRunner['state'] {
-  if (LEAVING.has(phase)) return 'draining';
-  if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
+  const listed = stateOfPhase(phase);
+  if (listed === 'draining') return listed;
+  if (listed === 'busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
   // An ephemeral runner that has had its job does not wait for another.
   if (ephemeral && jobReported) return 'busy';
   // The runner's signal that its job has started is ahead of visibility.
-  if (phase === 'Idle')
+  if (listed === 'idle')
     return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
   // The workflow was draining and has a phase that does not: it has replaced its lost runner.
   if (state === 'draining') return 'starting';

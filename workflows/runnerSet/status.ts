@@ -1,6 +1,7 @@
 /** Display of a set: the query `status`, and the details in Temporal's UI. */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isObject } from '../../core/domain/isObject.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
@@ -9,7 +10,9 @@ import type {
   RunnerSetStatus,
   ScaleSetStatus,
   SetCommandResult,
+  SetAwaitingAdmission,
   SetRunnerStatus,
+  SetStatusRequest,
 } from '../../core/contract/index.ts';
 import { isExhausted, nextDay, runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
@@ -29,14 +32,43 @@ const DETAILS_INTERVAL_MS = 5_000;
 const MAX_LIMITS = 5;
 
 /**
+ * Maximum number of runners in one answer. Each has up to 450 bytes, and Temporal rejects answers
+ * of 2 MiB.
+ */
+const MAX_STATUS_RUNNERS = 2_000;
+
+/**
  * Returns the status of a set for the query `status`.
  * @param now - the set's clock (ms since the epoch)
+ * @param request - {@link SetStatusRequest} of any sender
  */
-export function setStatus(state: SetState, now: number): RunnerSetStatus {
+export function setStatus(state: SetState, now: number, request?: unknown): RunnerSetStatus {
   const runners = state.runners.all();
+  const { from, max } = parseStatusRequest(request);
+  const to = from + max;
   return {
     ...setSummary(state, now),
-    runners: runners.map((runner) => runnerStatus(runner, state.isHeld(runner))),
+    runnerCounts: countByState(state),
+    runners: runners.slice(from, to).map((runner) => runnerStatus(runner, state.isHeld(runner))),
+    ...(max > 0 && to < runners.length ? { moreFrom: to } : {}),
+  };
+}
+
+function parseStatusRequest(request: unknown): Required<SetStatusRequest> {
+  const { from, max } = isObject(request) ? request : {};
+  const count = (value: unknown, other: number): number =>
+    typeof value === 'number' && value >= 0 ? Math.floor(value) : other;
+  return {
+    from: count(from, 0),
+    max: Math.min(count(max, MAX_STATUS_RUNNERS), MAX_STATUS_RUNNERS),
+  };
+}
+
+/** Returns the status of a set that has not been admitted in the current run. */
+export function statusBeforeAdmission(name: string): SetAwaitingAdmission {
+  return {
+    name,
+    awaitingAdmission: 'its declaration waits for admission by a worker of its task queue',
   };
 }
 
@@ -44,7 +76,10 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
  * Returns the status without the runners. Listing thousands of runners costs more than everything
  * else.
  */
-function setSummary(state: SetState, now: number): Omit<RunnerSetStatus, 'runners'> {
+function setSummary(
+  state: SetState,
+  now: number,
+): Omit<RunnerSetStatus, 'runners' | 'runnerCounts' | 'moreFrom'> {
   const { facts, jobs } = state;
   const { spec } = facts;
   const plan = currentPlan(state, now);
@@ -280,6 +315,11 @@ export function areDetailsDue({ runners }: SetState, shownAt: number, now: numbe
   return runners.size <= MANY_RUNNERS || now >= shownAt + DETAILS_INTERVAL_MS;
 }
 
+function holdsText(holds: readonly string[]): string {
+  const more = holds.length - MAX_ROWS;
+  return [...holds.slice(0, MAX_ROWS), ...(more > 0 ? [`… and ${more} more`] : [])].join(', ');
+}
+
 /** Returns the details for Temporal's UI as Markdown. */
 export function setDetails(state: SetState, now: number): string {
   const s = setSummary(state, now);
@@ -326,7 +366,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Starts no runner', s.blockedReason),
     ...row('Last failure', s.lastFailure && `${s.lastFailure.runner}: ${s.lastFailure.message}`),
     ...row('Waits for', s.waitingFor),
-    ...row('Holds', s.holds.join(', ')),
+    ...row('Holds', holdsText(s.holds)),
     ...row('Check of queued jobs', queueCheckText(s.queueCheck)),
     ...(runners.length === 0
       ? []

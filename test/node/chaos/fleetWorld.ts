@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
+import { querySetStatus } from '../../../activities/runnerSet/querySetStatus.ts';
 import { installationSelector } from '../../../activities/compute/kubernetes/metadata.ts';
 import { KwokAgentProcess } from '../../../tools/bench/processes/kwokAgentProcess.ts';
 import type { LabState } from '../../../tools/lab/lab.ts';
 import type { JobSpec, SimulatedJob } from '../../../tools/simulator/types.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -143,7 +143,7 @@ export class FleetSet {
   async status(): Promise<RunnerSetStatus> {
     return await this.#fleet.world.client.withDeadline(
       Date.now() + QUERY_MS,
-      async () => await this.handle.query(setStatusQuery),
+      async () => await querySetStatus(this.#fleet.world.client, this.handle.workflowId),
     );
   }
 

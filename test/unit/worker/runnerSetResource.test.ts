@@ -178,7 +178,7 @@ describe('the next step', () => {
 
 const status = (state: Partial<RunnerSetStatus> = {}): RunnerSetStatus => ({
   name: 'linux', templateHash: 'g', desired: 3, min: 3, max: 3, replicas: 3, labels: [], scope: 'acme', holds: [],
-  runners: (['idle', 'busy', 'busy', 'starting', 'draining'] as const).map((each, index) => ({ workflowId: `runner-linux-${index}`, templateHash: 'g', state: each, onHold: false, startedAt: '' })),
+  runners: [], runnerCounts: { starting: 1, idle: 1, busy: 2, draining: 1 },
   jobs: { queued: 1, running: 2, startedTotal: 9, completedTotal: 7 },
   ...state,
 }); // prettier-ignore
