@@ -143,8 +143,10 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
     const lost = cancel.mode === 'drain' && isLost(s) && !crashed;
     if (said === 'aborted' && cause === cancel.by)
       return lost && wasKnown(s, mind) ? wrong('its job was lost in the drain') : undefined;
-    // What was told of a job last may be old; and of a runner that does not tell nothing may say whether its job was lost.
-    const inDoubt = (isEphemeral(s) && isSilent(s)) || wasTold(s, mind);
+    // What was told of a job last may be old; and of a runner that does not tell, or that left no record, nothing may say whether its
+    // job was lost.
+    const unseen = isSilent(s) || mind.belief(s).runner.pod?.exit?.record === undefined;
+    const inDoubt = (isEphemeral(s) && unseen) || wasTold(s, mind);
     return (lost || inDoubt) && cancel.mode === 'drain' && said === 'errored'
       ? undefined
       : wrong(`it was cancelled (${cancel.by})`);
@@ -166,7 +168,7 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
 /** Whether a cancel decided that came after the runner's end. */
 function wasLate(decision: VerdictDecision, asked: Cancellation | undefined): boolean {
   if (decision.kind !== 'end' || asked === undefined) return false;
-  return asked.by === 'drain'
+  return asked.by === 'drain' || (asked.mode === 'drain' && decision.outcome === 'errored')
     ? decision.message.includes('drain')
     : decision.outcome === 'aborted' && decision.cause === asked.by;
 }
@@ -188,7 +190,13 @@ function wasTold(s: State, mind: Mind): boolean {
   const { podBusy, jobs } = mind.belief(s).runner;
   // Once the pod was asked to go, its probes fail anyway. An event of a static runner may be an old one.
   if (s.late) return jobs.running !== undefined && !isStatic(s);
-  return podBusy === true || jobs.running !== undefined || mind.heard(s).removal === 'busy';
+  // The keys of jobs begin with their ids: 1 and 2. An event of a static runner's earlier job tells nothing of its last one.
+  const told = jobs.running?.key.startsWith(s.job.startsWith('A') ? '1' : '2') === true;
+  return (
+    podBusy === true ||
+    (isStatic(s) ? told : jobs.running !== undefined) ||
+    mind.heard(s).removal === 'busy'
+  );
 }
 
 function checkLeftAlone(

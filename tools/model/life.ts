@@ -82,7 +82,7 @@ const COMING_UP: readonly Move[] = [
     const found =
       is.made === 'pod' && is.pod !== 'gone'
         ? sees(known, mind, 'provisioned', 'none')
-        : is.failure === 'none' || s.cutOff
+        : is.failure === 'none' || s.cutOff || is.made === 'pod'
           ? believe(known, mind, { kind: 'in doubt' })
           : known;
     return is.failure === 'none'

@@ -192,7 +192,9 @@ export const UNREGISTERING: readonly Move[] = [
       'looking',
       (s, mind) => {
         const seen = knowsPod(s, mind) ? noteDeadline(s, sees(s, mind, 'see', knowledge), mind) : s;
-        return hear(s.young ? seen : believe(seen, mind, { kind: 'seen live' }), mind, {
+        // More than a minute after the event the kubelet has published what the probes say, unless that is a mishap of its own.
+        const old = s.young || (isUnpublished(s) && !s.late);
+        return hear(old ? seen : believe(seen, mind, { kind: 'seen live' }), mind, {
           kind: 'looked',
         });
       },

@@ -336,12 +336,14 @@ export class RunnerState {
   }
 
   /**
-   * Clears the doubt about an idle runner after a live read of its pod.
+   * Clears the doubt about an idle runner after a live read of its pod. A read that finds the
+   * runner ended tells nothing about its last moments, so the doubt remains.
    *
    * @param askedAtMs - start of the live read (ms since the epoch)
    */
   confirmIdle(askedAtMs: number): void {
     const { runner } = this;
+    if (this.hasEnded) return;
     if (runner.podBusy === false && askedAtMs >= (runner.idleInDoubtUntilMs ?? 0))
       delete runner.idleInDoubtUntilMs;
   }

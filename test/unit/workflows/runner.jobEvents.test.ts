@@ -423,6 +423,15 @@ describe('what a runner takes itself for', () => {
       expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
     });
 
+    test('a look that finds it gone does not say that a static one was idle', () => {
+      const it = life(false, PROBES);
+      play(it, ['idle', starts(1)]);
+      recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
+      it.confirmIdle(NOW + HOUR);
+      expect(it.observedActivity()).toBe('busy');
+      expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
+    });
+
     test('a late word is none of a job', () => {
       const it = life(true, PROBES);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
