@@ -35,8 +35,8 @@ export async function* historyEvents(
       if ((page.nextPageToken?.length ?? 0) === 0) return;
       nextPageToken = page.nextPageToken;
     } catch (error) {
-      const isTooLarge =
-        grpcStatus(error)?.code === RESOURCE_EXHAUSTED && /larger than max/.test(String(error));
+      const { code, details = '' } = grpcStatus(error) ?? {};
+      const isTooLarge = code === RESOURCE_EXHAUSTED && /larger than max/.test(details);
       if (!isTooLarge || maximumPageSize === 1) throw error;
       maximumPageSize = Math.ceil(maximumPageSize / 4);
     }
