@@ -1,9 +1,9 @@
 /** Runner sets on the simulated GitHub's scale sets: the real Temporal server, workflows and adapter, with pods in memory that run the simulator's runners. */
+import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { Registration } from '../../activities/ports.ts';
 import {
   RUNNER_SET_WORKFLOW,
-  setStatusQuery,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -100,7 +100,7 @@ export async function scaleSetWorld(
       let status: RunnerSetStatus | undefined;
       await until(`${name} to answer`, async () => {
         try {
-          status = await world.client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
+          status = await querySetStatus(world.client, setWorkflowId(name));
           return true;
         } catch (error) {
           if (isUndelivered(error)) return false;

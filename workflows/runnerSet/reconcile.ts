@@ -47,6 +47,8 @@ import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 
 /** Maximum number of runners started by one activity. */
 const BATCH = 100;
+/** Maximum number of runners drained by one activity. Each drain needs a list of the last seconds. */
+const DRAIN_BATCH = 500;
 /** Maximum number of runners whose end one activity checks: about 150 KiB. */
 const MAX_DOUBTFUL = 2_000;
 /**
@@ -264,7 +266,7 @@ export class RunningSet {
     if (decision.checkQueue) this.#checkQueue();
     if (decision.rerouteJobs) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
-    if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
+    if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, DRAIN_BATCH));
     return undefined;
   }
 

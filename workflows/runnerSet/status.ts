@@ -315,11 +315,6 @@ export function areDetailsDue({ runners }: SetState, shownAt: number, now: numbe
   return runners.size <= MANY_RUNNERS || now >= shownAt + DETAILS_INTERVAL_MS;
 }
 
-function holdsText(holds: readonly string[]): string {
-  const more = holds.length - MAX_ROWS;
-  return [...holds.slice(0, MAX_ROWS), ...(more > 0 ? [`… and ${more} more`] : [])].join(', ');
-}
-
 /** Returns the details for Temporal's UI as Markdown. */
 export function setDetails(state: SetState, now: number): string {
   const s = setSummary(state, now);
@@ -366,7 +361,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Starts no runner', s.blockedReason),
     ...row('Last failure', s.lastFailure && `${s.lastFailure.runner}: ${s.lastFailure.message}`),
     ...row('Waits for', s.waitingFor),
-    ...row('Holds', holdsText(s.holds)),
+    ...row('Holds', s.holds.join(', ')),
     ...row('Check of queued jobs', queueCheckText(s.queueCheck)),
     ...(runners.length === 0
       ? []
