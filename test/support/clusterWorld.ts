@@ -34,6 +34,8 @@ export interface ClusterWorldOptions {
   readonly program?: string;
   /** Settings laid over the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Lost jobs may run again. @default false */
+  readonly reruns?: true;
   /** How many workers run from the start. @default HOLDFAST_TEST_WORKERS, else 1 */
   readonly workers?: number;
   /** Start no worker yet. */
@@ -132,7 +134,12 @@ export class ClusterWorld {
         Object.fromEntries(
           Object.keys(tokens).map((name) => [
             name,
-            { type: 'pat', tokenEnv: tokenEnv(name), apiUrl },
+            {
+              type: 'pat',
+              tokenEnv: tokenEnv(name),
+              apiUrl,
+              ...(options.reruns === true ? { reruns: true } : {}),
+            },
           ]),
         ),
       ),
