@@ -1,7 +1,7 @@
 /** Runner sets on the simulated GitHub's scale sets: the real Temporal server, workflows and adapter, with pods in memory that run the simulator's runners. */
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
-import type { Registration } from '../../activities/ports.ts';
+import type { Registration, ScaleSets } from '../../activities/ports.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setWorkflowId,
@@ -57,6 +57,8 @@ export interface ScaleSetWorld {
   readonly simulator: Simulator;
   readonly compute: RunningCompute;
   readonly world: HoldfastWorld;
+  /** Scale sets as another system creates them. */
+  readonly scaleSets: ScaleSets;
   /** Starts a set whose demand is a scale set of its name. */
   start(name: string, more?: Partial<RunnerSetInput>): Promise<void>;
   status(name: string): Promise<RunnerSetStatus>;
@@ -74,10 +76,13 @@ export async function scaleSetWorld(
     parseCredentials({ default: { type: 'pat', tokenEnv: VARIABLE, apiUrl: simulator.url } }),
   );
   const world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers });
+  const { scaleSets } = ciServers.get('default');
+  if (scaleSets === undefined) throw new Error('there are no scale sets');
   return {
     simulator,
     compute,
     world,
+    scaleSets,
     async start(name, more = {}) {
       const { template, ...rest } = more;
       const input: RunnerSetInput = {

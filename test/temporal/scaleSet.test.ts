@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { notifySet } from '../support/setCommands.ts';
+import { SetRun } from '../support/setRun.ts';
 import { scaleSetWorld, type ScaleSetWorld } from '../support/scaleSetWorld.ts';
 import { until } from '../support/until.ts';
 
@@ -97,5 +98,87 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)?.session?.id).toBe(session);
     const counts = stage.simulator.requestCounts().byStatus;
     expect(Object.keys(counts).filter((key) => key.endsWith('sessions 409'))).toEqual([]);
+  });
+
+  test('a session of another system is never ended: the set shows it, and takes over when it is gone', async () => {
+    const scope = { kind: 'organization', name: 'acme' } as const;
+    const wanted = {
+      scope,
+      name,
+      group: 'default',
+      labels: [name],
+      mark: 'holdfast-9876543210',
+    } as const;
+    await stage.scaleSets.ensure(wanted);
+    stage.simulator.holdScaleSet(name, 'arc-listener');
+    const held = stage.simulator.scaleSet(name)?.session;
+    const template = { scaleSet: { adopt: true } } as never;
+    await stage.start(name, { template });
+    const jobs = queue();
+    await until('the set to show it', async () =>
+      /arc-listener/.test((await stage.status(name)).scaleSet?.problem ?? ''),
+    );
+    expect(stage.simulator.scaleSet(name)?.session).toEqual(held);
+    stage.simulator.evictScaleSet(name);
+    await completed(jobs);
+    await until(
+      'no problem',
+      async () => (await stage.status(name)).scaleSet?.problem === undefined,
+    );
+  });
+
+  test('a scale set of another system is left alone without adopt, and the set says so', async () => {
+    const scope = { kind: 'organization', name: 'acme' } as const;
+    const wanted = {
+      scope,
+      name,
+      group: 'default',
+      labels: ['theirs'],
+      mark: 'holdfast-9876543210',
+    } as const;
+    await stage.scaleSets.ensure(wanted);
+    const before = stage.simulator.scaleSet(name);
+    await stage.start(name);
+    await until('the set to show it', async () =>
+      /scaleSet.adopt/.test((await stage.status(name)).scaleSet?.problem ?? ''),
+    );
+    await notifySet(stage.world.client, name, { command: 'drain', reason: 'over' });
+    await stage.world.client.workflow.getHandle(setWorkflowId(name)).result();
+    expect(stage.simulator.scaleSet(name)).toEqual(before);
+  });
+
+  test('of thousands of queued jobs, as many are taken as the set can run', async () => {
+    await stage.start(name, { max: 3 });
+    await hasSession();
+    queue(10_000, 600_000);
+    await until('three runners at work', async () => {
+      const { runners, jobs } = await stage.status(name);
+      return jobs.running === 3 && runners.length === 3;
+    });
+    expect(stage.simulator.scaleSet(name)).toMatchObject({ available: 0, assigned: 0, running: 3 });
+    expect(stage.compute.created).toHaveLength(3);
+    for (const job of stage.simulator.jobs()) stage.simulator.cancelJob(job.id);
+  });
+
+  test('a token that expires in a poll costs nothing', async () => {
+    await stage.start(name);
+    await hasSession();
+    stage.simulator.expireScaleSetToken(name);
+    await completed(queue(2));
+    expect((await stage.status(name)).scaleSet?.problem).toBeUndefined();
+  });
+
+  test('other labels are told to GitHub, in the same scale set', async () => {
+    await stage.start(name);
+    await hasSession();
+    const id = stage.simulator.scaleSet(name)?.id;
+    const template = SetRun.template({ demand: 'scaleSet', labels: [name, 'large'] });
+    await notifySet(stage.world.client, name, { command: 'setTemplate', template });
+    await stage.simulator.waitFor(
+      () => stage.simulator.scaleSet(name)?.labels.includes('large'),
+      'the label',
+    );
+    expect(stage.simulator.scaleSet(name)?.id).toBe(id);
+    await completed(queue(1));
   });
 });
