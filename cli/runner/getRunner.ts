@@ -15,6 +15,7 @@ import {
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
+import { readRerun, rerunText, type RerunDetails } from './rerunDetails.ts';
 import { findRunner } from './startRunner.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
@@ -34,6 +35,8 @@ export interface RunnerDetails extends RunnerRow {
   /** Why `runner` is absent, or what that means. */
   readonly note?: string;
   readonly end?: RunnerEnd;
+  /** Rerun of the job that was lost with the runner, if there is one. */
+  readonly rerun?: RerunDetails;
   readonly pendingActivities: readonly PendingActivity[];
   /** What it waits on that no worker takes up. */
   readonly unpolledQueues: readonly UnpolledQueue[];
@@ -78,8 +81,12 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
       end,
       ...(end.outcome !== 'failed' && end.sweep === undefined ? { note: LEFT_BEHIND } : {}),
     };
-  if (!isOpen(description.status))
-    return { ...base, end: await getResult(session, workflowId, row.runId) };
+  if (!isOpen(description.status)) {
+    const result = await getResult(session, workflowId, row.runId);
+    const { rerunWorkflowId } = result;
+    const rerun = rerunWorkflowId && (await readRerun(session, rerunWorkflowId));
+    return { ...base, end: result, ...(rerun ? { rerun } : {}) };
+  }
   const paused = pauseInfo(description);
   if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
   const runner = await queryStatus(session, workflowId);
@@ -102,6 +109,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     ['Phase', details.phase],
     ['Outcome', end?.outcome && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
+    ['Job rerun', details.rerun && rerunText(details.rerun)],
     ['Swept', end?.sweep],
     ['Scope', details.scope],
     ['Set', details.set],
@@ -132,7 +140,9 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
   for (const each of runner?.replacements ?? [])
-    lines.push(`Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}`);
+    lines.push(
+      `Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}${each.rerunWorkflowId === undefined ? '' : `, job rerun by ${each.rerunWorkflowId}`}`,
+    );
   lines.push(...unpolledLines(details.unpolledQueues));
   if (details.note !== undefined) lines.push(`Note:             ${details.note}`);
   if (details.pendingActivities.length > 0)

@@ -15,6 +15,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { CiJobList } from '../../core/domain/ciServer.ts';
 import type { PodView } from '../../core/domain/pod.ts';
+import { runCli } from '../support/cli.ts';
 import { FakeReruns } from '../support/fakeReruns.ts';
 import type { RunnerRun } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -105,6 +106,12 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual(['41']);
     const { typedSearchAttributes } = await rerunOf(lost.runnerName).describe();
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('requested');
+    const shown = await runCli(['runner', 'get', lost.run.handle.workflowId, '--json'], {
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+    });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      rerun: { workflowId: rerunWorkflowId(lost.runnerName), outcome: 'requested', attempt: 2 },
+    });
     expectNothingLeft(all);
   });
 
