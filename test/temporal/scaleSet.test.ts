@@ -100,6 +100,35 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(Object.keys(counts).filter((key) => key.endsWith('sessions 409'))).toEqual([]);
   });
 
+  test.each([
+    ['an acquisition that is rejected', 'POST *acquirejobs', { kind: 'status', status: 503 }],
+    ['an acquisition without an answer', 'POST *acquirejobs', { kind: 'drop', when: 'after' }],
+    [
+      'an acknowledgement that is rejected',
+      'DELETE /tenant/queue/*',
+      { kind: 'status', status: 503 },
+    ],
+    [
+      'an acknowledgement without an answer',
+      'DELETE /tenant/queue/*',
+      { kind: 'drop', when: 'after' },
+    ],
+  ] as const)(
+    '%s is repeated: no job is lost, and none has two runners',
+    async (_what, endpoint, fault) => {
+      await stage.start(name);
+      await hasSession();
+      stage.simulator.addFault({ ...fault, endpoint, count: 1 });
+      await completed(queue(2));
+      expect(stage.simulator.faults().map(({ hits }) => hits)).toEqual([1]);
+      await until(
+        'no runner to be left',
+        async () => (await stage.status(name)).runners.length === 0,
+      );
+      expect(stage.compute.created).toHaveLength(2);
+    },
+  );
+
   test('a session of another system is never ended: the set shows it, and takes over when it is gone', async () => {
     const scope = { kind: 'organization', name: 'acme' } as const;
     const wanted = {
