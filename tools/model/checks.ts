@@ -145,8 +145,9 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
       return lost && wasKnown(s, mind) ? wrong('its job was lost in the drain') : undefined;
     // What was told of a job last may be old; and of a runner that does not tell, or that left no record, nothing may say whether its
     // job was lost.
-    const unseen = isSilent(s) || mind.belief(s).runner.pod?.exit?.record === undefined;
-    const inDoubt = (isEphemeral(s) && unseen) || wasTold(s, mind);
+    const { pod, jobs } = mind.belief(s).runner;
+    const unseen = isSilent(s) || pod?.exit?.record === undefined;
+    const inDoubt = (isEphemeral(s) && unseen) || jobs.running !== undefined || wasTold(s, mind);
     return (lost || inDoubt) && cancel.mode === 'drain' && said === 'errored'
       ? undefined
       : wrong(`it was cancelled (${cancel.by})`);
