@@ -179,6 +179,7 @@ function createProgram(
     .command('pod-policy')
     .description('Print the pod policy as a ValidatingAdmissionPolicy')
     .option('--service-account <namespace/name>', 'Service account of the worker (required)')
+    .option('--job-pods', "Print the policy for an account of GitHub's container hooks")
     .option(
       '--name <name>',
       'Name of the policy for pods and of its binding; the policy for claims has the suffix -claims',
@@ -186,7 +187,7 @@ function createProgram(
     )
     .addHelpText(
       'after',
-      '\nPipe it to "kubectl apply -f -": the API server then enforces the policy for the worker. Run it with the environment of the worker: it reads\nHOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images. See docs/security.md.',
+      '\nPipe it to "kubectl apply -f -": the API server then enforces the policy for the worker. Run it with the environment of the worker: it reads\nHOLDFAST_POD_POLICY_FILE, the namespaces of runners and the images. See docs/security.md.',
     )
     .action(async (options: PodPolicyOptions) =>
       (await import('./installation/podPolicy.ts')).podPolicy(

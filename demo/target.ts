@@ -94,7 +94,6 @@ export async function kubernetesTarget(options: {
   const compute = createKubernetesCompute({
     kubeConfig,
     namespace: options.namespace,
-    allNamespaces: false,
     installation,
     podDefaults: { image: options.image },
     logger: pino({ level: 'silent' }),

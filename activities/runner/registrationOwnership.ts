@@ -4,7 +4,12 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
+import {
+  formatLocation,
+  formatServedLocation,
+  servedLocations,
+  type ServedLocation,
+} from '../../core/domain/location.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { isLocationLabel, locationLabel } from '../compute/naming.ts';
 import type { CiRunner } from '../ports.ts';
@@ -54,11 +59,9 @@ export function ownershipError(
   if (parseRunnerNameHash(name) === undefined)
     return `${name} is no runner of Holdfast's, by its name; nothing is removed: remove it at the CI server`;
   const places = labels.filter(isLocationLabel);
-  const isElsewhere =
-    places.length > 0 &&
-    place.allNamespaces !== true &&
-    !places.includes(locationLabel(formatLocation(place)));
+  const own = servedLocations(place).map((each) => locationLabel(formatLocation(each)));
+  const isElsewhere = places.length > 0 && !places.some((label) => own.includes(label));
   return isElsewhere
-    ? `${name} is a runner of another place than this worker's (${formatLocation(place)}), by its label ${places.join()}; nothing is removed: ask a worker of that place`
+    ? `${name} is a runner of another place than this worker's (${formatServedLocation(place)}), by its label ${places.join()}; nothing is removed: ask a worker of that place`
     : undefined;
 }

@@ -1,5 +1,10 @@
 import { FAILURE_TYPES, type WithLocation } from '../../core/activities/index.ts';
-import { formatLocation, servesLocation, type Location } from '../../core/domain/location.ts';
+import {
+  formatLocation,
+  formatServedLocation,
+  servesLocation,
+  type Location,
+} from '../../core/domain/location.ts';
 import { exponentialBackoff, applicationFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { nonRetryableAfterDeadline } from './deadline.ts';
@@ -58,7 +63,7 @@ export async function assertServed(
   const served = await withClusterErrors('read the location', async () => await compute.location());
   if (servesLocation(served, location)) return;
   throw applicationFailure(
-    `This runner's pods are in ${formatLocation(location)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
+    `This runner's pods are in ${formatLocation(location)}, and this worker's in ${formatServedLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
     FAILURE_TYPES.wrongLocation,
     {
       nextRetryDelayMs: exponentialBackoff(

@@ -10,7 +10,11 @@ import {
   type SweepReport,
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { formatLocation, runnerLocation, type ServedLocation } from '../../core/domain/location.ts';
+import {
+  formatLocation,
+  servedLocations,
+  type ServedLocation,
+} from '../../core/domain/location.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
@@ -437,21 +441,9 @@ async function registrationsOf(
   return found;
 }
 
-/**
- * Returns the labels of the locations that this sweep serves: one, or with all namespaces one per
- * namespace in use.
- */
-function ourLabels(
-  { pod, secret, claim, running }: Lists,
-  served: ServedLocation,
-): ReadonlySet<string> {
-  const namespaces =
-    served.allNamespaces === true
-      ? [...pod, ...secret, ...claim].map(({ namespace }) => namespace)
-      : [];
-  const places = [undefined, ...namespaces].map((namespace) =>
-    formatLocation(runnerLocation(served, namespace)),
-  );
+/** Returns the labels of the locations that this sweep serves. */
+function ourLabels({ running }: Lists, served: ServedLocation): ReadonlySet<string> {
+  const places = servedLocations(served).map(formatLocation);
   const ofLives = running.flatMap(
     ({ typedSearchAttributes }) => typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? [],
   );

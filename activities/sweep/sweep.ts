@@ -10,7 +10,7 @@ import {
   type SweepFinding,
   type FindingKind,
 } from '../../core/contract/index.ts';
-import { formatLocation } from '../../core/domain/location.ts';
+import { formatServedLocation } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import { decideSweep } from '../../core/sweep/decideSweep.ts';
 import { ComputeError } from '../ports.ts';
@@ -75,7 +75,7 @@ export async function sweep(
     });
     return finish();
   }
-  report.location = formatLocation(served);
+  report.location = formatServedLocation(served);
   const lives = new RunnerWorkflows(client, served);
   const { findings, notVisible, foreign, ...seen } = await collectInventory(
     sources,

@@ -1,6 +1,9 @@
 /** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
 import { stringify } from 'yaml';
-import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import {
+  admissionPolicy,
+  jobPodAdmissionPolicy,
+} from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import { installationImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { readPodPolicy, readPodTemplate, nonEmptySettings } from '../../worker/settings/config.ts';
@@ -16,6 +19,11 @@ export interface PodPolicyOptions {
    * would also require it for `schema`.
    */
   readonly serviceAccount?: string;
+  /**
+   * Whether the account is that with which GitHub's container hooks create pods for jobs.
+   * @default false
+   */
+  readonly jobPods?: boolean;
   /** Name of the policy and its binding. */
   readonly name: string;
 }
@@ -23,6 +31,8 @@ export interface PodPolicyOptions {
 /** Settings that the policy depends on. No token is needed. */
 const parts = settings.pick({
   HOLDFAST_KUBERNETES_NAMESPACE: true,
+  HOLDFAST_NAMESPACES: true,
+  HOLDFAST_JOB_POD_NAMESPACES: true,
   HOLDFAST_RUNNER_IMAGE: true,
   HOLDFAST_SUPERVISOR_IMAGE: true,
   HOLDFAST_STORE_VOLUME_CLAIM: true,
@@ -33,7 +43,7 @@ const parts = settings.pick({
 export function podPolicy(
   output: Output,
   env: Readonly<Record<string, string | undefined>>,
-  { serviceAccount, name }: PodPolicyOptions,
+  { serviceAccount, name, jobPods: ofJobs = false }: PodPolicyOptions,
 ): void {
   if (serviceAccount === undefined)
     throw new CliError(
@@ -54,6 +64,8 @@ export function podPolicy(
     });
   const {
     HOLDFAST_KUBERNETES_NAMESPACE: namespace = home,
+    HOLDFAST_NAMESPACES: others = [],
+    HOLDFAST_JOB_POD_NAMESPACES: jobPods = [],
     HOLDFAST_RUNNER_IMAGE: image,
     HOLDFAST_SUPERVISOR_IMAGE: supervisor,
     HOLDFAST_STORE_VOLUME_CLAIM: store,
@@ -66,9 +78,13 @@ export function podPolicy(
       supervisor: supervisor === undefined ? undefined : { image: supervisor },
     }),
   });
-  const objects = admissionPolicy(
+  const objects = (ofJobs ? jobPodAdmissionPolicy : admissionPolicy)(
     policy,
-    { images, namespace, ...omitUndefined({ store, storeSecret }) },
+    {
+      images,
+      namespaces: [...new Set([namespace, ...others, ...jobPods])],
+      ...omitUndefined({ store, storeSecret }),
+    },
     { name, serviceAccount },
   );
   output.result(objects, [

@@ -98,7 +98,7 @@ export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): 
   draft.put('spec', 'automountServiceAccountToken', true);
   draft.note(
     field,
-    "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)",
+    "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, secrets) in a namespace for this set alone, which the runners name (namespace) and the worker too (HOLDFAST_JOB_POD_NAMESPACES), and the worker's pod policy has to allow it (serviceAccounts)",
     'spec',
     'serviceAccountName',
   );

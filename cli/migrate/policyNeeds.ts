@@ -68,13 +68,15 @@ export function podNeeds({
 type Rule = (typeof POD_RULES)[number];
 
 function violationsOf(rule: Rule, pod: PolicyInput, more: Partial<PodPolicy>): string[] {
-  const implicit = { images: [GITHUB_RUNNER.image.name], namespace: '' };
+  const implicit = { images: [GITHUB_RUNNER.image.name], namespaces: [''] };
   return rule.violations(pod, { ...DEFAULT_POD_POLICY, ...more }, implicit);
 }
 
 /** Returns the value of a rule's field that allows the pod; empty if none is found. */
 function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
   const { field } = rule;
+  // No policy allows another namespace, and the pod's is the worker's own.
+  if (field === 'namespaces') return {};
   if (field === 'resources') return { resources: otherResources(pod) };
   const allowed = DEFAULT_POD_POLICY[field];
   const names = violationsOf(rule, pod, {}).flatMap((text) => namesIn(text, field));

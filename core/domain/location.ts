@@ -24,8 +24,8 @@ export interface Location {
  * own.
  */
 export interface ServedLocation extends Location {
-  /** Whether runners may use other namespaces too. */
-  readonly allNamespaces?: true;
+  /** Other namespaces that runners may name. @default none */
+  readonly otherNamespaces?: readonly string[];
 }
 
 /**
@@ -46,26 +46,30 @@ export function runnerLocation(
 
 /** Returns whether a worker may manage the pods of a location. */
 export function servesLocation(served: ServedLocation, place: Location): boolean {
-  const isThere =
-    served.compute === place.compute &&
-    served.cluster === place.cluster &&
-    served.installation === place.installation;
-  return isThere && (served.allNamespaces === true || served.namespace === place.namespace);
+  const name = formatLocation(place);
+  return servedLocations(served).some((each) => formatLocation(each) === name);
+}
+
+/** Returns each location that a worker serves, that of runners without a namespace first. */
+export function servedLocations(served: ServedLocation): Location[] {
+  return [undefined, ...(served.otherNamespaces ?? [])].map((namespace) =>
+    runnerLocation(served, namespace),
+  );
 }
 
 /**
  * Formats a location for the search attribute `RunnerLocation`:
  * `compute/cluster/installation/namespace`.
  */
-export function formatLocation({
-  compute,
-  cluster,
-  installation,
-  namespace,
-  allNamespaces,
-}: ServedLocation): string {
-  const last = allNamespaces === true ? '*' : namespace;
-  return [compute, cluster, installation, ...(last === undefined ? [] : [last])].join('/');
+export function formatLocation({ compute, cluster, installation, namespace }: Location): string {
+  return [compute, cluster, installation, ...(namespace === undefined ? [] : [namespace])].join(
+    '/',
+  );
+}
+
+/** Formats a served location for people: its namespaces are separated by commas. */
+export function formatServedLocation(served: ServedLocation): string {
+  return [formatLocation(served), ...(served.otherNamespaces ?? [])].join(',');
 }
 
 /** Parses the text of {@link formatLocation}. Returns `undefined` if it is not a location. */

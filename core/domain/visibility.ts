@@ -9,7 +9,7 @@ import {
   type SweepOutcome,
 } from '../contract/index.ts';
 import type { Scope } from './ciServer.ts';
-import { formatLocation, type ServedLocation } from './location.ts';
+import { formatLocation, servedLocations, type ServedLocation } from './location.ts';
 import { OPEN_FILTER } from './workflowStatus.ts';
 
 /** Returns a string literal of a list filter. */
@@ -66,8 +66,8 @@ export function requestedRerunsQuery({
 }
 
 function isThere(served: ServedLocation): string {
-  const name = formatLocation(served);
-  return `${SEARCH_ATTRIBUTES.place.name} ${served.allNamespaces === true ? `STARTS_WITH ${quoteLiteral(name.slice(0, -1))}` : `= ${quoteLiteral(name)}`}`;
+  const names = servedLocations(served).map((place) => quoteLiteral(formatLocation(place)));
+  return `${SEARCH_ATTRIBUTES.place.name} ${names.length === 1 ? `= ${names[0]}` : `IN (${names.join(', ')})`}`;
 }
 
 /** Returns the query for the open sets of one task queue. */

@@ -210,14 +210,13 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
           namespace,
         ),
     ],
-  ])('in a namespace that the policy does not allow, not even %s', async (_what, ask) => {
+  ])('in a namespace that the worker does not serve, not even %s', async (_what, ask) => {
     const compute = harness.instance({
-      allNamespaces: true,
-      policy: { ...HARNESS_POLICY, namespaces: ['ci-*'] },
+      otherNamespaces: ['ci-web'],
     });
     await expect(ask(compute, 'kube-system')).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('namespaces'),
+      message: expect.stringContaining('HOLDFAST_NAMESPACES'),
     });
   });
 });

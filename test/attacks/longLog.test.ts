@@ -40,7 +40,7 @@ beforeAll(async () => {
     { name: 'u' },
   );
   api = new ApiServer(config);
-  const objects = new ApiObjects(api, { default: 'ci', all: false, allowed: [] }, 'longlog');
+  const objects = new ApiObjects(api, { default: 'ci', others: [], jobPods: [] }, 'longlog');
   tail = async (name, maxBytes) => await podLogTail(api, objects, { name, uid: 'u' }, maxBytes);
 });
 afterAll(async () => {

@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
-import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import {
+  admissionPolicy,
+  jobPodAdmissionPolicy,
+} from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import { requiredPermissions } from '../../worker/checks/permissions.ts';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { ARC_EXAMPLES } from '../../tools/fuzz/examples.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
@@ -29,7 +34,6 @@ const DEPLOY = join(CHART, '..');
 
 const EVERYTHING = {
   images: ['ghcr.io/acme/*', 'a.b+c(d)[e]{f}|g^h$?', '<&>"\\'],
-  namespaces: ['ci-*'],
   serviceAccounts: ['deployer'],
   secrets: ['ci-*'],
   claims: ['cache-*'],
@@ -48,6 +52,16 @@ const EVERYTHING = {
   resources: { cpu: '8', memory: '32Gi' },
   userNamespaces: true,
 };
+
+const JOB_PODS = {
+  githubConfigUrl: 'https://github.com/acme',
+  podPolicy: { serviceAccounts: ['holdfast-job-pods'] },
+};
+const jobPodSet = (mode: object): object => ({
+  name: 'a',
+  maxRunners: 1,
+  containerMode: { type: 'kubernetes', ...mode },
+});
 
 /** What only the chart's objects have. */
 function plain({ metadata, ...others }: Manifest): Manifest {
@@ -72,7 +86,10 @@ await describeIf(
     });
 
     test('makes what the plain manifests say, and they nothing else', async () => {
-      const files = readdirSync(DEPLOY).filter((name) => name.endsWith('.yaml'));
+      // Of job pods there is a Role for each set, which has a test of its own.
+      const files = readdirSync(DEPLOY).filter(
+        (name) => name.endsWith('.yaml') && name !== 'rbac-job-pods.yaml',
+      );
       const said = files
         .flatMap((name) => objectsOf(readFileSync(join(DEPLOY, name), 'utf8')))
         .filter(({ kind }) => kind !== 'Namespace');
@@ -381,7 +398,7 @@ await describeIf(
         [
           'runners beside the workers',
           { runnersNamespace: 'holdfast' },
-          "runnersNamespace: holdfast is the release's own",
+          "namespaces: holdfast is the release's own",
         ],
         [
           'versions that are scaled as one',
@@ -452,9 +469,37 @@ await describeIf(
           'job pods without leave',
           {
             githubConfigUrl: 'https://github.com/acme',
-            sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'kubernetes' } }],
+            sets: [
+              { name: 'a', maxRunners: 1, containerMode: { type: 'kubernetes', namespace: 'a' } },
+            ],
           },
           'set podPolicy.serviceAccounts: [holdfast-job-pods]',
+        ],
+        [
+          'job pods without a namespace',
+          { ...JOB_PODS, sets: [jobPodSet({})] },
+          'set containerMode.namespace, a namespace for this set alone',
+        ],
+        [
+          'job pods in the namespace of other runners',
+          { ...JOB_PODS, namespaces: ['web'], sets: [jobPodSet({ namespace: 'web' })] },
+          'name a namespace for this set alone',
+        ],
+        [
+          'job pods of two sets in one namespace',
+          {
+            ...JOB_PODS,
+            sets: [jobPodSet({ namespace: 'a' }), { ...jobPodSet({ namespace: 'a' }), name: 'b' }],
+          },
+          'containerMode.namespace of b is a',
+        ],
+        [
+          'job pods of static runners',
+          {
+            ...JOB_PODS,
+            sets: [{ ...jobPodSet({ namespace: 'a' }), set: { template: { ephemeral: false } } }],
+          },
+          'a job could read the registration token',
         ],
         [
           'a policy about another worker',
@@ -498,7 +543,7 @@ await describeIf(
         podPolicySchema.parse(podPolicy),
         {
           images: ['my/runner:1', 'holdfast-supervisor:1', 'proxy:1'],
-          namespace: 'holdfast-runners',
+          namespaces: ['holdfast-runners'],
           storeSecret: 'bucket',
         },
         { name: 'holdfast', serviceAccount: 'holdfast/holdfast-worker' },
@@ -508,6 +553,61 @@ await describeIf(
       expect(
         byKind(objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission')).map(plain)),
       ).toEqual(byKind(printed));
+    });
+
+    test('gives a set of job pods a namespace, rights and an admission policy of its own', async () => {
+      const podPolicy = { ...JOB_PODS.podPolicy, images: ['node:*'], fields: ['schedulerName'] };
+      const objects = await helm.template({
+        ...PLAIN_VALUES,
+        ...JOB_PODS,
+        podPolicy,
+        namespaces: ['web'],
+        admissionPolicy: { enabled: true },
+        sets: [jobPodSet({ namespace: 'a-jobs' })],
+      });
+      const of = (kind: string, name: string): Manifest[] =>
+        objects.filter((each) => each.kind === kind && each.metadata.name === name);
+      const verbs = of('Role', 'holdfast-worker').map((each) => [
+        each.metadata.namespace,
+        Object.fromEntries(
+          (each as unknown as { rules: { resources: string[]; verbs: string[] }[] }).rules.map(
+            (rule) => [rule.resources[0], rule.verbs],
+          ),
+        ),
+      ]);
+      const modes = { annotatesPods: true, ownsJobPods: false };
+      expect(Object.fromEntries(verbs)).toEqual({
+        'holdfast-runners': requiredPermissions(modes),
+        web: requiredPermissions(modes),
+        'a-jobs': requiredPermissions({ ...modes, ownsJobPods: true }),
+      });
+      expect(
+        of('ServiceAccount', 'holdfast-job-pods').map(({ metadata }) => metadata.namespace),
+      ).toEqual(['a-jobs']);
+      const name = 'holdfast-a-jobs-job-pods';
+      const printed = jobPodAdmissionPolicy(
+        podPolicySchema.parse(podPolicy),
+        {
+          images: [GITHUB_RUNNER.image.name, 'my-registry/holdfast-worker:0.1.0'],
+          namespaces: [],
+        },
+        { name, serviceAccount: 'a-jobs/holdfast-job-pods' },
+      );
+      expect(
+        objects
+          .filter(
+            ({ kind, metadata }) =>
+              kind?.startsWith('ValidatingAdmission') && metadata.name?.startsWith(name),
+          )
+          .map(plain)
+          .map(keyOf)
+          .toSorted(),
+      ).toEqual((printed as Manifest[]).map(keyOf).toSorted());
+      const variables = (all: readonly object[]): unknown =>
+        (all as { kind: string; metadata: { name: string }; spec: { variables?: unknown } }[]).find(
+          ({ kind, metadata }) => kind === 'ValidatingAdmissionPolicy' && metadata.name === name,
+        )?.spec.variables;
+      expect(variables(objects)).toEqual(variables(printed));
     });
 
     describe('sets', () => {
@@ -575,15 +675,24 @@ await describeIf(
           if (image !== undefined) pod.spec.containers[0] = { ...pod.spec.containers[0], image };
           delete set.template.image;
           delete set.paused; // until something was decided
-          if (containerMode?.type.startsWith('kubernetes') === true)
+          const ownsPods = containerMode?.type.startsWith('kubernetes') === true;
+          if (ownsPods) {
             pod.spec.serviceAccountName = 'holdfast-job-pods';
+            Object.assign(set.template, { namespace: 'jobs' });
+          }
           const objects = await helm.template({
             ...PLAIN_VALUES,
             podPolicy: {
               rules: [{ sets: ['*'], images: ['docker:dind'], privileged: true }],
               serviceAccounts: ['holdfast-job-pods'],
             },
-            sets: [{ ...shared, name }],
+            sets: [
+              {
+                ...shared,
+                name,
+                ...(ownsPods && { containerMode: { ...containerMode, namespace: 'jobs' } }),
+              },
+            ],
           });
           expect(sortedLists(setsOf(objects).map(inputOf))).toEqual(sortedLists([set]));
         }

@@ -56,7 +56,7 @@ function refusals(file: string, policy: PodPolicy): string[] {
   return policyViolations(
     toPolicyInput(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'),
     policy,
-    { images: installationImages(DEFAULTS), namespace: 'holdfast' },
+    { images: installationImages(DEFAULTS), namespaces: ['holdfast'] },
   );
 }
 

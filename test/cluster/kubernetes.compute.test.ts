@@ -6,6 +6,7 @@ import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiS
 import { checkPermissions, requiredPermissions } from '../../worker/checks/permissions.ts';
 import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
+import { actAsShippedWorker, SHIPPED_MODES } from '../support/shippedRole.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
 import {
@@ -262,17 +263,28 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     }
   });
 
-  test('all namespaces, where the worker may', async () => {
+  test('several namespaces, each with a list and a watch of its own', async () => {
     const compute = harness.instance({
       namespace: 'default',
-      allNamespaces: true,
+      otherNamespaces: [harness.namespace],
       installation: harness.namespace,
     });
     const pod = await compute.createPod(request({ namespace: harness.namespace }), undefined);
     expect(pod.namespace).toBe(harness.namespace);
     expect((await compute.list()).map(({ uid }) => uid)).toEqual([pod.uid]);
     expect(await compute.getPod(pod)).toMatchObject({ uid: pod.uid });
+    const watch = await recordWatch(compute);
+    await watch.until('seen', (event) => event.pod.uid === pod.uid);
+    const another = await compute.createPod(request({ namespace: 'default' }), undefined);
+    await watch.until('seen', (event) => event.pod.uid === another.uid);
     expect(await compute.deletePod(pod)).toBe('deleted');
+    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.deleted === true);
+    await watch.stop();
+    expect((await compute.list()).map(({ uid }) => uid)).toEqual([another.uid]);
+    expect(await compute.deletePod(another)).toBe('deleted');
+    await expect(
+      compute.createPod(request({ namespace: 'kube-system' }), undefined),
+    ).rejects.toMatchObject({ kind: 'invalid' });
   });
 
   describe("what is not the API server's own answer", () => {
@@ -378,9 +390,12 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         body: { metadata: { name: 'worker' } },
       });
       const account = await actAs('worker', harness);
-      const report = await checkPermissions(account, harness.namespace);
+      const at = [{ namespace: harness.namespace, ...SHIPPED_MODES }];
+      const report = await checkPermissions(account, at);
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
-      expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length + 1);
+      expect(report.missing).toHaveLength(
+        Object.values(requiredPermissions(SHIPPED_MODES)).flat().length + 1,
+      );
       await expect(harness.instance({ kubeConfig: account }).location()).rejects.toMatchObject({
         kind: 'forbidden',
       });
@@ -395,7 +410,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await applyManifest(harness.kubeConfig, yaml!);
       await until(
         'the permissions are in force',
-        async () => (await checkPermissions(account, harness.namespace)).missing.length === 0,
+        async () => (await checkPermissions(account, at)).missing.length === 0,
       );
       const compute = harness.instance({ kubeConfig: account });
       expect(await compute.location()).toEqual(await harness.compute.location());
@@ -409,27 +424,28 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await watch.stop();
       expect(await compute.deletePod(pod)).toBe('deleted');
       await compute.deleteRegistrationSecret(ask.identity);
-      expect((await checkPermissions(account, undefined)).missing).toHaveLength(
-        Object.values(requiredPermissions).flat().length,
+      const elsewhere = [{ namespace: 'default', ...SHIPPED_MODES }];
+      expect((await checkPermissions(account, elsewhere)).missing).toHaveLength(
+        Object.values(requiredPermissions(SHIPPED_MODES)).flat().length,
       );
     });
 
-    test('deploy/rbac.yaml grants exactly the required ones', async () => {
-      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8'))
-        .replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`)
+    test.each([
+      ['rbac.yaml', SHIPPED_MODES],
+      ['rbac-job-pods.yaml', { annotatesPods: true, ownsJobPods: true }],
+    ])('deploy/%s grants exactly the required ones', async (file, modes) => {
+      const yaml = (await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8'))
+        .replaceAll(/namespace: holdfast(-runners|-jobs)?\n/g, `namespace: ${harness.namespace}\n`)
         .replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
-      const [, role] = parseAllDocuments(yaml).map(
-        (document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] },
-      );
+      const role = parseAllDocuments(yaml)
+        .map(
+          (document) => document.toJS() as { rules?: { resources: string[]; verbs: string[] }[] },
+        )
+        .find(({ rules }) => rules !== undefined);
       expect(
-        Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs])),
-      ).toEqual(requiredPermissions);
-      await applyManifest(harness.kubeConfig, yaml);
-      const account = await actAs('holdfast-worker', harness);
-      await until(
-        'the permissions are in force',
-        async () => (await checkPermissions(account, harness.namespace)).missing.length === 0,
-      );
+        Object.fromEntries(role!.rules!.map(({ resources, verbs }) => [resources[0], verbs])),
+      ).toEqual(requiredPermissions(modes));
+      await actAsShippedWorker(harness, { jobPods: modes.ownsJobPods });
     });
 
     test('credentials that are not taken', async () => {
@@ -438,7 +454,9 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         name: 'x',
         token: 'wrong',
       });
-      await expect(checkPermissions(config, 'default')).rejects.toMatchObject({
+      await expect(
+        checkPermissions(config, [{ namespace: 'default', ...SHIPPED_MODES }]),
+      ).rejects.toMatchObject({
         kind: 'forbidden',
         message: expect.stringContaining('Unauthorized'),
       });

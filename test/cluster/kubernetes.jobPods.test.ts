@@ -49,14 +49,18 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
 
   async function watch(options: Partial<KubernetesComputeOptions> = {}): Promise<void> {
     const recorded = await recordWatch(
-      harness.instance({ onJobPodCount: (count) => counts.push(count), ...options }),
+      harness.instance({
+        jobPodNamespaces: [harness.namespace],
+        onJobPodCount: (count) => counts.push(count),
+        ...options,
+      }),
     );
     watches.push(recorded);
     await until('the watch is synced', () => recorded.synced());
   }
   async function runner(env: readonly object[] = [MAKES_JOB_PODS]): Promise<PodView> {
     const request = harness.request(harness.newIdentity());
-    return await harness.compute.createPod(
+    return await harness.instance({ jobPodNamespaces: [harness.namespace] }).createPod(
       {
         ...request,
         template: {
@@ -166,6 +170,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
   test('without the right: counted as unowned, and made good when it is there', async () => {
     await watch({
       kubeConfig: await actAsShippedWorker(harness, {
+        jobPods: true,
         without: { verb: 'patch', resource: 'jobs' },
       }),
       watchTimeoutMs: 2_000,
@@ -211,6 +216,34 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     expect((await look(objects)).job).toBeUndefined();
     await hold(null);
     await expectOwned(objects, pod);
+  });
+
+  test('such a runner is rejected elsewhere, and a static one there, before anything is made', async () => {
+    const request = harness.request(harness.newIdentity());
+    const withHooks = {
+      ...request,
+      template: {
+        spec: {
+          ...request.template?.spec,
+          containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }],
+        },
+      },
+    };
+    const here = harness.instance({ jobPodNamespaces: [harness.namespace] });
+    const scope = { kind: 'organization', name: 'acme' } as const;
+    const at = (mode: 'jit' | 'token') => ({ scope, credential: 'default', mode });
+    expect(harness.compute.validate(withHooks, at('jit'))).toEqual([
+      expect.stringContaining('HOLDFAST_JOB_POD_NAMESPACES'),
+    ]);
+    expect(harness.compute.validate(request, at('token'))).toEqual([]);
+    expect(here.validate(withHooks, at('jit'))).toEqual([]);
+    expect(here.validate(request, at('token'))).toEqual([
+      expect.stringMatching(/^ephemeral: must be true/),
+    ]);
+    await expect(
+      here.createPod(request, { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAA' } }),
+    ).rejects.toMatchObject({ kind: 'invalid', message: expect.stringMatching(/^ephemeral: /) });
+    expect(await here.list()).toEqual([]);
   });
 
   test('runners that make none cost no watch', async () => {

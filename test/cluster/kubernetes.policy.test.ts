@@ -11,7 +11,11 @@ import {
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import {
+  admissionPolicy,
+  jobPodAdmissionPolicy,
+} from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
   HARNESS_POLICY,
   startKubernetesHarness,
@@ -19,6 +23,7 @@ import {
 } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import {
+  OWN_CLAIM,
   OWN_IMAGE,
   OWN_STORE,
   OWN_STORE_SECRET,
@@ -102,7 +107,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       const account = accountOf(JSON.parse(text) as object);
       for (const object of admissionPolicy(
         policy,
-        { images: [OWN_IMAGE], namespace: id, store: OWN_STORE, storeSecret: OWN_STORE_SECRET },
+        { images: [OWN_IMAGE], namespaces: [id], store: OWN_STORE, storeSecret: OWN_STORE_SECRET },
         { name: `${id}-${account}`, serviceAccount: `${id}/${account}` },
       ))
         made.push(await objects.create(object as KubernetesObject));
@@ -215,6 +220,123 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       await expect(asWorker(body)).rejects.toMatchObject({
         body: expect.stringContaining(`not allowed by \\"${field}\\"`),
       });
+    });
+  });
+
+  describe("what a job's hooks create as the account of its set", () => {
+    const JOB_POD = 'runner-a-0123456789-workflow';
+    const ACCOUNT = 'deployer';
+    const as = setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${ACCOUNT}`);
+    /** As the hooks make it, with the token of its account that the API server mounts. */
+    const create = async (more: Partial<V1PodSpec>, container: object = {}): Promise<unknown> =>
+      await core
+        .createNamespacedPod(
+          {
+            namespace: id,
+            body: {
+              metadata: { name: JOB_POD, labels: { 'runner-pod': 'runner-a-0123456789' } },
+              spec: {
+                restartPolicy: 'Never',
+                nodeName: 'n',
+                imagePullSecrets: [{ name: 'runner-a-secret-01234567' }],
+                volumes: [{ name: 'work', persistentVolumeClaim: { claimName: OWN_CLAIM } }],
+                ...more,
+                containers: [
+                  {
+                    name: 'job',
+                    image: 'node:24',
+                    command: ['tail'],
+                    volumeMounts: [{ name: 'work', mountPath: '/__w', subPath: 'a' }],
+                    ...container,
+                  },
+                ],
+              },
+            },
+            dryRun: 'All',
+          },
+          as,
+        )
+        .catch((error: unknown) => error);
+    const createSecret = async (type: string): Promise<unknown> =>
+      await core
+        .createNamespacedSecret(
+          {
+            namespace: id,
+            body: {
+              metadata: {
+                name: 's',
+                annotations: { 'kubernetes.io/service-account.name': 'default' },
+              },
+              type,
+              ...(type.endsWith('json') && { stringData: { '.dockerconfigjson': '{}' } }),
+            },
+            dryRun: 'All',
+          },
+          as,
+        )
+        .catch((error: unknown) => error);
+    const denied = (field: string): object => ({
+      body: expect.stringContaining(`not allowed by \\"${field}\\"`),
+    });
+    beforeAll(async () => {
+      made.push(
+        await objects.create({
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind: 'ClusterRoleBinding',
+          metadata: { name: `${id}-jobs` },
+          subjects: [{ kind: 'ServiceAccount', namespace: id, name: ACCOUNT }],
+          roleRef: {
+            apiGroup: 'rbac.authorization.k8s.io',
+            kind: 'ClusterRole',
+            name: 'cluster-admin',
+          },
+        } as KubernetesObject),
+      );
+      for (const object of jobPodAdmissionPolicy(
+        podPolicySchema.parse({ images: ['node:*'], serviceAccounts: [ACCOUNT] }),
+        { images: [OWN_IMAGE], namespaces: ['other'] },
+        { name: `${id}-jobs`, serviceAccount: `${id}/${ACCOUNT}` },
+      ))
+        made.push(await objects.create(object as KubernetesObject));
+      const isRefused = (answer: unknown): boolean =>
+        JSON.stringify(answer).includes('not allowed by');
+      await until(
+        'both policies to be in force',
+        async () =>
+          isRefused(await create({ hostNetwork: true })) &&
+          isRefused(await createSecret('kubernetes.io/service-account-token')),
+      );
+    });
+
+    test('may be', async () => {
+      expect(await create({})).toMatchObject({ kind: 'Pod' });
+    });
+    test.each<[what: string, field: string, spec: Partial<V1PodSpec>, container: object]>([
+      ['a privileged container', 'privileged', {}, { securityContext: { privileged: true } }],
+      [
+        "the node's files",
+        'hostPaths',
+        { volumes: [{ name: 'work', hostPath: { path: '/' } }] },
+        {},
+      ],
+      ["the node's processes", 'host', { hostPID: true }, {}],
+      ['another image', 'images', {}, { image: 'evil:1' }],
+      [
+        "another set's claim",
+        'claims',
+        { volumes: [{ name: 'work', persistentVolumeClaim: { claimName: 'cache-1' } }] },
+        {},
+      ],
+    ])('may not have %s', async (_what, field, spec, container) => {
+      expect(await create(spec, container)).toMatchObject(denied(field));
+    });
+    test.each([
+      ['kubernetes.io/dockerconfigjson', true],
+      ['kubernetes.io/service-account-token', false],
+    ])('a Secret of the type %s: %s', async (type, allowed) => {
+      expect(await createSecret(type)).toMatchObject(
+        allowed ? { kind: 'Secret' } : denied('secrets'),
+      );
     });
   });
 

@@ -68,7 +68,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     expect(finding?.level).toBe('error');
     expect(finding?.message).toMatch(
       new RegExp(
-        `^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, .*delete jobs, get namespaces "kube-system"$`,
+        `^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, get namespaces "kube-system"$`,
       ),
     );
     execFileSync('sh', ['-c', finding?.fix ?? 'false'], {

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import type { Permission } from '../../worker/checks/permissions.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { checkCompute } from '../../worker/checks/computeCheck.ts';
@@ -19,7 +18,11 @@ import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/ho
 import { MAKES_JOB_PODS, makeJobObjects } from '../support/jobObjects.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { actAsShippedWorker, shippedPermissions } from '../support/shippedRole.ts';
+import {
+  actAsShippedWorker,
+  shippedPermissions,
+  type ShippedPermission,
+} from '../support/shippedRole.ts';
 import { until } from '../support/until.ts';
 
 /** No scheduler gets the pods: the harness plays their kubelet. */
@@ -56,9 +59,12 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
   });
 
   /** A worker with these rights. @returns a file with its credentials */
-  async function open(without?: Permission): Promise<string> {
-    const account = await actAsShippedWorker(harness, without && { without });
-    compute = harness.instance({ kubeConfig: account });
+  async function open(without?: ShippedPermission): Promise<string> {
+    const account = await actAsShippedWorker(harness, {
+      jobPods: true,
+      ...(without && { without }),
+    });
+    compute = harness.instance({ kubeConfig: account, jobPodNamespaces: [harness.namespace] });
     const podLogs = {
       maxBytes: 1_000,
       keep: async () => undefined,
@@ -109,7 +115,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     'list pods': nothing,
     'watch pods': nothing,
     'patch pods': async () => {
-      const { run } = await idle({ ephemeral: false, supervisor: 'image' });
+      const { run } = await idle({ supervisor: 'image' });
       // What the supervisor is told of why.
       await run.handle.signal('cancel', {
         reason: 'a newer one',
@@ -196,6 +202,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
         HOLDFAST_GITHUB_TOKEN: 'x',
         HOLDFAST_KUBECONFIG: path,
         HOLDFAST_KUBERNETES_NAMESPACE: harness.namespace,
+        HOLDFAST_JOB_POD_NAMESPACES: harness.namespace,
       }),
     );
   }

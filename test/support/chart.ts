@@ -146,13 +146,18 @@ export const FULL_VALUES = {
       githubConfigUrl: 'https://github.example.com/enterprises/big',
       containerMode: {
         type: 'kubernetes',
+        namespace: 'holdfast-pods',
         kubernetesModeWorkVolumeClaim: {
           accessModes: ['ReadWriteOnce'],
           resources: { requests: { storage: '5Gi' } },
         },
       },
     },
-    { name: 'novolume', maxRunners: 5, containerMode: { type: 'kubernetes-novolume' } },
+    {
+      name: 'novolume',
+      maxRunners: 5,
+      containerMode: { type: 'kubernetes-novolume', namespace: 'holdfast-novolume' },
+    },
   ],
 } as const;
 

@@ -70,7 +70,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       namespace,
       installation: 'contract',
       podDefaults: { image: 'busybox' },
-      policy: { ...HARNESS_POLICY, claims: ['*'], namespaces: ['*'] },
+      policy: { ...HARNESS_POLICY, claims: ['*'] },
       logger: {
         info: (fields, message) => log.push({ level: 'info', fields, message }),
         warn: (fields, message) => log.push({ level: 'warn', fields, message }),

@@ -2,12 +2,17 @@
 import { readFileSync } from 'node:fs';
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments, stringify } from 'yaml';
-import { checkPermissions, type Permission } from '../../worker/checks/permissions.ts';
+import {
+  checkPermissions,
+  type Permission,
+  type PermissionModes,
+} from '../../worker/checks/permissions.ts';
 import { actAs, applyManifest } from './clusterAccounts.ts';
 import { until } from './until.ts';
 
 /** As far as it is read here. */
 interface Document {
+  readonly metadata: { readonly namespace?: string };
   readonly rules?: readonly {
     readonly resources: readonly string[];
     readonly verbs: readonly string[];
@@ -19,17 +24,31 @@ const documentsOf = (file: string): Document[] =>
     (document) => document.toJS() as Document,
   );
 
+/** One of the manifests' permissions, in whatever namespace. */
+export type ShippedPermission = Pick<Permission, 'verb' | 'resource'>;
+
 /** Each of its permissions, `get pods` and so on. */
-export const shippedPermissions: readonly Permission[] = documentsOf('rbac.yaml').flatMap(
-  ({ rules = [] }) =>
-    rules.flatMap(({ resources, verbs }) =>
-      resources.flatMap((resource) => verbs.map((verb) => ({ verb, resource }))),
-    ),
-);
+export const shippedPermissions: readonly ShippedPermission[] = [
+  ...new Map(
+    ['rbac.yaml', 'rbac-job-pods.yaml']
+      .flatMap(documentsOf)
+      .flatMap(({ rules = [] }) =>
+        rules.flatMap(({ resources, verbs }) =>
+          resources.flatMap((resource) => verbs.map((verb) => ({ verb, resource }))),
+        ),
+      )
+      .map((permission) => [`${permission.verb} ${permission.resource}`, permission]),
+  ).values(),
+];
+
+/** What deploy/rbac.yaml is for. */
+export const SHIPPED_MODES: PermissionModes = { annotatesPods: true, ownsJobPods: false };
 
 export interface ShippedRoleOptions {
   /** One that is left out. */
-  readonly without?: Permission;
+  readonly without?: ShippedPermission;
+  /** deploy/rbac-job-pods.yaml, too. @default false */
+  readonly jobPods?: boolean;
   /** deploy/rbac-nodes.yaml, too. @default false */
   readonly nodes?: boolean;
 }
@@ -37,18 +56,22 @@ export interface ShippedRoleOptions {
 /** Makes the worker's service account in this namespace, with these rights. @returns how to act as it, its rights in force */
 export async function actAsShippedWorker(
   at: { readonly namespace: string; readonly core: CoreV1Api; readonly kubeConfig: KubeConfig },
-  { without, nodes = false }: ShippedRoleOptions = {},
+  { without, nodes = false, jobPods = false }: ShippedRoleOptions = {},
 ): Promise<KubeConfig> {
   const { namespace, kubeConfig } = at;
   const documents = [
-    ...documentsOf('rbac.yaml'),
+    // The other manifest is for such a namespace instead.
+    ...documentsOf('rbac.yaml').filter(
+      ({ metadata }) => !jobPods || metadata.namespace !== 'holdfast-runners',
+    ),
+    ...(jobPods ? documentsOf('rbac-job-pods.yaml') : []),
     ...(nodes ? documentsOf('rbac-nodes.yaml') : []),
   ].map((document) => leftOut(document, without));
   // As the head of rbac.yaml says; what belongs to no namespace has this one's name, too.
   const manifest = documents
     .map((document) => stringify(document))
     .join('---\n')
-    .replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${namespace}\n`)
+    .replaceAll(/namespace: holdfast(-runners|-jobs)?\n/g, `namespace: ${namespace}\n`)
     .replaceAll('worker-in-holdfast\n', `worker-in-${namespace}\n`)
     .replaceAll('worker-nodes\n', `worker-nodes-${namespace}\n`);
   await applyManifest(kubeConfig, manifest);
@@ -56,12 +79,14 @@ export async function actAsShippedWorker(
   const missing = without === undefined ? 0 : 1;
   await until(
     'the permissions to be in force',
-    async () => (await checkPermissions(account, namespace)).missing.length === missing,
+    async () =>
+      (await checkPermissions(account, [{ namespace, ...SHIPPED_MODES, ownsJobPods: jobPods }]))
+        .missing.length === missing,
   );
   return account;
 }
 
-function leftOut(document: Document, without: Permission | undefined): Document {
+function leftOut(document: Document, without: ShippedPermission | undefined): Document {
   if (document.rules === undefined || without === undefined) return document;
   const rules = document.rules.map((rule) =>
     rule.resources.includes(without.resource)

@@ -141,23 +141,26 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
   });
 
-  test('who serves all namespaces finds those of each, of its own installation only', async () => {
+  test('who serves several namespaces finds those of each, of its own installation only', async () => {
     const all: ServedLocation = {
       ...PLACE,
       cluster: randomUUID(),
       namespace: 'home',
-      allNamespaces: true,
+      otherNamespaces: ['ci'],
     };
-    const { allNamespaces: _all, ...home } = all;
-    const [[here], [there], [elsewhere]] = await Promise.all([
+    const { otherNamespaces: _others, ...home } = all;
+    const [[here], [there], ...elsewhere] = await Promise.all([
       waitingRunners(1, home),
       waitingRunners(1, { ...home, namespace: 'ci' }),
       waitingRunners(1, { ...home, installation: 'mine-too' }),
+      waitingRunners(1, { ...home, namespace: 'ci-2' }),
     ]);
     expect(new Set(await pending(new Set(), all))).toEqual(
       new Set([here?.workflowId, there?.workflowId]),
     );
-    await Promise.all([here, there, elsewhere].map(async (handle) => await handle?.terminate()));
+    await Promise.all(
+      [here, there, ...elsewhere.flat()].map(async (handle) => await handle?.terminate()),
+    );
   });
 
   test('a wait that has to look again is tried again, and is no failure of its workflow', async () => {

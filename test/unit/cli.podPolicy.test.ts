@@ -11,11 +11,12 @@ const ARGS = ['pod-policy', '--service-account', 'holdfast/worker'];
 
 test('prints its objects, for the worker of that service account and its settings', async () => {
   const file = join(folder, 'policy.yaml');
-  writeFileSync(file, 'images: ["ghcr.io/acme/*"]\nnamespaces: ["ci-*"]\n');
+  writeFileSync(file, 'images: ["ghcr.io/acme/*"]\n');
   const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], {
     HOLDFAST_POD_POLICY_FILE: file,
     HOLDFAST_SUPERVISOR_IMAGE: 'sup:1',
     HOLDFAST_KUBERNETES_NAMESPACE: 'runners',
+    HOLDFAST_NAMESPACES: 'web, docs',
   });
   expect(status).toBe(0);
   const [policy, binding, ofClaims] = parseAllDocuments(stdout).map(
@@ -45,7 +46,20 @@ test('prints its objects, for the worker of that service account and its setting
   const own = policy?.spec.variables[0]?.expression;
   expect(own).toContain(String.raw`"(?s)^(?:ghcr\\.io/acme/.*)$"`);
   expect(own).toContain('"(?s)^(?:sup:1)$"');
-  expect(own).toContain('"namespaces": dyn(["(?s)^(?:runners)$","(?s)^(?:ci-.*)$"])');
+  expect(own).toContain('"namespaces": dyn(["runners","web","docs"])');
+});
+
+test("the policy for the account of a set's hooks, in its namespace alone", async () => {
+  const { status, stdout } = await runCli([
+    'pod-policy',
+    '--job-pods',
+    '--service-account',
+    'a-jobs/holdfast-job-pods',
+  ]);
+  expect(status).toBe(0);
+  expect(stdout).toContain('system:serviceaccount:a-jobs:holdfast-job-pods');
+  expect(stdout).toContain('"namespaces": dyn(["a-jobs"])');
+  expect(stdout).toContain('runner-pod');
 });
 
 test('settings that are empty are not set, as for the worker', async () => {
@@ -54,7 +68,7 @@ test('settings that are empty are not set, as for the worker', async () => {
     HOLDFAST_KUBERNETES_NAMESPACE: ' ',
   });
   expect(status).toBe(0);
-  expect(stdout).toContain('(?:holdfast)$');
+  expect(stdout).toContain('"namespaces": dyn(["holdfast"])');
 });
 
 test('a policy file that is wrong: each field, status 2', async () => {

@@ -159,7 +159,7 @@ test('the pod policy judges the Secrets, and outsiders get none', () => {
       podPolicySchema.parse(policy),
       {
         images: ['runner:1'],
-        namespace: 'ci',
+        namespaces: ['ci'],
       },
     );
   };

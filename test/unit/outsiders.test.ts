@@ -29,7 +29,7 @@ const GENEROUS = podPolicySchema.parse({
   capabilities: ['*'],
 });
 const IMAGE = 'example.com/web:1';
-const own = { images: [IMAGE], namespace: 'ci', store: 'artifacts' };
+const own = { images: [IMAGE], namespaces: ['ci'], store: 'artifacts' };
 const DEFAULTS: PodDefaults = {
   image: IMAGE,
   store: { place: { claim: 'artifacts' }, image: IMAGE },

@@ -59,7 +59,7 @@ const SAMPLES = [
   ...samples('V1PodSpec', 'spec'),
   ...samples('V1ObjectMeta', 'metadata').filter(({ path }) => !path.includes('managedFields')),
 ];
-const own = { images: ['x'], namespace: 'ci' };
+const own = { images: ['x'], namespaces: ['ci'] };
 
 /** A pod with this field, which otherwise is as Holdfast makes it. */
 function judge({ path, value }: Sample): string[] {

@@ -42,7 +42,7 @@ function judge(request: Partial<PodRequest>, policy: object = {}): string[] {
   return policyViolations(
     toPolicyInput(podSpec(whole, defaults, 'holdfast', undefined), whole, 'ci', TEMPLATE),
     podPolicySchema.parse({ ...GENEROUS, ...policy }),
-    { images: installationImages(defaults), namespace: 'ci' },
+    { images: installationImages(defaults), namespaces: ['ci'] },
   ).map((fault) => fault.split(' is not allowed')[0] ?? '');
 }
 const spec = (over: object): Partial<PodRequest> => ({ template: { spec: { ...over } } });

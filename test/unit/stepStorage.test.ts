@@ -16,7 +16,7 @@ const STORE: PodDefaults = {
   supervisor: { image: 'sup:1' },
   store: { image: 'sup:1', place: { claim: 'artifacts' } },
 };
-const OWN = { images: ['img', 'sup:1'], namespace: 'ci', store: 'artifacts' };
+const OWN = { images: ['img', 'sup:1'], namespaces: ['ci'], store: 'artifacts' };
 const SECRET = { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } };
 
 /** As its job asks for it, with what was left before. */
@@ -190,7 +190,7 @@ describe('with a bucket', () => {
   );
 
   test('the key is allowed to these containers, and to no other', () => {
-    const own = { images: ['img', 'sup:1'], namespace: 'ci', storeSecret: 'bucket-key' };
+    const own = { images: ['img', 'sup:1'], namespaces: ['ci'], storeSecret: 'bucket-key' };
     const judge = (pod: V1Pod): string[] =>
       policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, own);
     expect(judge(podOf({}, bucketOf({ secret: 'bucket-key' })))).toEqual([]);

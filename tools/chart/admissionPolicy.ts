@@ -1,5 +1,9 @@
 /** What templates/_policy.tpl of the chart makes the admission policies of, besides the values. */
-import { ADMISSION_RULES } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import {
+  ADMISSION_RULES,
+  JOB_POD_ADMISSION_RULES,
+  JOB_POD_ALLOWANCES,
+} from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import {
   POLICY_CEL_FIELDS,
   SELECTOR_CEL,
@@ -15,6 +19,8 @@ export function admissionPolicyText(): string {
     order: POLICY_CEL_FIELDS,
     selectors: SELECTOR_CEL,
     kinds: ADMISSION_RULES,
+    jobPodKinds: JOB_POD_ADMISSION_RULES,
+    jobPodAllowances: JOB_POD_ALLOWANCES,
   };
   return `${JSON.stringify(file, undefined, 2)}\n`;
 }

@@ -21,9 +21,9 @@ const closed = (properties: Schema, required: readonly string[] = []): Schema =>
 const dnsLabel: Schema = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' };
 const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^/]+)?/?)?$' };
 
-/** Settings that other values make, or the chart itself: said twice, one of the two would be lost. The chart gives rights in one namespace, so they are not for all. */
+/** Settings that other values make, or the chart itself: said twice, one of the two would be lost. Namespaces need rights, which the chart gives. */
 export const SETTINGS_FROM_OTHER_VALUES = [
-  'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ALLOW_ANY_COMMAND',
+  'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE', 'HOLDFAST_NAMESPACES', 'HOLDFAST_JOB_POD_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ALLOW_ANY_COMMAND',
   'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_POD_TEMPLATE_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_GITHUB_RERUNS', 'HOLDFAST_CREDENTIALS',
   'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
 ]; // prettier-ignore
@@ -87,6 +87,7 @@ const set: Schema = closed(
     containerMode: closed(
       {
         type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] },
+        namespace: dnsLabel,
         kubernetesModeWorkVolumeClaim: object,
       },
       ['type'],
@@ -119,6 +120,7 @@ const SAID: Readonly<Record<string, Schema>> = {
   'traces.ratio': { type: 'number', minimum: 0, maximum: 1 },
   installation: { anyOf: [dnsLabel, { const: '' }] },
   runnersNamespace: dnsLabel,
+  namespaces: { type: 'array', items: dnsLabel, uniqueItems: true },
   runnerSetNamespace: { type: 'string', pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$' },
   githubConfigUrl: githubUrl,
   githubConfigSecret: {

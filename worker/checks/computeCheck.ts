@@ -3,6 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 import type { Finding } from './finding.ts';
+import type { Permission, RunnerNamespace } from './permissions.ts';
 
 type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
 
@@ -10,13 +11,30 @@ type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
  * Checks that runners can be started: access to the state directory, or connection and permissions
  * of the cluster.
  */
-export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
+export async function checkCompute({
+  compute,
+  sweepIntervalMs,
+}: Pick<HoldfastConfig, 'compute' | 'sweepIntervalMs'>): Promise<Finding[]> {
   return compute.kind === 'process'
     ? [checkStateDir(compute.stateDir)]
-    : await checkCluster(compute);
+    : await checkCluster(compute, sweepIntervalMs > 0);
 }
 
-async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
+/** Returns each namespace of the worker's runners, and what it does there. */
+function runnerNamespaces(
+  home: string,
+  { otherNamespaces, jobPodNamespaces, supervisorImage }: ClusterConfig,
+  sweeps: boolean,
+): RunnerNamespace[] {
+  const annotatesPods = supervisorImage !== undefined || sweeps;
+  return [...new Set([home, ...otherNamespaces, ...jobPodNamespaces])].map((namespace) => ({
+    namespace,
+    annotatesPods,
+    ownsJobPods: jobPodNamespaces.includes(namespace),
+  }));
+}
+
+async function checkCluster(compute: ClusterConfig, sweeps: boolean): Promise<Finding[]> {
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
@@ -40,27 +58,23 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     ];
   }
   const server = kubeConfig.getCurrentCluster()?.server ?? '';
-  const namespace = compute.allNamespaces ? undefined : namespaceOf(kubeConfig, compute.namespace);
-  const where = namespace === undefined ? 'all namespaces' : `namespace "${namespace}"`;
+  const namespaces = runnerNamespaces(namespaceOf(kubeConfig, compute.namespace), compute, sweeps);
   try {
-    const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
-    if (fix === undefined)
+    const { user, missing, fix } = await checkPermissions(kubeConfig, namespaces);
+    if (fix === undefined) {
+      const names = namespaces.map(({ namespace }) => `"${namespace}"`).join(', ');
+      const where = namespaces.length === 1 ? `namespace ${names}` : `the namespaces ${names}`;
       return [
         {
           level: 'ok',
           message: `Kubernetes at ${server}: ${user} has all permissions in ${where}`,
         },
       ];
-    const list = missing
-      .map(
-        ({ verb, resource, name }) =>
-          `${verb} ${resource}${name === undefined ? '' : ` "${name}"`}`,
-      )
-      .join(', ');
+    }
     return [
       {
         level: 'error',
-        message: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`,
+        message: `Kubernetes permissions missing: ${user} may not, ${describeMissing(missing)}`,
         fix,
       },
     ];
@@ -73,6 +87,18 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
       },
     ];
   }
+}
+
+function describeMissing(missing: readonly Permission[]): string {
+  return [...Map.groupBy(missing, ({ namespace }) => namespace)]
+    .map(([namespace, each]) => {
+      const verbs = each.map(
+        ({ verb, resource, name }) =>
+          `${verb} ${resource}${name === undefined ? '' : ` "${name}"`}`,
+      );
+      return `in namespace "${namespace}": ${verbs.join(', ')}`;
+    })
+    .join('; ');
 }
 
 function checkStateDir(stateDir: string): Finding {

@@ -4,7 +4,7 @@ import type { Payload } from '@temporalio/common';
 import pRetry from 'p-retry';
 import { historyEvents, type HistoryEvent } from '../../activities/shared/historyEvents.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
+import { formatServedLocation, type ServedLocation } from '../../core/domain/location.ts';
 import { parseJson } from '../../core/domain/parseJson.ts';
 import {
   quoteLiteral,
@@ -129,7 +129,7 @@ export function evaluateLocation(
   served: ServedLocation,
   elsewhere: RunnerElsewhere | undefined,
 ): Finding {
-  const here = formatLocation(served);
+  const here = formatServedLocation(served);
   if (elsewhere === undefined)
     return { level: 'ok', message: `task queue "${taskQueue}" for runners in ${here}` };
   return {

@@ -6,14 +6,36 @@ import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { CLUSTER_ID_NAMESPACE } from '../../activities/compute/kubernetes/clusterId.ts';
 import { toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 
-/** The least privilege in the runners' namespace: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
-export const requiredPermissions = {
-  pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
-  'pods/log': ['get'],
-  secrets: ['create', 'get', 'patch', 'delete'],
-  persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
-  jobs: ['get', 'list', 'watch', 'patch', 'delete'],
-} as const;
+/** What a worker's settings make it do in a namespace. */
+export interface PermissionModes {
+  /** Annotates pods: stop reasons for the supervisor, and marks of the sweep. */
+  readonly annotatesPods: boolean;
+  /** Sets the owner of what runners' container hooks create for jobs. */
+  readonly ownsJobPods: boolean;
+}
+
+/**
+ * Returns the least privilege in a namespace of runners: every verb is used, and none is missing.
+ * deploy/rbac.yaml and deploy/rbac-job-pods.yaml say the same.
+ */
+export function requiredPermissions({
+  annotatesPods,
+  ownsJobPods,
+}: PermissionModes): Readonly<Record<string, readonly string[]>> {
+  const patch = (is: boolean): string[] => (is ? ['patch'] : []);
+  return {
+    pods: ['create', 'get', 'list', 'watch', ...patch(annotatesPods || ownsJobPods), 'delete'],
+    'pods/log': ['get'],
+    secrets: ['create', 'get', ...patch(ownsJobPods), 'delete'],
+    persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
+    ...(ownsJobPods ? { jobs: ['get', 'list', 'watch', 'patch', 'delete'] } : {}),
+  };
+}
+
+/** A namespace of runners, and what the worker does there. */
+export interface RunnerNamespace extends PermissionModes {
+  readonly namespace: string;
+}
 
 /** API groups of those that are not in the core one. */
 const GROUPS: Readonly<Record<string, string>> = { jobs: 'batch' };
@@ -31,6 +53,8 @@ export interface Permission {
   readonly verb: string;
   /** Name of the single object that the permission is for, a namespace. */
   readonly name?: string;
+  /** Namespace of runners for which it is needed. */
+  readonly namespace: string;
 }
 
 /** Permissions that the worker lacks, and how to grant them. */
@@ -56,23 +80,24 @@ interface SelfSubjectAccessReview {
 
 /**
  * Asks the API server itself, which knows of every authorizer.
- * @param namespace `undefined`: all namespaces
+ * @param namespaces - the first is that of runners without one
  * @throws ComputeError `unavailable` when it is not reached, `forbidden` when it does not take the credentials
  */
 export async function checkPermissions(
   kubeConfig: KubeConfig,
-  namespace: string | undefined,
+  namespaces: readonly RunnerNamespace[],
 ): Promise<PermissionReport> {
   const api = new ApiServer(kubeConfig, { connections: 4 });
+  const wanted = permissions(namespaces);
   try {
     const [user, answers] = await Promise.all([
       whoAmI(api),
-      Promise.all(permissions().map((each) => isAllowed(api, each, namespace))),
+      Promise.all(wanted.map((each) => isAllowed(api, each))),
     ]);
-    const missing = permissions().filter((_, index) => !answers[index]);
+    const missing = wanted.filter((_, index) => !answers[index]);
     return missing.length === 0
       ? { user, missing }
-      : { user, missing, fix: permissionFixCommand(user, namespace) };
+      : { user, missing, fix: permissionFixCommand(user, namespaces) };
   } catch (error) {
     throw toComputeError(error, 'ask the API server for our permissions');
   } finally {
@@ -81,27 +106,18 @@ export async function checkPermissions(
 }
 
 /** A command that grants what is required, and no more, to this user. Pure. */
-function permissionFixCommand(user: string, namespace: string | undefined): string {
+function permissionFixCommand(user: string, namespaces: readonly RunnerNamespace[]): string {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const grant = (
-    kind: 'Role' | 'ClusterRole',
-    metadata: { name: string; namespace?: string },
-    rules: object[],
-  ): string[] => [
-    stringify({ apiVersion, kind, metadata, rules }),
+  const grant = (metadata: { name: string; namespace: string }, rules: object[]): string[] => [
+    stringify({ apiVersion, kind: 'Role', metadata, rules }),
     stringify({
       apiVersion,
-      kind: `${kind}Binding`,
+      kind: 'RoleBinding',
       metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
       subjects: [subjectOf(user)],
     }),
   ];
-  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({
-    apiGroups: [GROUPS[resource] ?? ''],
-    resources: [resource],
-    verbs: [...verbs],
-  }));
   const { resource, verb, name } = CLUSTER_ID_PERMISSION;
   const clusterId = {
     apiGroups: [''],
@@ -109,22 +125,31 @@ function permissionFixCommand(user: string, namespace: string | undefined): stri
     resourceNames: [name],
     verbs: [verb],
   };
-  const documents =
-    namespace === undefined
-      ? grant('ClusterRole', { name: ROLE }, [...rules, clusterId])
-      : [
-          ...grant('Role', { name: ROLE, namespace }, rules),
-          ...grant('Role', { name: `${ROLE}-in-${namespace}`, namespace: name }, [clusterId]),
-        ];
+  const documents = [
+    ...namespaces.flatMap(({ namespace, ...modes }) =>
+      grant(
+        { name: ROLE, namespace },
+        Object.entries(requiredPermissions(modes)).map(([of, verbs]) => ({
+          apiGroups: [GROUPS[of] ?? ''],
+          resources: [of],
+          verbs: [...verbs],
+        })),
+      ),
+    ),
+    ...grant({ name: `${ROLE}-in-${namespaces[0]?.namespace}`, namespace: name }, [clusterId]),
+  ];
   return `kubectl apply -f - <<'END'\n${documents.join('---\n')}END`;
 }
 
-function permissions(): Permission[] {
+function permissions(namespaces: readonly RunnerNamespace[]): Permission[] {
+  const [home] = namespaces;
   return [
-    ...Object.entries(requiredPermissions).flatMap(([resource, verbs]) =>
-      verbs.map((verb) => ({ resource, verb })),
+    ...namespaces.flatMap(({ namespace, ...modes }) =>
+      Object.entries(requiredPermissions(modes)).flatMap(([resource, verbs]) =>
+        verbs.map((verb) => ({ resource, verb, namespace })),
+      ),
     ),
-    CLUSTER_ID_PERMISSION,
+    ...(home === undefined ? [] : [{ ...CLUSTER_ID_PERMISSION, namespace: home.namespace }]),
   ];
 }
 
@@ -140,8 +165,7 @@ async function whoAmI(api: ApiServer): Promise<string> {
 
 async function isAllowed(
   api: ApiServer,
-  { resource: path, verb, name }: Permission,
-  namespace: string | undefined,
+  { resource: path, verb, name, namespace }: Permission,
 ): Promise<boolean> {
   const [resource, subresource] = path.split('/');
   const review = await api.call<SelfSubjectAccessReview>({

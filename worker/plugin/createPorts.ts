@@ -110,7 +110,8 @@ export async function createCompute(
   const kubernetes = createKubernetesCompute({
     kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
     ...omitUndefined({ namespace: compute.namespace }),
-    allNamespaces: compute.allNamespaces,
+    otherNamespaces: compute.otherNamespaces,
+    jobPodNamespaces: compute.jobPodNamespaces,
     installation,
     policy: compute.policy,
     podDefaults: {

@@ -39,7 +39,10 @@ export interface HoldfastConfig {
     | {
         readonly kind: 'kubernetes';
         readonly namespace: string | undefined;
-        readonly allNamespaces: boolean;
+        /** Other namespaces that runners may name. */
+        readonly otherNamespaces: readonly string[];
+        /** Namespaces in which the hooks of runners create pods for their jobs. */
+        readonly jobPodNamespaces: readonly string[];
         /** `undefined`: no RunnerSet resources. */
         readonly runnerSetNamespace: string | undefined;
         readonly kubeconfig: string | undefined;
@@ -109,7 +112,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
     problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
   const template = readPodTemplate(set, problems);
-  problems.push(...conflictErrors(set, parsed.data, policy));
+  problems.push(...conflictErrors(set, parsed.data));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
   const warnings: ConfigProblem[] = [];
@@ -193,7 +196,8 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
         ? {
             kind: 'kubernetes',
             namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
-            allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
+            otherNamespaces: s.HOLDFAST_NAMESPACES ?? [],
+            jobPodNamespaces: s.HOLDFAST_JOB_POD_NAMESPACES ?? [],
             runnerSetNamespace: s.HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE,
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
@@ -271,11 +275,7 @@ const BUCKET_SETTINGS: readonly SettingName[] = [
 ];
 
 /** Settings that are right each by itself and wrong together. */
-function conflictErrors(
-  set: Env,
-  parsed: Settings | undefined,
-  policy: PodPolicy,
-): ConfigProblem[] {
+function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const either: [SettingName, SettingName][] = [
     ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
@@ -325,13 +325,6 @@ function conflictErrors(
         setting: ofBucket,
         message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
       });
-  }
-  if (parsed?.HOLDFAST_ALL_NAMESPACES === 'true' && policy.namespaces.length === 0) {
-    problems.push({
-      setting: 'HOLDFAST_ALL_NAMESPACES',
-      message:
-        'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]',
-    });
   }
   if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
     problems.push({

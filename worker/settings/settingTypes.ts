@@ -51,9 +51,10 @@ export const enumValue = <const W extends readonly [string, ...string[]]>(...wor
     (value) => `${quote(value)} is not one of ${words.join(', ')}`,
   );
 
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** A DNS-1123 label (RFC 1123), as Kubernetes wants names of namespaces and values of labels. */
 export const dnsLabel = parsed(
-  (value) => (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value) ? value : undefined),
+  (value) => (DNS_LABEL.test(value) ? value : undefined),
   (value) =>
     `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
@@ -107,6 +108,16 @@ export const command = parsed(
   },
   (value) =>
     `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
+);
+
+/** Names of namespaces, separated by commas. */
+export const namespaceList = parsed(
+  (value) => {
+    const names = value.split(',').map((name) => name.trim());
+    return names.every((name) => DNS_LABEL.test(name)) ? [...new Set(names)] : undefined;
+  },
+  (value) =>
+    `${quote(value)} is not a list of namespaces: separate their names by commas, as in "ci-web,ci-docs"`,
 );
 
 /** Patterns with `*` as a wildcard, separated by commas. */

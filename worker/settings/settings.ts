@@ -17,6 +17,7 @@ import {
   secretName,
   text,
   integer,
+  namespaceList,
   patternList,
 } from './settingTypes.ts';
 
@@ -81,10 +82,15 @@ export const settings = z.object({
     .describe(
       'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker turns into sets. Default: none. A user who may create them there may start sets.',
     ),
-  HOLDFAST_ALL_NAMESPACES: enumValue('true', 'false')
-    .prefault('false')
+  HOLDFAST_NAMESPACES: namespaceList
+    .optional()
     .describe(
-      '`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.',
+      'Other namespaces that runners may name, separated by commas. The worker needs its permissions in each (a Role and a RoleBinding), and lists and watches its pods there. Default: none.',
+    ),
+  HOLDFAST_JOB_POD_NAMESPACES: namespaceList
+    .optional()
+    .describe(
+      "Namespaces in which runners' container hooks create pods for their jobs (`containerMode: kubernetes`), separated by commas, in addition to `HOLDFAST_NAMESPACES`. The worker makes the runner's pod their owner, which needs more permissions there. Static runners are rejected there, because such a job may read the namespace's Secrets. Default: none.",
     ),
   HOLDFAST_POD_POLICY_FILE: text
     .optional()

@@ -11,7 +11,6 @@ import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isNotFound, isUidMismatch, toComputeError } from './errors.ts';
 import { WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import { isOfRunner } from './ownership.ts';
-import { matchesAny } from './podPolicy/patterns.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** Kubernetes resources that Holdfast reads or writes, in the plural form of their API path. */
@@ -24,10 +23,10 @@ const rootOf = (resource: Resource): string => (resource === 'jobs' ? '/apis/bat
 export interface RunnerNamespaces {
   /** Namespace of requests that name none. */
   readonly default: string;
-  /** Whether requests may name other namespaces. */
-  readonly all: boolean;
-  /** Names of the other namespaces; `*` matches any text. */
-  readonly allowed: readonly string[];
+  /** Other namespaces that requests may name. */
+  readonly others: readonly string[];
+  /** Those of them in which the hooks of runners create pods for their jobs. */
+  readonly jobPods: readonly string[];
 }
 
 /**
@@ -51,14 +50,24 @@ export class ApiObjects {
     this.#installation = installation;
   }
 
-  /**
-   * Returns the path of all objects of this kind that may exist: in all namespaces, or in the
-   * default one.
-   */
-  allOf(resource: Resource): string {
-    return this.#namespaces.all
-      ? `${rootOf(resource)}/${resource}`
-      : this.pathOf(resource, undefined);
+  /** Returns the path of all objects of this kind in each namespace, that of the default first. */
+  allOf(resource: Resource): string[] {
+    return this.namespaces.map((namespace) => this.pathOf(resource, namespace));
+  }
+
+  /** Returns the same for the namespaces in which jobs have pods of their own. */
+  allOfJobs(resource: Resource): string[] {
+    return this.#namespaces.jobPods.map((namespace) => this.pathOf(resource, namespace));
+  }
+
+  /** Namespaces of runners, that of requests without a namespace first. */
+  get namespaces(): readonly string[] {
+    return [this.#namespaces.default, ...this.#namespaces.others];
+  }
+
+  /** Whether the hooks of runners may create pods for their jobs in this namespace. */
+  hasJobPods(namespace = this.#namespaces.default): boolean {
+    return this.#namespaces.jobPods.includes(namespace);
   }
 
   /**
@@ -216,22 +225,16 @@ export class ApiObjects {
 
   /** Returns why requests must not use this namespace. The list is empty if they may. */
   namespaceErrors(namespace: string | undefined): string[] {
-    const { default: home, all } = this.#namespaces;
-    if (namespace === undefined || namespace === home || all) return [];
+    const { default: home, others } = this.#namespaces;
+    if (namespace === undefined || namespace === home || others.includes(namespace)) return [];
     return [
-      `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`,
+      `namespace: must be one of ${[home, ...others].join(', ')}, got "${namespace}"; leave it out, or add it to HOLDFAST_NAMESPACES of the worker`,
     ];
   }
 
   #namespaceOf(namespace: string | undefined): string {
     const [fault] = this.namespaceErrors(namespace);
     if (fault !== undefined) throw new ComputeError('invalid', fault);
-    const { default: home, allowed } = this.#namespaces;
-    if (namespace === undefined || matchesAny([home, ...allowed], namespace))
-      return namespace ?? home;
-    throw new ComputeError(
-      'invalid',
-      `Namespace "${namespace}" is not allowed by "namespaces" of the worker's pod policy: nothing is made, read, changed or deleted there`,
-    );
+    return namespace ?? this.#namespaces.default;
   }
 }

@@ -81,10 +81,8 @@ export class JobPodOwnership {
    * deletes an object of theirs immediately.
    */
   readonly #runners = new LRUCache<string, string>({ max: MAX_RUNNERS });
-  readonly #standings: Record<Kind['resource'], Map<string, OwnershipState>> = {
-    pods: new Map(),
-    jobs: new Map(),
-  };
+  /** States of the objects of each list, by UID. */
+  readonly #standings = new Map<string, Map<string, OwnershipState>>();
   #following: Promise<unknown> | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: JobPodsOptions) {
@@ -99,9 +97,13 @@ export class JobPodOwnership {
    */
   addRunner(pod: V1Pod): void {
     const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
-    if (!makesJobPods(pod) || this.#end.signal.aborted) return;
+    if (!makesJobPods(pod.spec) || this.#end.signal.aborted) return;
     this.#runners.set(`${namespace}/${name}`, uid);
-    this.#following ??= Promise.all(KINDS.map(async (kind) => await this.#follow(kind)));
+    this.#following ??= Promise.all(
+      KINDS.flatMap((kind) =>
+        this.#objects.allOfJobs(kind.resource).map(async (path) => await this.#follow(kind, path)),
+      ),
+    );
   }
 
   /** Ends the watches and the requests in progress. */
@@ -110,16 +112,13 @@ export class JobPodOwnership {
     await this.#following;
   }
 
-  /** Lists all objects and watches them until the next list. Each list retries failed updates. */
-  async #follow({ resource, listKind }: Kind): Promise<void> {
+  /** Lists the objects of a path and watches them until the next list. Each list retries failed updates. */
+  async #follow({ resource, listKind }: Kind, path: string): Promise<void> {
     const { signal } = this.#end;
     const { logger, watchTimeoutMs = 30_000 } = this.#options;
-    const all = {
-      resource,
-      path: this.#objects.allOf(resource),
-      labelSelector: RUNNER_POD_LABEL,
-      signal,
-    };
+    const all = { resource, path, labelSelector: RUNNER_POD_LABEL, signal };
+    const standings = new Map<string, OwnershipState>();
+    this.#standings.set(path, standings);
     let pauseMs = PAUSE_MS;
     while (!signal.aborted) {
       try {
@@ -128,7 +127,7 @@ export class JobPodOwnership {
           ...all,
           onObject: (object) => listed.push(object),
         });
-        await this.#listed(resource, listed);
+        await this.#listed(resource, listed, standings);
         const events = await openWatch<HookObject>(this.#api, {
           ...all,
           resourceVersion,
@@ -136,12 +135,10 @@ export class JobPodOwnership {
         });
         pauseMs = PAUSE_MS;
         for await (const { type, object } of events) {
-          if (type === 'DELETED') this.#standings[resource].delete(object.metadata?.uid ?? '');
-          else if (
-            type !== 'BOOKMARK' &&
-            !this.#standings[resource].has(object.metadata?.uid ?? '')
-          )
-            await this.#take(resource, object);
+          const { uid = '' } = object.metadata ?? {};
+          if (type === 'DELETED') standings.delete(uid);
+          else if (type !== 'BOOKMARK' && !standings.has(uid))
+            await this.#take(resource, object, standings);
           this.#tellCount();
         }
       } catch (error) {
@@ -157,11 +154,14 @@ export class JobPodOwnership {
     }
   }
 
-  async #listed(resource: Kind['resource'], listed: readonly HookObject[]): Promise<void> {
+  async #listed(
+    resource: Kind['resource'],
+    listed: readonly HookObject[],
+    standings: Map<string, OwnershipState>,
+  ): Promise<void> {
     const there = new Set(listed.map(({ metadata }) => metadata?.uid));
-    for (const uid of this.#standings[resource].keys())
-      if (!there.has(uid)) this.#standings[resource].delete(uid);
-    for (const object of listed) await this.#take(resource, object);
+    for (const uid of standings.keys()) if (!there.has(uid)) standings.delete(uid);
+    for (const object of listed) await this.#take(resource, object, standings);
     this.#tellCount();
   }
 
@@ -169,9 +169,12 @@ export class JobPodOwnership {
    * Sets the owner of an object. Objects that have an owner, or that belong to no runner of this
    * installation, are final. The others are retried with each list.
    */
-  async #take(resource: Kind['resource'], object: HookObject): Promise<void> {
+  async #take(
+    resource: Kind['resource'],
+    object: HookObject,
+    standings: Map<string, OwnershipState>,
+  ): Promise<void> {
     const { uid = '', namespace, name } = object.metadata ?? {};
-    const standings = this.#standings[resource];
     if (standings.get(uid) === 'owned' || standings.get(uid) === 'stranger') return;
     try {
       standings.set(uid, await this.#adopt(resource, object));
@@ -269,7 +272,7 @@ export class JobPodOwnership {
   }
 
   #tellCount(): void {
-    const standings = KINDS.flatMap(({ resource }) => [...this.#standings[resource].values()]);
+    const standings = [...this.#standings.values()].flatMap((each) => [...each.values()]);
     const count = (of: OwnershipState): number => standings.filter((each) => each === of).length;
     this.#options.onCount?.({ owned: count('owned'), unowned: count('unowned') });
   }
@@ -279,7 +282,7 @@ export class JobPodOwnership {
  * Returns whether the container hooks are active. They do nothing in a pod without this variable
  * for its name.
  */
-function makesJobPods({ spec }: V1Pod): boolean {
+export function makesJobPods(spec: V1PodSpec | undefined): boolean {
   return (
     spec?.containers.some(({ env = [] }) =>
       env.some(({ name }) => name === 'ACTIONS_RUNNER_POD_NAME'),

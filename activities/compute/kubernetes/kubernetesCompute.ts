@@ -9,6 +9,7 @@ import type {
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
+import { REGISTER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger } from '../../ports.ts';
@@ -20,7 +21,7 @@ import { PendingDeletions } from './pendingDeletions.ts';
 import { requestDeletion } from './requestDeletion.ts';
 import { clusterId } from './clusterId.ts';
 import { isNotFound, toComputeError } from './errors.ts';
-import { JobPodOwnership, type JobPodCount } from './jobPodOwnership.ts';
+import { JobPodOwnership, makesJobPods, type JobPodCount } from './jobPodOwnership.ts';
 import { PodReader } from './podReader.ts';
 import { isLabelValue, installationSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
@@ -58,10 +59,15 @@ export interface KubernetesComputeOptions extends ApiServerOptions {
    */
   readonly namespace?: string;
   /**
-   * Whether requests may name other namespaces. It requires a ClusterRole.
-   * @default false
+   * Other namespaces that requests may name.
+   * @default none
    */
-  readonly allNamespaces?: boolean;
+  readonly otherNamespaces?: readonly string[];
+  /**
+   * Namespaces in which the hooks of runners create pods for their jobs, in addition to the others.
+   * @default none
+   */
+  readonly jobPodNamespaces?: readonly string[];
   /** Name of this installation, the value of the label on all its objects. */
   readonly installation: string;
   /** Defaults for fields that a request leaves out. */
@@ -116,12 +122,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     );
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
-  const all = options.allNamespaces === true;
-  const objects = new ApiObjects(
-    api,
-    { default: home, all, allowed: policy.namespaces },
-    installation,
-  );
+  const { otherNamespaces = [], jobPodNamespaces: jobPods = [] } = options;
+  const others = [...new Set([...otherNamespaces, ...jobPods])].filter((each) => each !== home);
+  const objects = new ApiObjects(api, { default: home, others, jobPods }, installation);
   const pods = new PodReader(api, objects, {
     installation,
     labelSelector: installationSelector(installation),
@@ -132,7 +135,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const asked = new PendingDeletions();
   const own = {
     images: installationImages(defaults),
-    namespace: home,
+    namespaces: [home, ...others],
     ...installationStore(defaults.store?.place),
   };
   // Checks the template too, because Holdfast recognizes its containers by their reserved names.
@@ -140,6 +143,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     ...podTemplateErrors(request.template ?? {}).map(
       ({ field, message }) => `pod.${field} ${message}`,
     ),
+    ...jobPodErrors(pod, objects.hasJobPods(request.namespace)),
     ...policyViolations(toPolicyInput(pod, request, home, defaults.template), policy, own),
   ];
   let cluster: string | undefined;
@@ -190,7 +194,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
         cluster,
         installation,
         namespace: home,
-        ...(all ? { allNamespaces: true } : {}),
+        ...(others.length > 0 ? { otherNamespaces: others } : {}),
       };
     },
 
@@ -355,6 +359,24 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     close: () => api.close(),
   };
+}
+
+/**
+ * Returns errors of a pod about the pods that jobs may create.
+ * @param areHere - whether the hooks of runners may create pods in the pod's namespace
+ */
+function jobPodErrors({ spec }: V1Pod, areHere: boolean): string[] {
+  if (!areHere)
+    return makesJobPods(spec)
+      ? [
+          'namespace: must be one of HOLDFAST_JOB_POD_NAMESPACES for a runner whose hooks create pods for its jobs; name one, or have it added there',
+        ]
+      : [];
+  return (spec?.initContainers ?? []).some(({ name }) => name === REGISTER_CONTAINER)
+    ? [
+        'ephemeral: must be true in a namespace whose jobs may read its Secrets (HOLDFAST_JOB_POD_NAMESPACES), because the registration of a static runner is valid for its whole scope; set it to true, or name another namespace',
+      ]
+    : [];
 }
 
 /**

@@ -96,16 +96,17 @@ export function createOwnedObjects(
       };
       const options = {
         resource,
-        path: objects.allOf(resource),
         labelSelector: isJobs(kind) ? RUNNER_POD_LABEL : installationSelector(installation),
         metadataOnly,
         onObject,
       };
       try {
-        await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
-          ...options,
-          ...omitUndefined({ signal }),
-        });
+        for (const path of isJobs(kind) ? objects.allOfJobs(resource) : objects.allOf(resource))
+          await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
+            ...options,
+            path,
+            ...omitUndefined({ signal }),
+          });
       } catch (error) {
         throw toComputeError(error, `list ${resource}`);
       }

@@ -38,7 +38,8 @@ export class PodReader {
   readonly #gone = new LRUCache<string, true>({ max: MAX_GONE });
   /** Workflow IDs of pods of this installation, by UID. */
   readonly #owners = new LRUCache<string, string>({ max: MAX_GONE });
-  #cache: PodCache | undefined;
+  /** One for each namespace, while there is a watch. */
+  #caches: ReadonlyMap<string, PodCache> | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: LivePodsOptions) {
     this.#api = api;
@@ -48,7 +49,13 @@ export class PodReader {
 
   /** Whether the watch is open and reports every change. */
   get watched(): boolean {
-    return this.#cache?.synced() === true;
+    return this.#caches !== undefined && [...this.#caches.values()].every((each) => each.synced());
+  }
+
+  /** Returns the cached state of a pod. @param namespace - default: that of requests without one */
+  #cached(name: string, namespace: string | undefined): PodView | undefined {
+    const [home = ''] = this.#objects.namespaces;
+    return this.#caches?.get(namespace ?? home)?.get(name);
   }
 
   /** Returns the state of a pod that this process has just created. */
@@ -66,19 +73,17 @@ export class PodReader {
     const { name, uid, namespace, workflowId, live = false } = wanted;
     if (uid !== undefined && this.#gone.has(uid)) return undefined;
     // A silent watch may be half-open for as long as its timeout.
-    const cached = !live && this.#cache?.synced() === true;
-    const known = cached ? this.#cache?.get(name) : undefined;
+    const known = !live && this.watched ? this.#cached(name, namespace) : undefined;
     const isIt =
       known !== undefined &&
       (uid === undefined || known.uid === uid) &&
-      (namespace === undefined || known.namespace === namespace) &&
       (workflowId === undefined || known.workflowId === workflowId);
     return isIt ? known : (await this.#read(wanted))?.view;
   }
 
   /** Returns the state that the watch saw last, even if the watch is not open now. */
-  lastSeen({ name, uid, workflowId }: OwnedPodRef): PodView | 'deleted' | undefined {
-    const known = this.#cache?.get(name);
+  lastSeen({ name, uid, namespace, workflowId }: OwnedPodRef): PodView | 'deleted' | undefined {
+    const known = this.#cached(name, namespace);
     if (known?.uid === uid) return known.workflowId === workflowId ? known : undefined;
     return this.#gone.has(uid) ? 'deleted' : undefined;
   }
@@ -125,11 +130,12 @@ export class PodReader {
   async list(): Promise<PodView[]> {
     const views: PodView[] = [];
     try {
-      await listPods(this.#api, {
-        path: this.#objects.allOf('pods'),
-        labelSelector: this.#options.labelSelector,
-        onPod: (pod) => views.push(this.#view(pod)),
-      });
+      for (const path of this.#objects.allOf('pods'))
+        await listPods(this.#api, {
+          path,
+          labelSelector: this.#options.labelSelector,
+          onPod: (pod) => views.push(this.#view(pod)),
+        });
     } catch (error) {
       throw toComputeError(error, 'list pods');
     }
@@ -137,7 +143,7 @@ export class PodReader {
   }
 
   /**
-   * Starts the single watch of this process.
+   * Starts the single watch of this process, a stream for each namespace.
    * @param onPodSeen - called for each pod that was listed or watched
    * @throws Error if the watch is already running
    */
@@ -145,40 +151,58 @@ export class PodReader {
     listener: PodListener,
     onPodSeen: (pod: V1Pod) => void,
   ): { stop(): Promise<void>; synced(): boolean } {
-    if (this.#cache) throw new Error('The pods are watched already: one watch per process');
-    const { labelSelector, logger, watchTimeoutMs, minBackoffMs } = this.#options;
-    const cache = new PodCache(this.#api, {
-      path: this.#objects.allOf('pods'),
-      labelSelector,
-      onPodSeen,
-      listener: {
-        changed: (pod, previous) => {
-          if (pod.deleted) this.#gone.set(pod.uid, true);
-          else this.#owners.set(pod.uid, pod.workflowId);
-          listener.changed(pod, previous);
-        },
-        relisted: (pods) => listener.relisted(pods),
-      },
-      isDeleted: async ({ name, uid, namespace }) =>
-        (await this.#objects.get<V1Pod>('pods', namespace, name))?.metadata?.uid !== uid,
-      onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
-      ...omitUndefined({ watchTimeoutMs, minBackoffMs }),
-    });
-    this.#cache = cache;
+    if (this.#caches) throw new Error('The pods are watched already: one watch per process');
+    const { namespaces } = this.#objects;
+    const listed = new Map<string, ReadonlyMap<string, PodView>>();
+    const relisted = (namespace: string, pods: ReadonlyMap<string, PodView>): void => {
+      listed.set(namespace, pods);
+      // A pod of a namespace that was not listed yet is not missing.
+      if (listed.size === namespaces.length)
+        listener.relisted(new Map([...listed.values()].flatMap((each) => [...each])));
+    };
+    const caches = new Map(
+      namespaces.map((namespace) => [
+        namespace,
+        this.#watch(namespace, onPodSeen, {
+          changed: (pod, previous) => {
+            if (pod.deleted) this.#gone.set(pod.uid, true);
+            else this.#owners.set(pod.uid, pod.workflowId);
+            listener.changed(pod, previous);
+          },
+          relisted: (pods) => relisted(namespace, pods),
+        }),
+      ]),
+    );
+    this.#caches = caches;
     return {
-      synced: () => cache.synced(),
+      synced: () => [...caches.values()].every((cache) => cache.synced()),
       stop: async () => {
-        if (this.#cache === cache) this.#cache = undefined;
-        await cache.stop();
+        if (this.#caches === caches) this.#caches = undefined;
+        await Promise.all([...caches.values()].map(async (cache) => await cache.stop()));
       },
     };
+  }
+
+  #watch(namespace: string, onPodSeen: (pod: V1Pod) => void, listener: PodListener): PodCache {
+    const { labelSelector, logger, watchTimeoutMs, minBackoffMs } = this.#options;
+    return new PodCache(this.#api, {
+      path: this.#objects.pathOf('pods', namespace),
+      labelSelector,
+      onPodSeen,
+      listener,
+      isDeleted: async ({ name, uid }) =>
+        (await this.#objects.get<V1Pod>('pods', namespace, name))?.metadata?.uid !== uid,
+      onError: (error, what) =>
+        logger.warn({ err: toComputeError(error, `watch pods in ${namespace}`) }, what),
+      ...omitUndefined({ watchTimeoutMs, minBackoffMs }),
+    });
   }
 
   #view(pod: V1Pod): PodView {
     const view = toPodView(
       pod,
       new Date().toISOString(),
-      this.#cache?.get(pod.metadata?.name ?? ''),
+      this.#cached(pod.metadata?.name ?? '', pod.metadata?.namespace),
     );
     this.#owners.set(view.uid, view.workflowId);
     return view;

@@ -14,7 +14,7 @@
 {{- include "holdfast.regexes" $pairs }}
 {{- end }}
 
-{{/* One policy as a map of CEL. Arguments: root, and the policy with its defaults. */}}
+{{/* One policy as a map of CEL. Arguments: root, the policy with its defaults, and optionally its namespaces as JSON. */}}
 {{- define "holdfast.policyMap" -}}
 {{- $root := index . 0 }}
 {{- $policy := index . 1 }}
@@ -28,7 +28,7 @@
 {{- range $policy.hostPaths }}{{ $paths = append $paths (regexReplaceAll "/+$" . "") }}{{ end }}
 {{- $values := dict
   "images" (include "holdfast.regexes" (concat $policy.images $own))
-  "namespaces" (include "holdfast.regexes" (prepend $policy.namespaces $root.Values.runnersNamespace))
+  "namespaces" (gt (len .) 2 | ternary (last .) (include "holdfast.runnersNamespaces" $root))
   "volumes" (toRawJson $policy.volumes)
   "hostPaths" (toRawJson $paths)
   "host" (toRawJson $policy.host)
@@ -75,4 +75,55 @@
 {{- $cel = printf "%s ? %s : (%s)" (join " && " $conditions) (include "holdfast.policyMap" (list $root $policy)) $cel }}
 {{- end }}
 {{- $cel }}
+{{- end }}
+
+{{/* The expression of `variables.policy` for what the hooks of a set's runners create. Arguments: root, namespace. */}}
+{{- define "holdfast.jobPodPolicy" -}}
+{{- $root := index . 0 }}
+{{- $file := $root.Files.Get "files/admission-policy.json" | fromJson }}
+{{- $policy := $file.defaults }}
+{{- range $field, $value := $root.Values.podPolicy }}{{ $policy = set $policy $field $value }}{{ end }}
+{{- range $field, $values := $file.jobPodAllowances }}{{ $policy = set $policy $field (concat (index $policy $field) $values) }}{{ end }}
+{{- include "holdfast.policyMap" (list $root $policy (toJson (list (index . 1)))) }}
+{{- end }}
+
+{{/* Policies of one account, with their bindings. Arguments: root, name, user, cel, kinds. */}}
+{{- define "holdfast.admissionPolicies" -}}
+{{- $ := . }}
+{{- range .kinds }}
+{{- $name := printf "%s%s" $.name .suffix }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "holdfast.labels" $.root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [{{ .resource }}] }
+  matchConditions:
+    - name: by-the-account
+      expression: {{ printf "request.userInfo.username == %q" $.user | quote }}
+  variables:
+    {{- toYaml (prepend .variables (dict "name" "policy" "expression" $.cel)) | nindent 4 }}
+  validations:
+    {{- range .validations }}
+    - expression: {{ toJson .expression }}
+      message: {{ printf "not allowed by \"%s\" of Holdfast's pod policy" .field | toJson }}
+      reason: Forbidden
+    {{- end }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "holdfast.labels" $.root | nindent 4 }}
+spec:
+  policyName: {{ $name }}
+  validationActions: [Deny]
+{{- end }}
 {{- end }}

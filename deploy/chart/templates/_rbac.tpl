@@ -1,3 +1,28 @@
+{{/* Namespaces of the sets whose jobs have pods of their own, each with one set, as JSON. Fails where two things share one. */}}
+{{- define "holdfast.jobPodNamespaces" -}}
+{{- $taken := prepend .Values.namespaces .Values.runnersNamespace }}
+{{- $names := list }}
+{{- range .Values.sets }}
+{{- if hasPrefix "kubernetes" ((.containerMode | default dict).type | default "") }}
+{{- $name := required (printf "sets: %s has containerMode %s, whose jobs may read the Secrets and create pods in their namespace: set containerMode.namespace, a namespace for this set alone" .name .containerMode.type) .containerMode.namespace }}
+{{- if or (has $name $taken) (eq $name $.Release.Namespace) }}
+{{- fail (printf "sets: containerMode.namespace of %s is %s, which is also for something else: name a namespace for this set alone" .name $name) }}
+{{- end }}
+{{- if eq (toString ((.set | default dict).template | default dict).ephemeral) "false" }}
+{{- fail (printf "sets: %s has containerMode %s and ephemeral: false: a job could read the registration token of the static runner, so remove one of them" .name .containerMode.type) }}
+{{- end }}
+{{- $taken = append $taken $name }}
+{{- $names = append $names $name }}
+{{- end }}
+{{- end }}
+{{- toJson $names }}
+{{- end }}
+
+{{/* All namespaces of runners, as JSON. */}}
+{{- define "holdfast.runnersNamespaces" -}}
+{{- toJson (concat (list .Values.runnersNamespace) .Values.namespaces (fromJsonArray (include "holdfast.jobPodNamespaces" .))) }}
+{{- end }}
+
 {{/* A role of this name to the account of a part. */}}
 {{- define "holdfast.binding" -}}
 apiVersion: rbac.authorization.k8s.io/v1

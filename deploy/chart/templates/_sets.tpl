@@ -37,6 +37,7 @@
 {{- with $set.runnerGroupId }}{{ $template = set $template "runnerGroupId" . }}{{ end }}
 {{- with ternary $set.proxy $root.Values.proxy (hasKey $set "proxy") }}{{ $template = set $template "proxy" . }}{{ end }}
 {{- with (ternary $set.githubServerTLS $root.Values.githubServerTLS (hasKey $set "githubServerTLS")).certificateFrom }}{{ $template = set $template "ca" . }}{{ end }}
+{{- with ($set.containerMode | default dict).namespace }}{{ $template = set $template "namespace" . }}{{ end }}
 {{- $pod := fromYaml (include "holdfast.setPod" .) }}
 {{- if $pod }}{{ $template = set $template "pod" $pod }}{{ end }}
 {{- $size := dict }}

@@ -17,6 +17,12 @@
 {{- include "holdfast.credentialEnv" . }}
 - { name: HOLDFAST_INSTALLATION, value: {{ include "holdfast.installation" . }} }
 - { name: HOLDFAST_KUBERNETES_NAMESPACE, value: {{ .Values.runnersNamespace | quote }} }
+{{- with .Values.namespaces }}
+- { name: HOLDFAST_NAMESPACES, value: {{ join "," . | quote }} }
+{{- end }}
+{{- with fromJsonArray (include "holdfast.jobPodNamespaces" .) }}
+- { name: HOLDFAST_JOB_POD_NAMESPACES, value: {{ join "," . | quote }} }
+{{- end }}
 {{- range $name, $value := omit .Values.settings "HOLDFAST_GITHUB_URL" }}
 - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
 {{- end }}

@@ -135,7 +135,7 @@ describe('a life is admitted', () => {
     ['in the namespace of the worker', HERE, {}, 'ci'],
     [
       'in the one that its input names',
-      { ...HERE, allNamespaces: true },
+      { ...HERE, otherNamespaces: ['team-a'] },
       { namespace: 'team-a' },
       'team-a',
     ],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   formatLocation,
+  formatServedLocation,
   runnerLocation,
   servesLocation,
   type Location,
@@ -14,13 +15,18 @@ const HOME: ServedLocation = {
   installation: 'mine',
   namespace: 'ci',
 };
-const ALL: ServedLocation = { ...HOME, allNamespaces: true };
+const SEVERAL: ServedLocation = { ...HOME, otherNamespaces: ['team-a', 'team-b'] };
 const LAPTOP: ServedLocation = { compute: 'process', cluster: 'm1', installation: 'mine' };
 
 test.each<[string, ServedLocation, string | undefined, Location]>([
   ['the namespace of the worker', HOME, undefined, HOME],
-  ['the namespace that the input names', ALL, 'team-a', { ...HOME, namespace: 'team-a' }],
-  ['the namespace of a worker that uses all, where the input names none', ALL, undefined, HOME],
+  ['the namespace that the input names', SEVERAL, 'team-a', { ...HOME, namespace: 'team-a' }],
+  [
+    'the namespace of a worker that uses several, where the input names none',
+    SEVERAL,
+    undefined,
+    HOME,
+  ],
   ['none, where the compute has none', LAPTOP, 'team-a', LAPTOP],
 ])('a new life is lived in %s', (_, served, namespace, expected) => {
   expect(runnerLocation(served, namespace)).toEqual(expected);
@@ -29,18 +35,19 @@ test.each<[string, ServedLocation, string | undefined, Location]>([
 describe('a worker serves', () => {
   test.each<[string, ServedLocation, Location, boolean]>([
     ['its own place', HOME, HOME, true],
-    ['any namespace, if it uses all', ALL, { ...HOME, namespace: 'team-a' }, true],
+    ['another of its namespaces', SEVERAL, { ...HOME, namespace: 'team-b' }, true],
+    ['none but its namespaces', SEVERAL, { ...HOME, namespace: 'team-c' }, false],
     ['its own machine', LAPTOP, LAPTOP, true],
     ['not another namespace', HOME, { ...HOME, namespace: 'team-a' }, false],
     ['not another installation', HOME, { ...HOME, installation: 'yours' }, false],
     [
-      'not another installation, all namespaces or not',
-      ALL,
+      'not another installation, whatever its namespaces',
+      SEVERAL,
       { ...HOME, installation: 'yours' },
       false,
     ],
     ['not another cluster', HOME, { ...HOME, cluster: 'c2' }, false],
-    ['not another cluster, all namespaces or not', ALL, { ...HOME, cluster: 'c2' }, false],
+    ['not another cluster, whatever its namespaces', SEVERAL, { ...HOME, cluster: 'c2' }, false],
     ['not another compute', HOME, LAPTOP, false],
     ['not another machine', LAPTOP, { ...LAPTOP, cluster: 'm2' }, false],
   ])('%s', (_, served, place, expected) => {
@@ -49,18 +56,19 @@ describe('a worker serves', () => {
 });
 
 test('names go from the whole to the part', () => {
-  expect([HOME, ALL, LAPTOP].map(formatLocation)).toEqual([
+  expect([HOME, LAPTOP].map(formatLocation)).toEqual(['kubernetes/c1/mine/ci', 'process/m1/mine']);
+  expect([HOME, SEVERAL, LAPTOP].map(formatServedLocation)).toEqual([
     'kubernetes/c1/mine/ci',
-    'kubernetes/c1/mine/*',
+    'kubernetes/c1/mine/ci,team-a,team-b',
     'process/m1/mine',
   ]);
 });
 
-test('the lives of a worker are found by the name of their place, or by the part that all of them share', () => {
+test('the lives of a worker are found by the name of each place', () => {
   expect(runningRunnersInQuery('q', HOME)).toMatch(
     / AND TaskQueue = 'q' AND RunnerLocation = 'kubernetes\/c1\/mine\/ci'$/,
   );
-  expect(runningRunnersInQuery('q', ALL)).toMatch(
-    / AND RunnerLocation STARTS_WITH 'kubernetes\/c1\/mine\/'$/,
+  expect(runningRunnersInQuery('q', SEVERAL)).toMatch(
+    / AND RunnerLocation IN \('kubernetes\/c1\/mine\/ci', 'kubernetes\/c1\/mine\/team-a', 'kubernetes\/c1\/mine\/team-b'\)$/,
   );
 });

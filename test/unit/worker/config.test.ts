@@ -42,7 +42,8 @@ describe('configuration', () => {
       compute: {
         kind: 'kubernetes',
         namespace: undefined,
-        allNamespaces: false,
+        otherNamespaces: [],
+        jobPodNamespaces: [],
         kubeconfig: undefined,
         context: undefined,
         image: 'ghcr.io/actions/actions-runner:2.338.0',

@@ -38,7 +38,7 @@ const YAML = [
   '0x1f',
   '*****',
 ];
-const OWN = { images: ['holdfast-worker:1'], namespace: 'ci' };
+const OWN = { images: ['holdfast-worker:1'], namespaces: ['ci'] };
 const identity = { workflowId: 'runner-a', firstRunId: 'x', attempt: 1 };
 /** Pods as runners ask for them, one of them with names that take long to match. */
 const REQUESTS = [...RUNNER_EXAMPLES, { ...RUNNER_EXAMPLES[2], image: 'a'.repeat(500) }].flatMap(
@@ -63,7 +63,7 @@ export const policies = target(
           undefined,
         ),
         request,
-        OWN.namespace,
+        OWN.namespaces[0] ?? '',
       ),
     );
     return {

@@ -110,7 +110,7 @@ export const runners = target(
         ...processErrors(pod, ['./run.sh'], true),
         ...processErrors(pod, ['./run.sh'], false),
       ];
-      const own = { images: installationImages(DEFAULTS), namespace: HOME };
+      const own = { images: installationImages(DEFAULTS), namespaces: [HOME] };
       const ofPod = POLICIES.flatMap((policy) =>
         podErrors(pod, DEFAULTS, 'holdfast', (made, request) =>
           policyViolations(toPolicyInput(made, request, HOME), policy, own),

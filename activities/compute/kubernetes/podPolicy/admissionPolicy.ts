@@ -46,6 +46,41 @@ export function admissionPolicy(
   );
 }
 
+/**
+ * Fields of the policy for the pods that GitHub's container hooks create for jobs. The hooks set
+ * these, and the job may read the Secrets of its namespace anyway.
+ * https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts
+ */
+export const JOB_POD_ALLOWANCES = {
+  labels: ['runner-pod'],
+  fields: ['nodeName', 'affinity'],
+  serviceAccounts: ['default'],
+  secrets: ['*'],
+} as const;
+
+/**
+ * Returns the same for a service account with which the hooks of runners create pods for jobs, in
+ * its own namespace. Rules of the policy do not apply, because such a pod has no marks of a runner.
+ */
+export function jobPodAdmissionPolicy(
+  policy: PodPolicy,
+  own: ImplicitlyAllowed,
+  { name, serviceAccount }: AdmissionPolicyOptions,
+): AdmissionObject[] {
+  const [namespace = ''] = serviceAccount.split('/');
+  const more = Object.fromEntries(
+    Object.entries(JOB_POD_ALLOWANCES).map(([field, values]) => [
+      field,
+      [...policy[field as keyof typeof JOB_POD_ALLOWANCES], ...values],
+    ]),
+  );
+  const user = `system:serviceaccount:${serviceAccount.replace('/', ':')}`;
+  const cel = policyCel({ ...policy, ...more, rules: [] }, { ...own, namespaces: [namespace] });
+  return JOB_POD_ADMISSION_RULES.flatMap((rules) =>
+    policyFor(rules, { name: `${name}${rules.suffix}`, user, cel }),
+  );
+}
+
 /** An object of {@link admissionPolicy}. */
 export type AdmissionObject = V1ValidatingAdmissionPolicy | V1ValidatingAdmissionPolicyBinding;
 
@@ -120,6 +155,21 @@ export const ADMISSION_RULES: readonly AdmissionRules[] = [
   },
 ];
 
+/** The rules for what the hooks of runners create. They need Secrets of another type, too. */
+export const JOB_POD_ADMISSION_RULES: readonly AdmissionRules[] = ADMISSION_RULES.map((rules) =>
+  rules.resource === 'secrets'
+    ? {
+        ...rules,
+        validations: [
+          {
+            field: 'secrets',
+            expression: 'object.type != "kubernetes.io/service-account-token"',
+          },
+        ],
+      }
+    : rules,
+);
+
 /**
  * Rules about the spec hold for new pods: it does not change later. Metadata may, and so may have
  * what others have written.
@@ -155,7 +205,7 @@ export function policyFor(
         },
         matchConditions: [
           {
-            name: 'by-the-worker',
+            name: 'by-the-account',
             expression: `request.userInfo.username == ${JSON.stringify(user)}`,
           },
         ],

@@ -35,7 +35,6 @@ const FIELDS: {
   readonly [F in keyof PodPolicy]?: (value: PodPolicy[F], own: ImplicitlyAllowed) => unknown;
 } = {
   images: (images, own) => regexes([...images, ...own.images]),
-  namespaces: (namespaces, own) => regexes([own.namespace, ...namespaces]),
   serviceAccounts: regexes,
   secrets: regexes,
   claims: regexes,
@@ -58,6 +57,7 @@ const FIELDS: {
 /** Names of the fields in `variables.policy`, in their order. */
 export const POLICY_CEL_FIELDS: readonly string[] = [
   ...Object.keys(FIELDS),
+  'namespaces',
   'store',
   'storeSecret',
 ];
@@ -106,6 +106,7 @@ function mapCel(policy: Omit<PodPolicy, 'rules'>, own: ImplicitlyAllowed): strin
         ),
       ]),
     ),
+    namespaces: own.namespaces,
     store: own.store ?? '',
     storeSecret: own.storeSecret ?? '',
   };

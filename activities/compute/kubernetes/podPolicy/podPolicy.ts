@@ -172,11 +172,6 @@ const ruleSchema = z
 export const podPolicySchema = z.strictObject({
   ...allowances.shape,
   /**
-   * Namespaces in addition to the worker's. Required with HOLDFAST_ALL_NAMESPACES.
-   * @default none
-   */
-  namespaces: patterns.default([]),
-  /**
    * Whether pods get a user namespace of their own (`hostUsers: false`). Their nodes must support
    * it. A pod with the node's user namespace then needs `users` in `host`.
    * @default false
@@ -214,6 +209,6 @@ export interface ImplicitlyAllowed {
    * @default none
    */
   readonly storeSecret?: string;
-  /** The worker's namespace. */
-  readonly namespace: string;
+  /** Namespaces of the worker's runners. */
+  readonly namespaces: readonly string[];
 }

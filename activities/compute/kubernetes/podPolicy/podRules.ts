@@ -72,8 +72,11 @@ export interface CreatedClaim extends Claimed {
 }
 
 interface Rule {
-  /** Field of the policy that permits exceptions from the rule. */
-  readonly field: keyof PodPolicy;
+  /**
+   * Field of the policy that permits exceptions from the rule. `namespaces` are those of the
+   * worker.
+   */
+  readonly field: keyof PodPolicy | 'namespaces';
   /**
    * Returns each violation with its path in the pod. The list is empty if the pod satisfies the
    * rule.
@@ -178,9 +181,9 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'namespaces',
-    violations: ({ namespace }, { namespaces }, own) =>
-      said([!matchesAny([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
-    cel: isCovered('request.namespace', 'namespaces'),
+    violations: ({ namespace }, _policy, { namespaces }) =>
+      said([!namespaces.includes(namespace) && `namespace: "${namespace}"`]),
+    cel: 'request.namespace in variables.policy.namespaces',
   },
   {
     field: 'serviceAccounts',

@@ -77,7 +77,9 @@ function refusals(
 }
 
 const WHY = (field: string): string =>
-  `by "${field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`;
+  field === 'namespaces'
+    ? 'by HOLDFAST_NAMESPACES of the worker; leave it out, or have it added there'
+    : `by "${field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`;
 const OUTSIDERS = (field: string): string =>
   `in the run of an outsider's change ("${field}" of the pod policy, of which most is not for those); leave it out, also of the worker's own template`;
 
