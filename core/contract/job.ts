@@ -107,6 +107,11 @@ export interface StepPodCreatedEvent {
 export interface StepEndedEvent extends Pick<StepStatus, 'cause' | 'exitCode'> {
   /** Workflow id of the step. */
   workflowId: string;
+  /**
+   * First run id of the step's workflow. The job ignores an event with another one: users who may
+   * only send signals do not know it.
+   */
+  firstRunId: string;
   outcome: RunnerOutcome;
   /** Reason for the outcome in one sentence. */
   message: string;

@@ -90,9 +90,17 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
   replaceIdle: [{ runnerName: 'another', reason: 'x' }],
   stepPodCreated: [{ workflowId: 'another', pod: 'x' }],
   stepEnded: [
-    { workflowId: 'another', outcome: 'succeeded', message: '', attempt: 1 },
-    { workflowId: 'JOB-test-1', outcome: 'succeeded', message: '', attempt: 1e12 },
-    { workflowId: 'JOB-test-1', outcome: 'succeeded', message: 5, attempt: 1 },
+    { workflowId: 'another', firstRunId: 'r', outcome: 'succeeded', message: '', attempt: 1 },
+    // The sender knows the step, and not its run.
+    { workflowId: 'JOB-test-1', outcome: 'succeeded', message: '', attempt: 1, exitCode: 0 },
+    ...['', 'r', null, randomUUID()].map((firstRunId) => ({
+      workflowId: 'JOB-test-1',
+      firstRunId,
+      outcome: 'succeeded',
+      message: '',
+      attempt: 1,
+      exitCode: 0,
+    })),
   ],
   command: [{ workflowId: 'no-such-command\u0000', command: { command: 'drain' } }],
   commandReply: [{ error: { type: 5, message: {} } }, { result: null }],

@@ -148,12 +148,14 @@ export class JobRun {
 
   /**
    * Handles the event that a step has ended, which arrives before the end of its workflow, because
-   * that still cleans up. An event about another step, or a repeated event, is ignored.
+   * that still cleans up. An event about another step, a repeated event, or an event whose sender
+   * does not know the run of the step is ignored. The result of the step's workflow decides then.
    */
   onStepEnded(body: unknown): void {
     const news = parseStepEnded(body);
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
     if (step?.status.state !== 'running' || news === undefined) return;
+    if (news.firstRunId !== step.handle?.firstExecutionRunId) return;
     const { outcome, cause, exitCode, message, attempt } = news;
     this.onStepCompleted(step, {
       outcome,

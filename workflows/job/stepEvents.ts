@@ -37,14 +37,15 @@ export function parseStepPodCreated(body: unknown): StepPodCreatedEvent | undefi
  */
 export function parseStepEnded(body: unknown): StepEndedEvent | undefined {
   if (!isObject(body)) return undefined;
-  const { workflowId, message, attempt, exitCode } = body;
+  const { workflowId, firstRunId, message, attempt, exitCode } = body;
   const outcome = RUNNER_OUTCOMES.find((known) => known === body['outcome']);
   const cause = RUNNER_CAUSES.find((known) => known === body['cause']);
-  if (outcome === undefined || typeof workflowId !== 'string' || typeof message !== 'string')
-    return undefined;
+  if (outcome === undefined || typeof message !== 'string') return undefined;
+  if (typeof workflowId !== 'string' || typeof firstRunId !== 'string') return undefined;
   if (!isWhole(attempt) || attempt < 0 || attempt > MAX_ATTEMPTS) return undefined;
   return {
     workflowId,
+    firstRunId,
     outcome,
     message,
     attempt,

@@ -48,6 +48,7 @@ export async function notifyJobStepEnded(
   const { outcome, cause, message } = decision;
   const news = {
     workflowId,
+    firstRunId: runner.identity.firstRunId,
     outcome,
     message,
     exitCode: pod.exit.code,
