@@ -14,12 +14,47 @@ const STAR = '*'.charCodeAt(0);
 /**
  * Returns the forms in which a secret's value may be printed: without surrounding white space (such
  * as the last line break of a file), each of its lines (a key is rarely printed in one line), and
- * in base64, as Kubernetes shows it.
+ * encoded: in base64 (as Kubernetes shows it, or as a part of more, such as `user:password`), in a
+ * URL, as JSON and in hexadecimal.
  */
 export function secretVariants(secret: string): string[] {
-  if (!isLong(secret.trim())) return [];
-  const forms = [secret, ...secret.split('\n')].map((text) => text.trim());
-  return [...new Set([...forms, base64(secret), base64(secret.trim())])].filter(isLong);
+  const trimmed = secret.trim();
+  if (!isLong(trimmed)) return [];
+  const lines = secret.split('\n').map((text) => text.trim());
+  return [
+    ...new Set([trimmed, ...lines, ...encoded(trimmed), ...base64Forms(secret)]),
+  ].filter(isLong);
+}
+
+/** Returns a text in a URL, as JSON and in hexadecimal. */
+function encoded(text: string): string[] {
+  const url = encodeURIComponent(text.toWellFormed());
+  const hex = Array.from(utf8(text), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [
+    url,
+    url.replaceAll('%20', '+'),
+    url.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    JSON.stringify(text).slice(1, -1),
+    hex,
+    hex.toUpperCase(),
+  ];
+}
+
+/** Returns a text in base64 and base64url, also after one or two bytes and before more of them. */
+function base64Forms(text: string): string[] {
+  const forms = [text, text.trim()].flatMap((each) => [
+    base64(utf8(each)),
+    ...[0, 1, 2].map((before) => base64Within(utf8(each.trim()), before)),
+  ]);
+  return forms.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')]);
+}
+
+/** Returns those characters of base64 that only depend on the bytes, at an offset of `before`. */
+function base64Within(bytes: Uint8Array, before: number): string {
+  const whole = base64(joined(new Uint8Array(before), bytes));
+  const first = Math.ceil((before * 8) / 6);
+  const end = Math.floor(((before + bytes.length) * 8) / 6);
+  return whole.slice(first, end);
 }
 
 /**
@@ -92,5 +127,5 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const isLong = (text: string): boolean => utf8(text).length >= MIN_SECRET_LENGTH;
-const base64 = (text: string): string =>
-  btoa(Array.from(utf8(text), (byte) => String.fromCharCode(byte)).join(''));
+const base64 = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));

@@ -261,6 +261,21 @@ export const POLICY_CASES: readonly PolicyCase[] = [
     policy: {},
     refusedBy: [],
   },
+  {
+    what: 'a Secret that a step has in a variable, to be masked',
+    spec: {
+      ...secretEnv,
+      volumes: [{ name: 'holdfast-masked-0', secret: { secretName: 'github' } }],
+    },
+    policy: { secrets: ['github'], volumes: [] },
+    refusedBy: [],
+  },
+  {
+    what: 'a Secret as a volume where no kind may be',
+    spec: volume({ secret: { secretName: 'github' } }),
+    policy: { secrets: ['github'], volumes: [] },
+    refusedBy: ['volumes'],
+  },
   { what: 'the same to what restores', spec: keyIn('holdfast-shared'), policy: {}, refusedBy: [] },
   { what: 'the key in another container', spec: keyIn('init'), policy: {}, refusedBy: ['secrets'] },
   {

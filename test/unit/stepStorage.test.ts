@@ -218,6 +218,39 @@ test('its Secrets are there to be hidden, in a folder each', () => {
   expect(envOf(uploader)['HOLDFAST_UPLOAD_SECRETS']).toBe('/secrets');
 });
 
+test('Secrets in its variables are there to be hidden, too, and for its uploader alone', () => {
+  const pod = podOf({}, STORE, {
+    spec: {
+      containers: [
+        {
+          name: 'runner',
+          env: [
+            { name: 'A', valueFrom: { secretKeyRef: { name: 'npm', key: 'token' } } },
+            { name: 'B', valueFrom: { secretKeyRef: { name: 'npm', key: 'user' } } },
+          ],
+          envFrom: [{ secretRef: { name: 'cloud' } }],
+        },
+      ],
+    },
+  });
+  const secrets = pod.spec?.volumes?.filter(({ secret }) => secret !== undefined);
+  expect(secrets).toEqual([
+    { name: 'holdfast-masked-0', secret: { secretName: 'npm', optional: true } },
+    { name: 'holdfast-masked-1', secret: { secretName: 'cloud', optional: true } },
+  ]);
+  const mounting = Object.entries(containers(pod)).filter(([, container]) =>
+    mountsOf(container).some((name) => name.startsWith('holdfast-masked-')),
+  );
+  expect(mounting.map(([name]) => name)).toEqual(['holdfast-uploader']);
+  const [[, uploader] = []] = mounting;
+  expect(uploader?.volumeMounts).toContainEqual({
+    name: 'holdfast-masked-1',
+    mountPath: '/secrets/holdfast-masked-1',
+    readOnly: true,
+  });
+  expect(envOf(uploader)['HOLDFAST_UPLOAD_SECRETS']).toBe('/secrets');
+});
+
 test.each<[what: string, ofPod: object, user: number, nonRoot: boolean]>([
   ['nobody says: root', {}, 0, false],
   ['root', { runAsUser: 0 }, 0, false],

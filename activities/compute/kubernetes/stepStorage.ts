@@ -37,6 +37,8 @@ export interface ArtifactStoreConfig {
 }
 
 const SECRETS_PATH = '/secrets';
+/** Prefix of the volumes with the Secrets of which a step has variables, for its uploader alone. */
+const MASKED_VOLUME_PREFIX = 'holdfast-masked-';
 const IMAGE_FOLDER = '/opt/holdfast';
 const PROGRAM = [
   `${IMAGE_FOLDER}/ld.so`,
@@ -72,8 +74,8 @@ export interface StepStoragePodParts {
 /**
  * Adds the uploader and the restorer of a step to its pod.
  * @param runner - runner container with the supervisor, whose probes listen on `port`
- * @param volumes - volumes of the template. Values of the Secrets among them that the runner mounts
- * are masked in what is stored
+ * @param volumes - volumes of the template. Values of the Secrets among them that the runner mounts,
+ * and of those that its variables refer to, are masked in what is stored
  */
 export function withStepStorage(
   runner: Partial<V1Container>,
@@ -86,7 +88,11 @@ export function withStepStorage(
   }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined },
 ): StepStoragePodParts {
   const { path, sharedDirSources, timeoutMs } = storage;
-  const secrets = secretMounts(runner, volumes);
+  const ofVariables = secretVolumes(runner);
+  const secrets = [
+    ...secretMounts(runner, volumes),
+    ...ofVariables.map(({ name }) => secretMount(name)),
+  ];
   const access = storeAccess(settings.place, path, identity.attempt);
   const own = {
     image: settings.image,
@@ -148,6 +154,7 @@ export function withStepStorage(
     containers: [uploader],
     volumes: [
       ...access.volumes,
+      ...ofVariables,
       ...Object.values(MOUNTS).map(({ name }): V1Volume => ({ name, emptyDir: {} })),
     ],
     runner: {
@@ -190,7 +197,26 @@ function secretMounts(
         (secret !== undefined ||
           projected?.sources?.some((source) => source.secret !== undefined) === true),
     )
-    .map(({ name }) => ({ name, mountPath: `${SECRETS_PATH}/${name}`, readOnly: true }));
+    .map(({ name }) => secretMount(name));
+}
+
+const secretMount = (name: string): V1VolumeMount => ({
+  name,
+  mountPath: `${SECRETS_PATH}/${name}`,
+  readOnly: true,
+});
+
+/** Returns a volume for each Secret of which the runner has variables. */
+function secretVolumes({ env = [], envFrom = [] }: Partial<V1Container>): V1Volume[] {
+  const names = [
+    ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
+    ...envFrom.map(({ secretRef }) => secretRef?.name),
+  ].flatMap((name) => name ?? []);
+  // Whether it may be missing is the step's matter.
+  return [...new Set(names)].map((secretName, index) => ({
+    name: `${MASKED_VOLUME_PREFIX}${index}`,
+    secret: { secretName, optional: true },
+  }));
 }
 
 /**

@@ -89,7 +89,41 @@ describe('the forms of a secret', () => {
     ],
     ['other characters than those of ASCII', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
   ])('%s', (_what, secret, forms) => {
-    expect(secretVariants(secret)).toEqual(forms);
+    expect(secretVariants(secret)).toEqual(expect.arrayContaining(forms));
+  });
+
+  test('short lines are not among them', () => {
+    expect(secretVariants('{\nlong enough\n}')).not.toContain('{');
+  });
+
+  const secret = fc.string({ minLength: 12, maxLength: 40, unit: 'binary' });
+  const more = fc.string({ maxLength: 5, unit: 'binary' });
+  test.each<[what: string, encode: (text: string) => string]>([
+    ['base64', (text) => Buffer.from(text).toString('base64')],
+    ['base64url', (text) => Buffer.from(text).toString('base64url')],
+    ['a URL', (text) => encodeURIComponent(text)],
+    ['JSON', (text) => JSON.stringify(text)],
+    ['hexadecimal', (text) => Buffer.from(text).toString('hex')],
+    ['hexadecimal in capitals', (text) => Buffer.from(text).toString('hex').toUpperCase()],
+  ])('within other text, in %s: what is left tells less than a byte at each end', (_what, encode) => {
+    fc.assert(
+      fc.property(secret, more, more, (hidden, before, after) => {
+        fc.pre(hidden.trim() === hidden && hidden.isWellFormed());
+        const whole = encode(before + hidden + after);
+        const shown = censored([whole], secretVariants(hidden));
+        expect(shown.length - shown.replaceAll('*', '').length).toBeGreaterThanOrEqual(
+          encode(hidden).replaceAll(/^"|"$|=/g, '').length - 3,
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('within the header of basic authentication', () => {
+    const header = Buffer.from('bot:hunter22').toString('base64');
+    expect(censored([`Authorization: Basic ${header}`], secretVariants('hunter22'))).toBe(
+      `Authorization: Basic ${header.slice(0, 6)}**********`,
+    );
   });
 
   test.each([[''], ['1'], ['yes']])('%j is no secret', (secret) => {

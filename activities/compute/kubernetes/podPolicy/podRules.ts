@@ -16,6 +16,7 @@ import {
   MANAGED_BY_LABEL,
   REGISTER_CONTAINER,
   RESERVED_METADATA_PREFIX,
+  RESERVED_VOLUME_PREFIX,
   RUNNER_CONTAINER,
   SHARED_DIR_CONTAINER,
   STORE_VOLUME,
@@ -154,7 +155,7 @@ function isOwnRegistration(
 /** The same as a CEL expression. */
 const OWN_REGISTRATION_CEL = `(e.valueFrom.secretKeyRef.name == object.metadata.name && (c.name == "${REGISTER_CONTAINER}" || (c.name == "${RUNNER_CONTAINER}" && !(e.valueFrom.secretKeyRef.key in ${list(TOKEN_VARIABLES)}))))`;
 
-/** Kinds of volumes that Holdfast itself uses, and `hostPath`, which has a rule of its own. */
+/** Kinds of volumes that Holdfast itself uses besides Secrets, whose names have a rule, and `hostPath`, which has a rule of its own. */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
 
 /** Pod fields by their names in the `host` list of the policy. */
@@ -316,11 +317,16 @@ export const POD_RULES: readonly Rule[] = [
     field: 'volumes',
     violations: (pod, { volumes }) =>
       ofVolumes(pod, (volume, path) => [
-        kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) &&
+        kindsOf(volume).some(
+          (kind) =>
+            !OWN_KINDS.includes(kind) &&
+            !(kind === 'secret' && volume.name.startsWith(RESERVED_VOLUME_PREFIX)) &&
+            !volumes.includes(kind),
+        ) &&
           `${path}: a volume of the kind ${kindsOf(volume).join()}`,
       ]),
     cel: everyVolume(
-      `dyn(v).all(k, k == "name" || k in ${list(OWN_KINDS)} || k in variables.policy.volumes)`,
+      `dyn(v).all(k, k == "name" || k in ${list(OWN_KINDS)} || (k == "secret" && v.name.startsWith("${RESERVED_VOLUME_PREFIX}")) || k in variables.policy.volumes)`,
     ),
   },
   {
