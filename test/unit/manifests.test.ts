@@ -53,6 +53,7 @@ const RUNNER: End = {
   ).metadata!.labels!,
 };
 const WORKER: End = { ip: '10.244.1.6', namespace: 'holdfast', labels: { app: 'holdfast-worker' } };
+const SWEEP: End = { ip: '10.244.1.11', namespace: 'holdfast', labels: { app: 'holdfast-sweep' } };
 const TEMPORAL: End = { ip: '10.244.1.7', namespace: 'temporal', labels: { app: 'temporal' } };
 const DNS: End = { ip: '10.244.1.8', namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } };
 const INGRESS: End = { ip: '10.244.1.9', namespace: 'ingress-nginx', labels: {} };
@@ -148,6 +149,14 @@ describe('network policies', () => {
     ],
     ['a worker reaches Temporal', WORKER, TEMPORAL, 7233, true],
     ['a worker reaches the API server', WORKER, at('10.96.0.1'), 443, true],
+    ['a worker reaches the API server on its node', WORKER, at('192.168.1.10'), 6443, true],
+    ['a worker reaches GitHub', WORKER, at('140.82.112.3'), 443, true],
+    ['a worker asks the DNS', WORKER, DNS, 53, true],
+    ['a worker reaches the metadata service', WORKER, at('169.254.169.254'), 80, false],
+    ['a worker reaches a database', WORKER, at('10.1.2.3'), 5432, false],
+    ['a sweep reaches Temporal', SWEEP, TEMPORAL, 7233, true],
+    ['a sweep reaches the metadata service', SWEEP, at('169.254.169.254'), 80, false],
+    ['a sweep is reached', INGRESS, SWEEP, 8080, false],
     ['a worker reaches a runner', WORKER, RUNNER, 8078, false],
     ['an ingress controller brings a webhook', INGRESS, WORKER, 8081, true],
     ['a scraper comes for metrics', INGRESS, WORKER, 8080, true],

@@ -119,6 +119,11 @@ const SAID: Readonly<Record<string, Schema>> = {
   'traces.endpoint': { type: 'string', pattern: '^(https?://[^/]+:[0-9]+(/.*)?)?$' },
   'traces.ratio': { type: 'number', minimum: 0, maximum: 1 },
   installation: { anyOf: [dnsLabel, { const: '' }] },
+  'networkPolicies.workersPorts': {
+    type: 'array',
+    items: { type: 'integer', minimum: 1, maximum: 65_535 },
+  },
+  'networkPolicies.workersEgress': objects,
   runnersNamespace: dnsLabel,
   namespaces: { type: 'array', items: dnsLabel, uniqueItems: true },
   runnerSetNamespace: { type: 'string', pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$' },

@@ -156,9 +156,9 @@ export const settings = z.object({
     ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
   HOLDFAST_POD_LOGS: text
-    .prefault('log')
+    .prefault('off')
     .describe(
-      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. Never Temporal.",
+      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. Never Temporal. The lines are not masked: a step or a command may have printed a secret.",
     ),
   HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')

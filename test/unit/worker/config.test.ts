@@ -53,7 +53,7 @@ describe('configuration', () => {
         policy: DEFAULT_POD_POLICY,
       },
       timeouts: {},
-      podLogs: { to: 'log', maxBytes: 65_536 },
+      podLogs: undefined,
       http: { host: '0.0.0.0', port: 8080 },
       webhook: undefined,
       redeliveryIntervalMs: 0,
