@@ -107,6 +107,12 @@ export interface CiServer {
    */
   runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<string>;
   /**
+   * Returns the names of the runner groups that public repositories may use. Absent if the server
+   * has no such groups.
+   * @throws CiServerError of every kind but `busy`
+   */
+  publicGroups?(scope: Scope, signal?: AbortSignal): Promise<string[]>;
+  /**
    * Returns one runner with a single request: by ID if it is known, otherwise by name.
    * @returns `undefined` if the server does not list the runner
    */

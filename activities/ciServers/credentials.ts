@@ -49,6 +49,11 @@ const usage = {
    */
   reruns: z.boolean().default(false),
   /**
+   * Whether runners may join groups that public repositories may use. There, whoever opens a pull
+   * request may run code on a runner.
+   */
+  allowPublicRepositories: z.boolean().default(true),
+  /**
    * Task queues whose workers may use the credential, so that several workers may read one file.
    * Default: all.
    */

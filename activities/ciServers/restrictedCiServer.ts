@@ -101,6 +101,12 @@ export function restrictCiServer(
       redeliverFailed: async (limits, signal) =>
         (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, postponed: 0 },
     }),
+    ...(server.publicGroups && {
+      async publicGroups(scope, signal) {
+        check(scope);
+        return (await server.publicGroups?.(scope, signal)) ?? [];
+      },
+    }),
     ...(server.disable && {
       async disable(scope, runnerId, signal) {
         check(scope);

@@ -1,10 +1,13 @@
 /** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
 import { stringify } from 'yaml';
+import type { z } from 'zod';
 import {
   admissionPolicy,
   jobPodAdmissionPolicy,
 } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import { installationImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import type { ImplicitlyAllowed } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { readPodPolicy, readPodTemplate, nonEmptySettings } from '../../worker/settings/config.ts';
 import type { ConfigProblem } from '../../worker/settings/configError.ts';
@@ -39,6 +42,33 @@ const parts = settings.pick({
   HOLDFAST_STORE_SECRET: true,
 });
 
+function implicitlyAllowed(
+  {
+    HOLDFAST_KUBERNETES_NAMESPACE: namespace,
+    HOLDFAST_NAMESPACES: others = [],
+    HOLDFAST_JOB_POD_NAMESPACES: jobPods = [],
+    HOLDFAST_RUNNER_IMAGE: image,
+    HOLDFAST_SUPERVISOR_IMAGE: supervisor,
+    HOLDFAST_STORE_VOLUME_CLAIM: store,
+    HOLDFAST_STORE_SECRET: storeSecret,
+  }: z.output<typeof parts>,
+  home: string,
+  template: PodTemplate | undefined,
+): ImplicitlyAllowed {
+  const images = installationImages({
+    image,
+    ...omitUndefined({
+      template,
+      supervisor: supervisor === undefined ? undefined : { image: supervisor },
+    }),
+  });
+  return {
+    images,
+    namespaces: [...new Set([namespace ?? home, ...others, ...jobPods])],
+    ...omitUndefined({ store, storeSecret }),
+  };
+}
+
 /** @throws CliError `usage` for settings that are wrong, each named */
 export function podPolicy(
   output: Output,
@@ -62,31 +92,11 @@ export function podPolicy(
     throw new CliError('usage', 'invalid settings', {
       fields: problems.map(({ setting, message }) => ({ field: `${setting}:`, message })),
     });
-  const {
-    HOLDFAST_KUBERNETES_NAMESPACE: namespace = home,
-    HOLDFAST_NAMESPACES: others = [],
-    HOLDFAST_JOB_POD_NAMESPACES: jobPods = [],
-    HOLDFAST_RUNNER_IMAGE: image,
-    HOLDFAST_SUPERVISOR_IMAGE: supervisor,
-    HOLDFAST_STORE_VOLUME_CLAIM: store,
-    HOLDFAST_STORE_SECRET: storeSecret,
-  } = read.data;
-  const images = installationImages({
-    image,
-    ...omitUndefined({
-      template,
-      supervisor: supervisor === undefined ? undefined : { image: supervisor },
-    }),
+  const own = implicitlyAllowed(read.data, home, template);
+  const objects = (ofJobs ? jobPodAdmissionPolicy : admissionPolicy)(policy, own, {
+    name,
+    serviceAccount,
   });
-  const objects = (ofJobs ? jobPodAdmissionPolicy : admissionPolicy)(
-    policy,
-    {
-      images,
-      namespaces: [...new Set([namespace, ...others, ...jobPods])],
-      ...omitUndefined({ store, storeSecret }),
-    },
-    { name, serviceAccount },
-  );
   output.result(objects, [
     objects
       .map((object) => stringify(object, { lineWidth: 0 }))

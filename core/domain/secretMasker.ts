@@ -21,9 +21,9 @@ export function secretVariants(secret: string): string[] {
   const trimmed = secret.trim();
   if (!isLong(trimmed)) return [];
   const lines = secret.split('\n').map((text) => text.trim());
-  return [
-    ...new Set([trimmed, ...lines, ...encoded(trimmed), ...base64Forms(secret)]),
-  ].filter(isLong);
+  return [...new Set([trimmed, ...lines, ...encoded(trimmed), ...base64Forms(secret)])].filter(
+    isLong,
+  );
 }
 
 /** Returns a text in a URL, as JSON and in hexadecimal. */

@@ -2,7 +2,9 @@ import type { RunnerGroupRef } from '../../core/domain/ciServer.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseCredentials } from '../../activities/ciServers/credentials.ts';
+import { checkPublicGroups } from '../../worker/checks/publicGroupsCheck.ts';
 import type { CiServer } from '../../activities/ports.ts';
 import type { RegisterRequest } from '../../core/domain/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
@@ -202,5 +204,75 @@ test('a token: an id that is not there', async () => {
   expect(await ciServerError(server.register({ ...TOKEN, group: { id: '7' } }))).toMatchObject({
     kind: 'rejected',
     message: expect.stringContaining('runner group 7 does not exist: check runnerGroupId'),
+  });
+});
+
+describe('groups that public repositories may use', () => {
+  const said = (allows_public_repositories?: boolean): { status: number; body: object } => ({
+    status: 200,
+    body: {
+      total_count: 1,
+      runner_groups: [{ id: 1, name: 'Default', default: true, allows_public_repositories }],
+    },
+  });
+  const credential = (more: object = {}): Record<string, unknown> => ({
+    type: 'pat',
+    tokenFile: join(folder, 'token'),
+    apiUrl: `${github.url}/api/v3`,
+    ...more,
+  });
+
+  test.each([
+    ['may be joined', {}, true, undefined],
+    ['may not, where the credential says so', { allowPublicRepositories: false }, true, 'rejected'],
+    [
+      'nor may those of which GitHub says nothing',
+      { allowPublicRepositories: false },
+      undefined,
+      'rejected',
+    ],
+    ['others may be joined', { allowPublicRepositories: false }, false, undefined],
+  ])('%s', async (_what, more, isPublic, kind) => {
+    github.on(`GET ${GROUPS}`, said(isPublic));
+    const strict = ciServerOf(credential(more));
+    try {
+      for (const request of [JIT, TOKEN]) {
+        const joining = strict.server.register({ ...request, group: 'default' });
+        const error: unknown = await joining.then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
+        expect((error as { kind?: string } | undefined)?.kind).toBe(kind);
+      }
+    } finally {
+      await strict.close();
+    }
+    expect(github.seen.some((seen) => /generate-jitconfig|registration-token/.test(seen))).toBe(
+      kind === undefined,
+    );
+  });
+
+  test('are named by the check of each organization that a credential is for', async () => {
+    github.on(`GET ${GROUPS}`, said(true));
+    const check = async (more: object): Promise<unknown[]> =>
+      await checkPublicGroups(
+        parseCredentials({ default: credential({ scopes: ['acme', 'other/web'], ...more }) }),
+      );
+    expect(await check({})).toEqual([
+      {
+        level: 'warning',
+        message: expect.stringContaining('"Default" of acme'),
+        fix: expect.stringContaining('allowPublicRepositories: false'),
+      },
+    ]);
+    expect(await check({ allowPublicRepositories: false })).toEqual([]);
+    github.on(`GET ${GROUPS}`, { status: 403, body: { message: 'Resource not accessible' } });
+    expect(await check({})).toEqual([
+      {
+        level: 'warning',
+        message: expect.stringContaining('cannot be read'),
+        fix: expect.anything(),
+      },
+    ]);
   });
 });

@@ -7,6 +7,7 @@ import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { checkCodec } from './codecCheck.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
+import { checkPublicGroups } from './publicGroupsCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkLocation } from './locationCheck.ts';
 import { checkOtherTemporal } from './otherTemporalCheck.ts';
@@ -39,6 +40,7 @@ export async function runAllChecks(
         ...(await checkSetLabels(config, connection)),
         ...(await checkRunnerVersions(config, connection)),
         ...(await checkRerunPermissions(config.credentials)),
+        ...(await checkPublicGroups(config.credentials)),
       ];
     } finally {
       await connection.close();

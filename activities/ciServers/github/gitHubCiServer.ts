@@ -139,6 +139,8 @@ export class GitHubCiServer implements CiServer {
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    if (!this.#options.credential.allowPublicRepositories)
+      await this.#groups.rejectPublic(request.scope, request.group, signal);
     if (request.scaleSet !== undefined)
       return await this.#registerInScaleSet(request, request.scaleSet, signal);
     return request.mode === 'jit'
@@ -359,6 +361,10 @@ export class GitHubCiServer implements CiServer {
     const value = new ExpiringCache(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
     this.#registrationTokens.set(key, value);
     return value;
+  }
+
+  async publicGroups(scope: Scope, signal?: AbortSignal): Promise<string[]> {
+    return scope.kind === 'repository' ? [] : await this.#groups.publicNames(scope, signal);
   }
 
   async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<string> {

@@ -42,7 +42,11 @@ export const registrationTokenAnswer = z.object({
   expires_at: z.string(),
 });
 
-const runnerGroup = z.object({ id: z.number().int(), name: z.string().min(1) });
+const runnerGroup = z.object({
+  id: z.number().int(),
+  name: z.string().min(1),
+  allows_public_repositories: z.boolean().optional(),
+});
 /** A runner group, with its numeric ID. */
 export type RunnerGroup = z.output<typeof runnerGroup>;
 /** Schema of one page of runner groups. */

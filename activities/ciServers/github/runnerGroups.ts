@@ -102,6 +102,31 @@ export class RunnerGroups {
     return found.name;
   }
 
+  /**
+   * Checks that public repositories may not use a group, as GitHub says at most 10 minutes ago.
+   * Repositories have no groups.
+   * @throws CiServerError `rejected` if they may, or if GitHub does not say
+   */
+  async rejectPublic(scope: Scope, group: RunnerGroupRef, signal?: AbortSignal): Promise<void> {
+    if (scope.kind === 'repository') return;
+    const id = await this.resolveId(scope, group, signal);
+    const { found } = await this.#find(scope, (each) => each.id === id, signal);
+    if (found?.allows_public_repositories === false) return;
+    throw this.#api.toError(
+      'rejected',
+      this.#request(scope),
+      `runner group ${found === undefined ? id : `"${found.name}"`} may be used by public repositories, which the credential does not allow: change the group at GitHub, use another, or set allowPublicRepositories of the credential`,
+    );
+  }
+
+  /** Returns the names of the groups that public repositories may use. */
+  async publicNames(scope: Scope, signal?: AbortSignal): Promise<string[]> {
+    const { groups } = await this.#listOf(scope).get(signal);
+    return groups
+      .filter((group) => group.allows_public_repositories === true)
+      .map(({ name }) => name);
+  }
+
   /** Drops the cached list of a scope, after it turned out to be outdated. */
   forget(scope: Scope): void {
     this.#lists.delete(keyOf(scope));

@@ -30,6 +30,7 @@ describe('credentials', () => {
       apiUrl: 'https://api.github.com',
       requestTimeoutSeconds: 30,
       reruns: false,
+      allowPublicRepositories: true,
       maxInFlight: 90,
     });
     expect(main && pointsPerMinute(main)).toBe(900);

@@ -105,19 +105,22 @@ describe('the forms of a secret', () => {
     ['JSON', (text) => JSON.stringify(text)],
     ['hexadecimal', (text) => Buffer.from(text).toString('hex')],
     ['hexadecimal in capitals', (text) => Buffer.from(text).toString('hex').toUpperCase()],
-  ])('within other text, in %s: what is left tells less than a byte at each end', (_what, encode) => {
-    fc.assert(
-      fc.property(secret, more, more, (hidden, before, after) => {
-        fc.pre(hidden.trim() === hidden && hidden.isWellFormed());
-        const whole = encode(before + hidden + after);
-        const shown = censored([whole], secretVariants(hidden));
-        expect(shown.length - shown.replaceAll('*', '').length).toBeGreaterThanOrEqual(
-          encode(hidden).replaceAll(/^"|"$|=/g, '').length - 3,
-        );
-      }),
-      { numRuns: 300 },
-    );
-  });
+  ])(
+    'within other text, in %s: what is left tells less than a byte at each end',
+    (_what, encode) => {
+      fc.assert(
+        fc.property(secret, more, more, (hidden, before, after) => {
+          fc.pre(hidden.trim() === hidden && hidden.isWellFormed());
+          const whole = encode(before + hidden + after);
+          const shown = censored([whole], secretVariants(hidden));
+          expect(shown.length - shown.replaceAll('*', '').length).toBeGreaterThanOrEqual(
+            encode(hidden).replaceAll(/^"|"$|=/g, '').length - 3,
+          );
+        }),
+        { numRuns: 300 },
+      );
+    },
+  );
 
   test('within the header of basic authentication', () => {
     const header = Buffer.from('bot:hunter22').toString('base64');

@@ -322,8 +322,7 @@ export const POD_RULES: readonly Rule[] = [
             !OWN_KINDS.includes(kind) &&
             !(kind === 'secret' && volume.name.startsWith(RESERVED_VOLUME_PREFIX)) &&
             !volumes.includes(kind),
-        ) &&
-          `${path}: a volume of the kind ${kindsOf(volume).join()}`,
+        ) && `${path}: a volume of the kind ${kindsOf(volume).join()}`,
       ]),
     cel: everyVolume(
       `dyn(v).all(k, k == "name" || k in ${list(OWN_KINDS)} || (k == "secret" && v.name.startsWith("${RESERVED_VOLUME_PREFIX}")) || k in variables.policy.volumes)`,
