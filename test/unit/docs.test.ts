@@ -463,3 +463,13 @@ describe('docs/jobs.md', () => {
     expect(page.text).toContain(`at most ${MAX_STEPS} steps`);
   });
 });
+
+test('docs/security.md names tests that exist, and every attack', () => {
+  const text = read('docs/security.md');
+  const named = new Set([...text.matchAll(/`(test\/[\w./]+\.test\.ts)`/g)].map(([, path]) => path));
+  expect(named.size).toBeGreaterThan(20);
+  for (const path of named)
+    expect([path, existsSync(join(PROJECT, path ?? ''))]).toEqual([path, true]);
+  const attacks = readdirSync(join(PROJECT, 'test/attacks')).map((name) => `test/attacks/${name}`);
+  expect(attacks.filter((path) => !named.has(path))).toEqual([]);
+});
