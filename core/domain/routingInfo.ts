@@ -38,3 +38,12 @@ export function routingInfo(
     }),
   };
 }
+
+/**
+ * Returns the routing of a set whose jobs GitHub assigns. It has no CI server, so the webhook has
+ * no job for it; its labels are for checks of the installation.
+ */
+export function scaleSetRoutingInfo(spec: Parameters<typeof routingInfo>[0]): SetRoutingInfo {
+  const { ciServer: _none, ...routing } = routingInfo(spec);
+  return routing;
+}

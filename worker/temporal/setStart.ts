@@ -2,12 +2,13 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
 import {
   SEARCH_ATTRIBUTES,
+  SET_CAPACITY_MEMO,
   SET_ROUTING_MEMO,
   setWorkflowId,
   type RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
-import { routingInfo } from '../../core/domain/routingInfo.ts';
+import { routingInfo, scaleSetRoutingInfo } from '../../core/domain/routingInfo.ts';
 import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
@@ -27,8 +28,12 @@ export function setStartOptions(
     workflowIdConflictPolicy: 'FAIL',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: workflowSummary(`set of ${setSummary(spec)}`),
-    // From the start, so that the webhook finds it before a worker does.
-    memo: { [SET_ROUTING_MEMO]: routingInfo(spec) },
+    // From the start, so that the webhook finds it before a worker does. Without a capacity, a
+    // listener that is still running would consider the set one without a scale set.
+    memo:
+      spec.scaleSet === undefined
+        ? { [SET_ROUTING_MEMO]: routingInfo(spec) }
+        : { [SET_ROUTING_MEMO]: scaleSetRoutingInfo(spec), [SET_CAPACITY_MEMO]: 0 },
     typedSearchAttributes: [
       { key: SEARCH_ATTRIBUTES.set, value: spec.name },
       ...(spec.scope === undefined

@@ -33,7 +33,7 @@ import {
 } from './plan.ts';
 import { comparableText } from '../../core/domain/knownRunner.ts';
 import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
-import { routingInfo } from '../../core/domain/routingInfo.ts';
+import { routingInfo, scaleSetRoutingInfo } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
@@ -64,15 +64,6 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** Change that an event makes to the state of the set. */
 type StateChange = (state: SetState, now: number) => void;
-
-/**
- * Returns the routing of a set whose jobs GitHub assigns. It has no CI server, so the webhook has
- * no job for it; its labels are for checks of the installation.
- */
-function scaleSetRouting(spec: SetState['facts']['spec']): SetRoutingInfo {
-  const { ciServer: _none, ...routing } = routingInfo(spec);
-  return routing;
-}
 
 interface ReceiveOptions {
   /** Number of job events or runner events in the signal. @default 0 */
@@ -225,7 +216,7 @@ export class RunningSet {
     const routing =
       spec.scaleSet === undefined
         ? spec.scope && routingInfo(spec, full, ending !== undefined)
-        : scaleSetRouting(spec);
+        : scaleSetRoutingInfo(spec);
     const capacity = spec.scaleSet === undefined ? undefined : advertisedCapacity(this.state);
     const change = {
       ...(routing === undefined || sameRouting(memo[SET_ROUTING_MEMO], routing)
