@@ -56,8 +56,7 @@ export function ownershipError(
 ): string | undefined {
   if (name !== asked)
     return `registration ${id} is not that of ${asked} but of ${name}; nothing is removed: give the id and the name of one runner`;
-  if (parseRunnerNameHash(name) === undefined)
-    return `${name} is no runner of Holdfast's, by its name; nothing is removed: remove it at the CI server`;
+  if (parseRunnerNameHash(name) === undefined) return notByName(name);
   const places = labels.filter(isLocationLabel);
   const own = servedLocations(place).map((each) => locationLabel(formatLocation(each)));
   const isElsewhere = places.length > 0 && !places.some((label) => own.includes(label));
@@ -65,3 +64,7 @@ export function ownershipError(
     ? `${name} is a runner of another place than this worker's (${formatServedLocation(place)}), by its label ${places.join()}; nothing is removed: ask a worker of that place`
     : undefined;
 }
+
+/** Returns the error of a registration whose name is not that of a runner of Holdfast. */
+export const notByName = (name: string): string =>
+  `${name} is no runner of Holdfast's, by its name; nothing is removed: remove it at the CI server`;

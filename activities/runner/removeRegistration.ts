@@ -5,13 +5,20 @@ import {
   type RegistrationRemoval,
   type RemoveRegistrationInput,
 } from '../../core/activities/index.ts';
+import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { applicationFailure } from '../shared/failures.ts';
-import { isKnownOwned, markOwned, ownershipError } from './registrationOwnership.ts';
+import { isKnownOwned, markOwned, notByName, ownershipError } from './registrationOwnership.ts';
 import { refusal } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '../ports.ts';
+import {
+  CiServerError,
+  type ActivityPorts,
+  type CiServer,
+  type Compute,
+  type ScaleSets,
+} from '../ports.ts';
 
 /**
  * Number of rejected attempts by runner. If the workflow cancels the activity between two attempts
@@ -79,12 +86,33 @@ async function remove(
     const registration = { id: runnerId, name: runner.name };
     let result = await removeUnlessBusy(ciServer, scope, registration, signal);
     // A server that does not list runners of scale sets knows them there.
-    if (result === 'absent' && input.inScaleSet === true)
-      result = (await ciServer.scaleSets?.removeRunner(scope, runnerId, signal)) ?? result;
+    if (result === 'absent' && input.inScaleSet === true && ciServer.scaleSets !== undefined)
+      result = await removeFromScaleSet(ciServer.scaleSets, input, runnerId, found !== undefined);
     return { result, runnerId };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
       return { result: 'busy', runnerId };
     throw error;
   }
+}
+
+/**
+ * Removes a runner of a scale set that the CI server did not find elsewhere, so that its ownership
+ * is not known yet.
+ * @param isOwn - whether the registration was found and is of this installation
+ */
+async function removeFromScaleSet(
+  scaleSets: ScaleSets,
+  { credential, scope, runner: { name } }: RemoveRegistrationInput,
+  id: string,
+  isOwn: boolean,
+): Promise<'removed' | 'absent'> {
+  const signal = cancellationSignal();
+  if (!isOwn && !isKnownOwned({ credential, scope, name }, id)) {
+    if (parseRunnerNameHash(name) === undefined)
+      throw applicationFailure(notByName(name), FAILURE_TYPES.foreignRegistration, { final: true });
+    // The ID is that of another runner.
+    if ((await scaleSets.runnerId(scope, name, signal)) !== id) return 'absent';
+  }
+  return await scaleSets.removeRunner(scope, id, signal);
 }

@@ -19,13 +19,17 @@ beforeEach(() => {
   ci = new FakeCiServer();
 });
 
-async function remove(runner: RemoveRegistrationInput['runner']): Promise<RegistrationRemoval> {
+async function remove(
+  runner: RemoveRegistrationInput['runner'],
+  inScaleSet?: true,
+): Promise<RegistrationRemoval> {
   const input: RemoveRegistrationInput = {
     scope: { kind: 'organization', name: 'acme' },
     credential: 'default',
     runner,
     onBusy: 'return',
     credentialsRetryMs: 1_000,
+    ...(inScaleSet && { inScaleSet }),
   };
   return await new MockActivityEnvironment({ attempt: 1 }).run(
     async () =>
@@ -128,5 +132,45 @@ describe('at a server that removes busy runners', () => {
     ci.setBusy(name, false);
     expect(await remove({ name, id })).toMatchObject({ result: 'removed' });
     expect(calls()).toEqual(expected);
+  });
+});
+
+describe('a runner of a scale set, which the server does not list elsewhere', () => {
+  const removed: string[] = [];
+  beforeEach(() => {
+    removed.length = 0;
+    const ids: Record<string, string> = { 'gpu-0123456789': '8', 'their-big-runner': '9' };
+    Object.assign(ci, {
+      scaleSets: {
+        runnerId: async (_scope: unknown, name: string) => ids[name],
+        removeRunner: async (_scope: unknown, id: string) => {
+          removed.push(id);
+          return 'removed';
+        },
+      },
+    });
+  });
+
+  test('is removed if its name is ours and has this ID', async () => {
+    expect(await remove({ name: 'gpu-0123456789', id: '8' }, true)).toMatchObject({
+      result: 'removed',
+    });
+    expect(removed).toEqual(['8']);
+  });
+
+  test.each([
+    ['the ID of another runner', 'gpu-0123456789', '9'],
+    ['a name that is not registered', 'gpu-9876543210', '9'],
+  ])('%s is absent', async (_what, name, id) => {
+    expect(await remove({ name, id }, true)).toMatchObject({ result: 'absent' });
+    expect(removed).toEqual([]);
+  });
+
+  test("a runner of somebody else's stays", async () => {
+    await expectForeign(
+      remove({ name: 'their-big-runner', id: '9' }, true),
+      "is no runner of Holdfast's",
+    );
+    expect(removed).toEqual([]);
   });
 });
