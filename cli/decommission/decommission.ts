@@ -8,6 +8,7 @@ import {
   RERUN_WORKFLOW,
   RUNNER_SET_WORKFLOW,
   RUNNER_WORKFLOW,
+  SCALE_SET_LISTENER_WORKFLOW,
   SEARCH_ATTRIBUTES,
   SET_COMMAND_WORKFLOW,
   SWEEP_WORKFLOW,
@@ -48,6 +49,7 @@ interface Running {
 /** All workflow types of Holdfast, owners first. */
 const TYPES = [
   RUNNER_SET_WORKFLOW,
+  SCALE_SET_LISTENER_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
   RUNNER_WORKFLOW,
@@ -147,7 +149,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
   );
 }
 
-/** Jobs, removals, commands and sweeps end by themselves. @returns whether it was told to end */
+/** Jobs, removals, commands and sweeps end by themselves, and listeners with their sets. @returns whether it was told to end */
 async function requestEnd(
   session: Session,
   output: Output,

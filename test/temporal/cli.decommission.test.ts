@@ -3,9 +3,11 @@ import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
   JOB_GROUP_WORKFLOW,
+  SCALE_SET_LISTENER_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
   jobRevisionSignal,
+  scaleSetListenerWorkflowId,
   sweepScheduleId,
 } from '../../core/contract/index.ts';
 import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
@@ -136,6 +138,23 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     });
     expect((await held.result()).outcome).toBe('succeeded');
     expect(await running()).toEqual([]);
+  });
+
+  test('awaits the listener of a scale set, which ends with its set', async () => {
+    const workflowId = scaleSetListenerWorkflowId('gone');
+    const { taskQueue } = world;
+    await world.suspend();
+    const listener = await world.client.workflow.start(SCALE_SET_LISTENER_WORKFLOW, {
+      workflowId,
+      taskQueue,
+      args: [],
+    });
+    await until('it to be seen', async () => (await running()).includes(workflowId));
+    expect(await cli('--json')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(`${taskQueue}: 1 scaleSetListener;`),
+    });
+    await listener.terminate();
   });
 
   test('asks first, and where nobody can answer does nothing', async () => {
