@@ -54,10 +54,26 @@ const namesIn = (value: unknown): string[] =>
     .filter((name): name is string => typeof name === 'string' && name.length <= MAX_NAME)
     .slice(0, MAX_NAMES);
 
-/** Returns the facts after the numbers of the news. Numbers of an earlier position are ignored. */
+/**
+ * Limits the times of news. Anyone may send a signal, and a position of the future would make the
+ * set ignore all numbers, permanently. A sender's clock that is ahead is no reason to ignore news.
+ * @param latest - latest plausible time (ms since the epoch)
+ * @returns `undefined` if the position is of the future
+ */
+export function limitTimes(news: ScaleSetNews, latest: number): ScaleSetNews | undefined {
+  if (news.position !== undefined && news.position.openedAt > latest) return undefined;
+  return { ...news, at: Math.min(news.at, latest) };
+}
+
+/**
+ * Returns the facts after the numbers of the news. Numbers of an earlier position are ignored if
+ * they are at most `maxAgeMs` later than the known ones: a signal is not delayed for longer, so the
+ * known position is not one that the listener has sent.
+ */
 export function applyNumbers(
   known: ScaleSetFacts | undefined,
   { at, position, numbers, problem }: ScaleSetNews,
+  maxAgeMs: number,
 ): ScaleSetFacts {
   const before = known ?? {
     assigned: 0,
@@ -71,8 +87,9 @@ export function applyNumbers(
   const isEarlier =
     position === undefined ||
     numbers === undefined ||
-    position.openedAt < before.openedAt ||
-    (position.openedAt === before.openedAt && position.messageId < before.messageId);
+    (at <= before.at + maxAgeMs &&
+      (position.openedAt < before.openedAt ||
+        (position.openedAt === before.openedAt && position.messageId < before.messageId)));
   const since = earlier?.since ?? at;
   const told = problem === undefined ? undefined : { text: problem, since };
   if (isEarlier)
@@ -83,15 +100,22 @@ export function applyNumbers(
 const withProblem = (problem: ScaleSetFacts['problem']): Pick<ScaleSetFacts, 'problem'> =>
   problem === undefined ? {} : { problem };
 
-/** Limits the facts that a previous run carried over, which anyone may have written. */
-export function restoreScaleSet(carried: ScaleSetFacts | undefined): ScaleSetFacts | undefined {
-  const news = parseScaleSetNews({
+/**
+ * Limits the facts that a previous run carried over, which anyone may have written.
+ * @param latest - see {@link limitTimes}
+ */
+export function restoreScaleSet(
+  carried: ScaleSetFacts | undefined,
+  latest: number,
+): ScaleSetFacts | undefined {
+  const parsed = parseScaleSetNews({
     at: carried?.at,
     position: carried,
     numbers: carried,
     completed: carried?.done,
     problem: carried?.problem?.text,
   });
+  const news = parsed && limitTimes(parsed, latest);
   if (news?.numbers === undefined || news.position === undefined) return undefined;
   return {
     ...news.numbers,

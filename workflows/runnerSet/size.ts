@@ -100,8 +100,19 @@ export function applyLimits({
   limits,
 }: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
   if (facts.spec.scaleSet !== undefined) {
-    const { assigned = 0, running = 0 } = facts.scaleSet ?? {};
-    return { queued: Math.max(0, assigned - running), running, limited: new Map() };
+    const { assigned = 0, running = 0, done = [] } = facts.scaleSet ?? {};
+    // Draining runners are no runners of the set any more, so their jobs are no demand either.
+    const leaving = runners
+      .all()
+      .filter(
+        ({ state, jobReported, workflowId }) =>
+          state === 'draining' && jobReported && !done.includes(workflowId),
+      ).length;
+    return {
+      queued: Math.max(0, assigned - running),
+      running: Math.max(0, running - leaving),
+      limited: new Map(),
+    };
   }
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
   if (!limits.any) return { ...jobs.count(leaves), limited: new Map() };

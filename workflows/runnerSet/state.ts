@@ -19,7 +19,7 @@ import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
 import { Rerouting } from './rerouting.ts';
 import { recordDesired } from './peaks.ts';
-import { applyNumbers, restoreScaleSet } from './scaleSetDemand.ts';
+import { applyNumbers, limitTimes, restoreScaleSet } from './scaleSetDemand.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { readyTime, type SetRunner } from './runnerRecord.ts';
@@ -116,7 +116,7 @@ export class SetState {
       carried,
     );
     for (const held of holds) state.holds.add(held);
-    const scaleSet = restoreScaleSet(facts.scaleSet);
+    const scaleSet = restoreScaleSet(facts.scaleSet, now + spec.relistMs);
     if (scaleSet !== undefined && spec.scaleSet !== undefined) state.facts.scaleSet = scaleSet;
     else delete state.facts.scaleSet;
     // The listener may have ended meanwhile.
@@ -275,10 +275,12 @@ export class SetState {
    * Applies news of the scale set. The runners of started and completed jobs are those that GitHub
    * names, whatever job they were started for.
    */
-  onScaleSetNews(news: ScaleSetNews, now: number): void {
+  onScaleSetNews(received: ScaleSetNews, now: number): void {
     const { facts } = this;
-    if (facts.spec.scaleSet === undefined) return;
-    facts.scaleSet = applyNumbers(facts.scaleSet, news);
+    const { scaleSet, relistMs } = facts.spec;
+    const news = limitTimes(received, now + relistMs);
+    if (scaleSet === undefined || news === undefined) return;
+    facts.scaleSet = applyNumbers(facts.scaleSet, news, relistMs);
     for (const name of news.started) this.#onScaleSetJob(name, 'started', now);
     for (const name of news.completed) this.#onScaleSetJob(name, 'completed', now);
   }

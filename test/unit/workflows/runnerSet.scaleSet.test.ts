@@ -102,6 +102,38 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(tell(state, news(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
   });
 
+  test('ignores a position of the future, which would make it ignore all later numbers', () => {
+    const state = setWith();
+    const latest = NOW + state.facts.spec.relistMs;
+    tell(state, news(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
+    expect(tell(state, news(2, 0, 1))).toBe(2);
+    // A clock that is ahead changes the time of sending alone.
+    expect(tell(state, news(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
+    expect(state.facts.scaleSet?.at).toBe(latest);
+  });
+
+  test('takes numbers of an earlier position when they are sent so late that the known ones are forged', () => {
+    const state = setWith();
+    const { relistMs } = state.facts.spec;
+    tell(state, news(9, 0, Number.MAX_SAFE_INTEGER));
+    expect(tell(state, news(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
+    state.onScaleSetNews(news(2, 0, 1, { at: NOW + relistMs + 1 }), NOW + relistMs + 1);
+    expect(state.facts.scaleSet).toMatchObject({ assigned: 2, messageId: 1 });
+  });
+
+  test('starts no runner for the job of one that leaves', () => {
+    const state = setWith();
+    tell(state, news(2, 0, 1));
+    begin(state, 1, 2);
+    tell(state, news(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    state.onDrainRequested([workflowId(1)], [], NOW);
+    state.updateDemand(NOW);
+    expect(decideSet(state, NOW).start).toBe(0);
+    // The next job needs a runner. The completed one is not subtracted twice.
+    expect(tell(state, news(3, 2, 3))).toBe(1);
+    expect(tell(state, news(2, 1, 4, { completed: [runnerName(1)] }))).toBe(1);
+  });
+
   test('does not replace a runner whose job has ended before GitHub reports it', () => {
     const state = setWith();
     tell(state, news(2, 0, 1));
@@ -192,6 +224,13 @@ describe('a set whose jobs GitHub assigns', () => {
       { spec: specOf(), declaration: INPUT, schedule: {}, at: NOW },
     );
     expect(other.facts.scaleSet).toBeUndefined();
+    const future = { ...carried.facts.scaleSet, openedAt: NOW * 1_000 } as never;
+    expect(
+      SetState.restore(
+        { ...carried, facts: { ...carried.facts, scaleSet: future } },
+        { spec: specOf(), declaration: INPUT, schedule: {}, at: NOW },
+      ).facts.scaleSet,
+    ).toBeUndefined();
   });
 
   test('shows why its scale set cannot be read, until it can', () => {
@@ -250,16 +289,15 @@ test('of news, only what is readable is taken', () => {
 });
 
 test('numbers without a position change nothing', () => {
-  const known = applyNumbers(undefined, news(3, 1, 1));
+  const known = applyNumbers(undefined, news(3, 1, 1), 0);
   expect(
-    applyNumbers(known, {
-      at: 2,
-      numbers: { assigned: 9, running: 9 },
-      started: [],
-      completed: [],
-    }),
+    applyNumbers(
+      known,
+      { at: NOW + 1, numbers: { assigned: 9, running: 9 }, started: [], completed: [] },
+      0,
+    ),
   ).toEqual(known);
-  expect(restoreScaleSet(known)).toEqual(known);
+  expect(restoreScaleSet(known, NOW)).toEqual(known);
 });
 
 test('the listener gets the labels without self-hosted, and the name of the set', () => {
