@@ -101,12 +101,15 @@ const program = new Command('chaos')
     new Option('--scale-sets', 'kill the workers while GitHub assigns jobs to a scale set'),
   )
   .addOption(
-    new Option('--jobs <n>', 'with --scale-sets: how many, one a second')
+    new Option('--jobs <n>', 'with --scale-sets: how many at least, one a second')
       .argParser(whole)
       .default(1_000),
   )
   .addOption(
-    new Option('--kills <n>', 'with --scale-sets: how often, every 20 s')
+    new Option(
+      '--kills <n>',
+      'with --scale-sets: how often, every 20 s, or later if the session is not continued yet',
+    )
       .argParser(whole)
       .default(50),
   )

@@ -109,6 +109,11 @@ export class Workers {
     await Promise.all(this.#slots.map(async ({ worker }) => await worker?.ready()));
   }
 
+  /** Waits until one of them polls. @throws AggregateError when none comes up */
+  async anyReady(): Promise<void> {
+    await Promise.any(this.#slots.flatMap(({ worker }) => worker?.ready() ?? []));
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(

@@ -1,0 +1,21 @@
+import { expect, test } from '@jest/globals';
+import { servedMs } from './scaleSets.ts';
+
+const OUTAGES = [
+  { from: 10_000, readyMs: 5_000 },
+  { from: 30_000, readyMs: 8_000 },
+];
+
+test.each([
+  ['before every outage', 1_000, 4_000, 3_000],
+  ['from the middle of one', 12_000, 20_000, 5_000],
+  ['into the middle of one', 28_000, 33_000, 2_000],
+  ['within one', 31_000, 37_000, 0],
+  ['across both', 9_000, 40_000, 18_000],
+])('a wait %s counts only while a worker was ready', (_where, from, to, expected) => {
+  expect(servedMs({ from, to }, OUTAGES)).toBe(expected);
+});
+
+test('a job that never started has no wait that could be within the limit', () => {
+  expect(servedMs({ from: 0, to: Number.NaN }, OUTAGES)).toBeNaN();
+});
