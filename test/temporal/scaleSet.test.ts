@@ -98,6 +98,16 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)?.session?.id).toBe(session);
     const counts = stage.simulator.requestCounts().byStatus;
     expect(Object.keys(counts).filter((key) => key.endsWith('sessions 409'))).toEqual([]);
+    // The wait for the next worker does not grow: nobody reads the jobs meanwhile.
+    await stage.world.suspend();
+    const listener = stage.world.client.workflow.getHandle(`scale-set-${name}`);
+    const { pendingActivities = [] } = (await listener.describe()).raw;
+    expect(
+      pendingActivities?.map(({ attempt, currentRetryInterval }) => [
+        attempt,
+        Number(currentRetryInterval?.seconds),
+      ]),
+    ).toEqual([[3, 1]]);
   });
 
   test.each([

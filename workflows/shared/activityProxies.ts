@@ -39,6 +39,12 @@ const RETRY = {
   maximumInterval: RETRY_BACKOFF.maxMs,
 } as const;
 
+/**
+ * Retry policy of the session of a scale set, which is one activity for almost an hour. The delay
+ * does not grow with the number of workers that died meanwhile: nobody reads the jobs until then.
+ */
+const SESSION_RETRY = { initialInterval: RETRY_BACKOFF.initialMs, backoffCoefficient: 1 } as const;
+
 /** Time after which the death of a worker that runs a short activity is detected. */
 const HEARTBEAT_TIMEOUT = '15s';
 
@@ -281,7 +287,7 @@ export function listenActivities(
     taskQueue: listenTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1h',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: RETRY,
+    retry: SESSION_RETRY,
     // The session is closed before another one is opened.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
