@@ -661,6 +661,8 @@ await describeIf(
                     paused?: boolean;
                     template: {
                       image?: string;
+                      demand?: string;
+                      scaleSet?: object;
                       pod: {
                         spec: { serviceAccountName?: string; containers: { image?: string }[] };
                       };
@@ -671,7 +673,7 @@ await describeIf(
             }
           ).sets;
           // The image may be said in two places, and the chart brings the account.
-          const { image, pod } = set.template;
+          const { image, pod, demand, scaleSet } = set.template;
           if (image !== undefined) pod.spec.containers[0] = { ...pod.spec.containers[0], image };
           delete set.template.image;
           delete set.paused; // until something was decided
@@ -690,6 +692,8 @@ await describeIf(
               {
                 ...shared,
                 name,
+                // ARC's values do not say that the set takes a scale set over.
+                set: { template: { demand, scaleSet } },
                 ...(ownsPods && { containerMode: { ...containerMode, namespace: 'jobs' } }),
               },
             ],

@@ -158,6 +158,11 @@ export const FULL_VALUES = {
       maxRunners: 5,
       containerMode: { type: 'kubernetes-novolume', namespace: 'holdfast-novolume' },
     },
+    {
+      name: 'queue',
+      maxRunners: 5,
+      set: { template: { demand: 'scaleSet', scaleSet: { name: 'arc-linux', adopt: true } } },
+    },
   ],
 } as const;
 
