@@ -13,6 +13,7 @@ import {
   RERUN_WORKFLOW,
   RUNNER_SET_WORKFLOW,
   RUNNER_WORKFLOW,
+  SCALE_SET_LISTENER_WORKFLOW,
   SET_COMMAND_WORKFLOW,
   SWEEP_WORKFLOW,
   jobGroupStatusQuery,
@@ -169,7 +170,10 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
 
     test('gets no more time than its admission allows', async () => {
       const nowMs = Date.now();
-      const handle = await start(RUNNER_WORKFLOW, [
+      const workflowId = `runner-${randomUUID()}`;
+      // There, so that the runner goes on waiting.
+      it.compute.pods.set('p', { ...(pod({}) as PodView), workflowId });
+      const args = [
         { ...INPUT, timeouts: { jobTimeout: '1h' } },
         await carried(
           {
@@ -179,7 +183,8 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
           },
           { createdAtMs: nowMs + 1_000 * HOUR_MS },
         ),
-      ]);
+      ];
+      const handle = await start(RUNNER_WORKFLOW, args, workflowId);
       let untilMs = Number.NaN;
       await until('it to wait for its job', async () => {
         const { waitingUntil, waitingFor } = await handle.query<RunnerStatus>(statusQuery);
@@ -269,10 +274,10 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
         [declaration(), { ...state, facts: { ...facts, spec, declaration: spec, pausedBy: 'x' } }],
         setWorkflowId('mine'),
       );
-      let status: unknown;
+      let status: object | undefined;
       await until('its first step to be done', async () => {
         status = await handle.query(setStatusQuery).catch(() => undefined);
-        return status !== undefined;
+        return status !== undefined && !('awaitingAdmission' in status);
       });
       expect(status).toMatchObject({
         name: 'mine',
@@ -318,6 +323,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
     [JOB_WORKFLOW, { name: 'web' }],
     [DEREGISTRATION_WORKFLOW, { organization: '..', runner: { name: 'x' } }],
     [RERUN_WORKFLOW, { organization: 'acme', runnerName: '..' }],
+    [SCALE_SET_LISTENER_WORKFLOW, { set: '..' }],
     [SET_COMMAND_WORKFLOW, { set: '..', command: 'resume' }],
     [SWEEP_WORKFLOW, { maxPodAge: 'x' }],
   ])('%s admits its input, whatever comes after it', async (type, input) => {
@@ -336,6 +342,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
         JOB_WORKFLOW,
         DEREGISTRATION_WORKFLOW,
         RERUN_WORKFLOW,
+        SCALE_SET_LISTENER_WORKFLOW,
         SET_COMMAND_WORKFLOW,
         SWEEP_WORKFLOW,
       ]),

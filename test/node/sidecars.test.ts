@@ -298,11 +298,24 @@ await describeWithLab(
           webhook: false,
           settings: { HOLDFAST_POD_POLICY_FILE: POLICY },
         }),
-      { ...sidecars, ...shared, ...jobPods },
+      { ...sidecars, ...shared },
       { afterwards: nothingLeft },
     );
   },
 );
+
+await describeWithLab('pods of jobs', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(
+    async () =>
+      await ClusterWorld.open(lab, {
+        webhook: false,
+        jobPods: true,
+        settings: { HOLDFAST_POD_POLICY_FILE: POLICY },
+      }),
+    jobPods,
+    { afterwards: nothingLeft },
+  );
+});
 
 await describeWithLab('a hungry job', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(

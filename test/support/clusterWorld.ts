@@ -34,6 +34,8 @@ export interface ClusterWorldOptions {
   readonly program?: string;
   /** Settings laid over the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Container hooks of its runners may create pods for their jobs, as the manifest for that says. @default false */
+  readonly jobPods?: true;
   /** Lost jobs may run again. @default false */
   readonly reruns?: true;
   /** How many workers run from the start. @default HOLDFAST_TEST_WORKERS, else 1 */
@@ -115,6 +117,7 @@ export class ClusterWorld {
       HOLDFAST_INSTALLATION: this.namespace.name,
       HOLDFAST_KUBECONFIG: join(parts.folder, 'kubeconfig'),
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
+      ...(options.jobPods === true ? { HOLDFAST_JOB_POD_NAMESPACES: this.namespace.name } : {}),
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
       HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
       ...(options.supervisor === false
@@ -174,7 +177,7 @@ export class ClusterWorld {
     const namespace = await createTestNamespace(kubeconfig, `e2e-${randomUUID().slice(0, 6)}`);
     const account = await actAsShippedWorker(
       { ...namespace, namespace: namespace.name },
-      { nodes: options.claims === true },
+      { nodes: options.claims === true, jobPods: options.jobPods === true },
     );
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-world-'));
     await writeFile(join(folder, 'kubeconfig'), account.exportConfig(), { mode: 0o600 });
