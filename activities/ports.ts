@@ -24,7 +24,7 @@ import type {
   Scope,
   VersionDeadline,
 } from '../core/domain/ciServer.ts';
-import type { RerunCandidate } from '../core/domain/rerun.ts';
+import type { EndEvidence, RerunCandidate } from '../core/domain/rerun.ts';
 import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 import type {
@@ -274,11 +274,8 @@ export interface JobReruns {
    * @returns `undefined` if the server does not know the job
    */
   getJob(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<RerunCandidate | undefined>;
-  /**
-   * Whether the server reports that the job was cancelled because its runner was shut down, and not
-   * by someone.
-   */
-  wasInterrupted(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<boolean>;
+  /** Returns what the server reports on the end of the job. */
+  endEvidence(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<EndEvidence>;
   /**
    * Runs the job, and the jobs that depend on it, again.
    * @throws CiServerError `busy` if other jobs of its workflow run have not ended yet; `rejected` if

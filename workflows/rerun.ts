@@ -29,14 +29,16 @@ const WHY: Readonly<Record<RerunReason, string>> = {
   other_conclusion: 'its conclusion is not that of a lost job',
   ended_before: 'it ended before its runner was stopped',
   other_runner: 'the CI server gave it to another runner',
+  failed_itself: 'nothing shows that its runner was the reason of its failure',
   cancelled: 'it was cancelled',
   already_rerun: 'it has been rerun already',
-  per_run: 'its workflow run has reached rerun.perRun',
+  per_run: 'its attempt is later than rerun.perRun',
   per_day: 'rerun.perDay is reached',
   not_concluded: 'the CI server did not end it in time',
   run_active: 'other jobs of its workflow run did not end in time',
   rejected: 'the CI server rejected the rerun',
   unavailable: 'the CI server did not answer in time',
+  interrupted: 'the workflow was cancelled',
 };
 
 /**
@@ -58,16 +60,16 @@ export async function rerun(input: RerunInput): Promise<RerunResult> {
     ...(set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: set }]),
   ]);
   setCurrentDetails(`The job of **${escapeMarkdown(runnerName)}** was lost (${cause}).`);
-  const job = spec.job ?? (await findJob(spec));
-  if (job === undefined) return finish({ outcome: 'skipped', reason: 'job_unknown' });
-  return finish({ ...(await rerunJob(spec, job)), job });
+  const found = spec.job === undefined ? await findJob(spec) : { job: spec.job };
+  if (!('job' in found)) return finish(found);
+  return finish({ ...(await rerunJob(spec, found.job)), job: found.job });
 }
 
 async function findJob({
   scope,
   credential,
   runnerName,
-}: RerunSpec): Promise<RerunJob | undefined> {
+}: RerunSpec): Promise<{ readonly job: RerunJob } | Ended> {
   const called = await toCallResult(
     rerunActivities(credential, scope, 'Find the lost job').findLostJob({
       scope,
@@ -75,21 +77,23 @@ async function findJob({
       runnerName,
     }),
   );
-  requireOwn(called);
-  return called.kind === 'done' ? called.value.job : undefined;
+  if (called.kind !== 'done') return failureOf(called);
+  const { job } = called.value;
+  return job === undefined ? { outcome: 'skipped', reason: 'job_unknown' } : { job };
 }
 
 type Ended = Pick<RerunResult, 'outcome' | 'reason' | 'attempt'> & { readonly why?: string };
 
 /** Claims the rerun in visibility before it is requested, so that it counts towards `perDay`. */
 async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
-  const { scope, credential, runnerName, perRun, perDay, set, stoppedAtMs } = spec;
+  const { scope, credential, runnerName, perRun, perDay, set, stoppedAtMs, recorded } = spec;
   const input = {
     scope,
     credential,
     runnerName,
     job,
     perRun,
+    recorded: recorded === true,
     lostAtMs: workflowInfo().startTime.getTime(),
     ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
   };
@@ -111,14 +115,22 @@ async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
 
 /** Returns the result of a call after which there is no rerun. */
 function endOf(called: CallResult<RerunPlan>): Ended | undefined {
-  requireOwn(called);
-  if (called.kind === 'done') {
-    const { value } = called;
-    if (value.kind === 'rerun') return undefined;
-    const { kind: outcome, reason, message: why } = value;
-    return { outcome, reason, ...(why === undefined ? {} : { why }) };
-  }
-  if (called.kind === 'interrupted') return { outcome: 'failed', reason: 'cancelled' };
+  if (called.kind !== 'done') return failureOf(called);
+  const { value } = called;
+  if (value.kind === 'rerun') return undefined;
+  const { kind: outcome, reason, message: why } = value;
+  return { outcome, reason, ...(why === undefined ? {} : { why }) };
+}
+
+/**
+ * Returns the result after a call that failed.
+ *
+ * @throws ApplicationFailure if the activity rejected this workflow
+ */
+function failureOf(called: Exclude<CallResult<unknown>, { kind: 'done' }>): Ended {
+  if (called.kind === 'interrupted') return { outcome: 'failed', reason: 'interrupted' };
+  if (called.type === FAILURE_TYPES.foreignObject)
+    throw ApplicationFailure.nonRetryable(called.message, called.type);
   const isActive = called.type === FAILURE_TYPES.jobNotEnded;
   return {
     outcome: 'failed',
@@ -129,12 +141,6 @@ function endOf(called: CallResult<RerunPlan>): Ended | undefined {
 
 function attemptOf(called: CallResult<RerunPlan>): number {
   return called.kind === 'done' && called.value.kind === 'rerun' ? called.value.attempt : 1;
-}
-
-/** @throws ApplicationFailure if an activity rejected the caller */
-function requireOwn(called: CallResult<unknown>): void {
-  if (called.kind === 'failed' && called.type === FAILURE_TYPES.foreignObject)
-    throw ApplicationFailure.nonRetryable(called.message, called.type);
 }
 
 /** Publishes the result in lists, details and metrics, and returns it. */

@@ -205,9 +205,9 @@ function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobRe
       check(scope);
       return await reruns.getJob(scope, job, signal);
     },
-    async wasInterrupted(scope, job, signal) {
+    async endEvidence(scope, job, signal) {
       check(scope);
-      return await reruns.wasInterrupted(scope, job, signal);
+      return await reruns.endEvidence(scope, job, signal);
     },
     async rerun(scope, job, signal) {
       check(scope);

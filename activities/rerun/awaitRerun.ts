@@ -7,6 +7,7 @@ import {
 import {
   MAX_CONCLUSION_MS,
   RUN_CHECK_MS,
+  decideByEvidence,
   decideRerun,
   rerunCheckDelayMs,
   type RerunCandidate,
@@ -42,7 +43,7 @@ export async function awaitRerun(ports: ActivityPorts, input: AwaitRerunInput): 
   });
 }
 
-/** Decision after a cancelled job's proof has been looked up. */
+/** Decision, with the evidence of the CI server where it is needed. */
 export interface CheckedRerun {
   /** The job; `undefined` if the CI server does not know it. */
   readonly job?: RerunCandidate;
@@ -51,18 +52,19 @@ export interface CheckedRerun {
 
 /** Reads the job and decides. */
 export async function checkJob(reruns: JobReruns, input: AwaitRerunInput): Promise<CheckedRerun> {
-  const { scope, job, stoppedAtMs: stoppedAt, runnerName, perRun } = input;
+  const { scope, job, stoppedAtMs: stoppedAt, runnerName, perRun, recorded } = input;
   const signal = cancellationSignal();
   const found = await reruns.getJob(scope, job, signal);
   if (found === undefined) return { decision: { kind: 'skip', reason: 'job_unknown' } };
-  const decision = decideRerun(found, { runnerName, perRun, ...omitUndefined({ stoppedAt }) });
+  const decision = decideRerun(found, {
+    runnerName,
+    perRun,
+    recorded,
+    ...omitUndefined({ stoppedAt }),
+  });
   if (decision.kind !== 'prove') return { job: found, decision };
-  return {
-    job: found,
-    decision: (await reruns.wasInterrupted(scope, job, signal))
-      ? { kind: 'rerun' }
-      : { kind: 'skip', reason: 'cancelled' },
-  };
+  const evidence = await reruns.endEvidence(scope, job, signal);
+  return { job: found, decision: decideByEvidence(found.conclusion, evidence) };
 }
 
 /** @throws ApplicationFailure `JobNotEndedYet` */

@@ -9,7 +9,7 @@ import { requireParentRunner } from './lostRunner.ts';
 
 /** Maximum age of the list of jobs (ms). Many runners may be lost at once. */
 const MAX_LIST_AGE_MS = 5_000;
-/** Number of incomplete lists after which the job counts as unknown. */
+/** Number of incomplete lists after which the search is given up. */
 const MAX_INCOMPLETE = 5;
 const INCOMPLETE_RETRY_MS = 30_000;
 
@@ -33,11 +33,14 @@ export async function findLostJob(
     );
     const found = list?.jobs.find((job) => job.runnerName === runnerName);
     if (found !== undefined) return { job: { id: found.id, repository: found.repository } };
-    if (list?.complete !== false || activityInfo().attempt >= MAX_INCOMPLETE) return {};
+    if (list?.complete !== false) return {};
     throw applicationFailure(
       `the list of jobs is incomplete, and has none of ${runnerName}`,
       FAILURE_TYPES.unavailable,
-      { nextRetryDelayMs: INCOMPLETE_RETRY_MS },
+      {
+        nextRetryDelayMs: INCOMPLETE_RETRY_MS,
+        final: activityInfo().attempt >= MAX_INCOMPLETE,
+      },
     );
   } catch (error) {
     throw refusal(error, { credentialsRetryMs: 60_000 }, false);

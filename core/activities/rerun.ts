@@ -36,6 +36,7 @@ export interface LostRunnerInput {
 export interface AwaitRerunInput extends LostRunnerInput {
   readonly job: RerunJob;
   readonly perRun: number;
+  readonly recorded: boolean;
   /** Time at which the runner was told to stop (ms since the epoch). */
   readonly stoppedAtMs?: number;
   /** Time at which the loss was reported (ms since the epoch). */

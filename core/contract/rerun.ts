@@ -21,9 +21,17 @@ export interface RerunPolicy {
    * @default false
    */
   onLoss?: boolean;
-  /** Maximum number of reruns of one workflow run, by anyone, 1 to 10. @default 1 */
+  /**
+   * Latest attempt of a workflow run whose lost jobs run again, 1 to 10. 1: a job that is lost in a
+   * rerun stays lost.
+   * @default 1
+   */
   perRun?: number;
-  /** Maximum number of reruns per 24 hours for the set, or else the scope, 1 to 1000. @default 20 */
+  /**
+   * Maximum number of reruns per 24 hours for the set, or for the scope's runners without a set, 1
+   * to 1000.
+   * @default 20
+   */
   perDay?: number;
 }
 
@@ -50,6 +58,8 @@ export interface RerunInput {
   cause: RunnerCause;
   /** Time at which the runner was told to stop (ISO 8601). Absent if it was lost without notice. */
   stoppedAt?: string;
+  /** Whether the supervisor has recorded that the stop interrupted the job. @default false */
+  recorded?: true;
   /** Job that the runner ran. If absent, it is looked up by the runner's name. */
   job?: RerunJob;
   perRun: number;
@@ -60,10 +70,12 @@ export interface RerunInput {
  * Reasons why a job was not rerun. `job_unknown`: no job of this runner was found. `succeeded`: it
  * succeeded all the same. `other_conclusion`: its conclusion, such as
  * `timed_out`, is not that of a lost job. `ended_before`: it ended before the runner was stopped. `other_runner`:
- * the CI server gave it to another runner. `cancelled`: someone cancelled it. `already_rerun`:
+ * the CI server gave it to another runner. `failed_itself`:
+ * nothing shows that its runner was the reason. `cancelled`: someone cancelled it. `already_rerun`:
  * someone else has rerun it. `per_run`, `per_day`: the maximum was reached. `not_concluded`: the CI
  * server did not end the job in time. `run_active`: other jobs of its workflow run did not end in
  * time. `rejected`: the CI server rejected the request. `unavailable`: it did not answer in time.
+ * `interrupted`: the workflow was cancelled.
  */
 export const RERUN_REASONS = [
   'job_unknown',
@@ -71,6 +83,7 @@ export const RERUN_REASONS = [
   'other_conclusion',
   'ended_before',
   'other_runner',
+  'failed_itself',
   'cancelled',
   'already_rerun',
   'per_run',
@@ -79,6 +92,7 @@ export const RERUN_REASONS = [
   'run_active',
   'rejected',
   'unavailable',
+  'interrupted',
 ] as const;
 /** Reason why a job was not rerun. */
 export type RerunReason = (typeof RERUN_REASONS)[number];

@@ -7,8 +7,13 @@ export interface RerunCandidate {
   readonly runId: string;
   /** Attempt of the workflow run that the job belongs to. */
   readonly attempt: number;
-  /** Latest attempt of the workflow run. */
-  readonly latestAttempt: number;
+  /**
+   * Latest attempt of the workflow run. Absent while the job has no conclusion, because a run is not
+   * rerun before its jobs have ended.
+   */
+  readonly latestAttempt?: number;
+  /** Later attempt in which the same job runs or has run again. */
+  readonly rerunAttempt?: number;
   /** Whether all jobs of the latest attempt have ended. */
   readonly runEnded: boolean;
   readonly runnerName?: string;
@@ -18,18 +23,25 @@ export interface RerunCandidate {
   readonly completedAt?: number;
 }
 
+/**
+ * What the CI server reports on the end of a job. `shutdown`: its runner was shut down. `lost`: its
+ * runner did not answer any more. `cancelled`: someone cancelled it. `none`: none of these.
+ */
+export type EndEvidence = 'shutdown' | 'lost' | 'cancelled' | 'none';
+
 /** Facts about the loss, and limits. */
 export interface LossFacts {
   readonly runnerName: string;
   /** Time at which the runner was told to stop (ms since the epoch). */
   readonly stoppedAt?: number;
+  /** Whether the supervisor has recorded that the stop interrupted the job. */
+  readonly recorded: boolean;
   readonly perRun: number;
 }
 
 /**
  * Decision on a rerun. `wait`: for the conclusion of the job, or for the end of the run, without
- * which a rerun is rejected. `prove`: a cancelled job may run again only if the CI server reports
- * that its runner was shut down.
+ * which a rerun is rejected. `prove`: the evidence of the CI server decides.
  */
 export type RerunDecision =
   | { readonly kind: 'skip'; readonly reason: RerunReason }
@@ -39,11 +51,11 @@ export type RerunDecision =
 
 /**
  * Decides by the first row that matches. A job that failed by itself, succeeded, or was cancelled
- * by someone never runs again.
+ * by someone never runs again. Other jobs of the same workflow run may have been rerun meanwhile.
  */
 export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision {
-  const { runnerName, conclusion, completedAt, attempt, latestAttempt } = job;
-  if (latestAttempt > attempt) return skip('already_rerun');
+  const { runnerName, conclusion, completedAt, attempt, rerunAttempt } = job;
+  if (rerunAttempt !== undefined) return skip('already_rerun');
   if (runnerName !== undefined && runnerName !== loss.runnerName) return skip('other_runner');
   if (conclusion === undefined) return { kind: 'wait', for: 'conclusion' };
   // A job that another runner was to get has no runner in its end.
@@ -58,13 +70,26 @@ export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision
     return skip('ended_before');
   if (attempt > loss.perRun) return skip('per_run');
   if (!job.runEnded) return { kind: 'wait', for: 'run' };
-  return conclusion === 'cancelled' ? { kind: 'prove' } : { kind: 'rerun' };
+  return conclusion === 'failure' && loss.recorded ? { kind: 'rerun' } : { kind: 'prove' };
+}
+
+/**
+ * Decides by the evidence of the CI server. A job that is called cancelled although its runner did
+ * not answer any more had been cancelled by someone: otherwise it would have failed.
+ */
+export function decideByEvidence(
+  conclusion: string | undefined,
+  evidence: EndEvidence,
+): Exclude<RerunDecision, { kind: 'prove' | 'wait' }> {
+  if (evidence === 'shutdown') return { kind: 'rerun' };
+  if (conclusion === 'cancelled' || evidence === 'cancelled') return skip('cancelled');
+  return evidence === 'lost' ? { kind: 'rerun' } : skip('failed_itself');
 }
 
 /** CI servers report whole seconds, rounded down. */
 const WHOLE_SECOND_MS = 1_000;
 
-function skip(reason: RerunReason): RerunDecision {
+function skip(reason: RerunReason): Extract<RerunDecision, { kind: 'skip' }> {
   return { kind: 'skip', reason };
 }
 

@@ -43,26 +43,25 @@ export function runningDeregistrationsQuery(): string {
 }
 
 /**
- * Returns the query for the reruns that were requested since a time (ISO 8601): those of a set, or
- * of a scope without sets.
+ * Returns the query for the reruns that were claimed in a period (ISO 8601): those of a set, or of
+ * the runners of a scope that have no set. Only a runner starts a rerun as its child.
  */
 export function requestedRerunsQuery({
   scope,
-  since,
   set,
-  except,
+  since,
+  before,
 }: {
   readonly scope: Scope;
-  readonly since: string;
   readonly set?: string | undefined;
-  /** Workflow ID that is not counted. */
-  readonly except: string;
+  readonly since: string;
+  readonly before: string;
 }): string {
   const owner =
     set === undefined
-      ? `${SEARCH_ATTRIBUTES.scope.name} = ${quoteLiteral(scope.name)}`
+      ? `${SEARCH_ATTRIBUTES.scope.name} = ${quoteLiteral(scope.name)} AND ${SEARCH_ATTRIBUTES.set.name} IS NULL`
       : `${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`;
-  return `WorkflowType = ${quoteLiteral(RERUN_WORKFLOW)} AND ${owner} AND ${SEARCH_ATTRIBUTES.outcome.name} = 'requested' AND StartTime >= ${quoteLiteral(since)} AND WorkflowId != ${quoteLiteral(except)}`;
+  return `WorkflowType = ${quoteLiteral(RERUN_WORKFLOW)} AND ${owner} AND ${SEARCH_ATTRIBUTES.outcome.name} = 'requested' AND ParentWorkflowId IS NOT NULL AND StartTime >= ${quoteLiteral(since)} AND StartTime < ${quoteLiteral(before)}`;
 }
 
 function isThere(served: ServedLocation): string {

@@ -63,6 +63,7 @@ const lostJob = {
   ...lostRunner,
   job: rerunJob,
   perRun: whole.min(1),
+  recorded: z.boolean(),
   stoppedAtMs: z.number().exactOptional(),
   lostAtMs: z.number(),
 };

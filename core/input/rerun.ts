@@ -50,7 +50,7 @@ const runnerName = z
 /** A validated rerun. */
 export interface RerunSpec extends Pick<
   RerunInput,
-  'set' | 'runnerName' | 'cause' | 'job' | 'perRun' | 'perDay'
+  'set' | 'runnerName' | 'cause' | 'recorded' | 'job' | 'perRun' | 'perDay'
 > {
   readonly scope: Scope;
   readonly credential: string;
@@ -65,6 +65,7 @@ const schema = z.strictObject({
   runnerName,
   cause: z.enum(RUNNER_CAUSES),
   stoppedAt: z.iso.datetime({ offset: true, error: 'must be a time (ISO 8601)' }).exactOptional(),
+  recorded: z.literal(true).exactOptional(),
   job: rerunJob.exactOptional(),
   perRun,
   perDay,

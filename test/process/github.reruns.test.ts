@@ -70,10 +70,10 @@ test('a job that runs has no conclusion, and GitHub refuses to rerun it', async 
   expect(await reruns().getJob(SCOPE, job)).toEqual({
     runId: String(runId),
     attempt: 1,
-    latestAttempt: 1,
     runEnded: false,
     runnerName: 'runs',
   });
+  expect(simulator.requests().at(-1)?.path).toContain('/actions/jobs/');
   const error = await ciServerError(reruns().rerun(SCOPE, job));
   expect(error).toMatchObject({ kind: 'busy', status: 403 });
 });
@@ -96,22 +96,49 @@ test('a job of a runner that was killed is rerun in the next attempt, once', asy
   expect(await reruns().getJob(SCOPE, job)).toMatchObject({
     attempt: 1,
     latestAttempt: 2,
+    rerunAttempt: 2,
     runEnded: false,
   });
 });
 
-test('only a runner’s own shutdown is told from a cancel by someone', async () => {
+test('jobs of one run: while one runs again the others wait, and have not run again', async () => {
+  const one = await runningJob('one', { name: 'build (1)' });
+  const two = await runningJob('two', { name: 'build (2)', run_id: one.runId });
+  for (const { runner, id } of [one, two]) {
+    runner.kill();
+    await simulator.waitForJob(id, 'completed');
+  }
+  await reruns().rerun(SCOPE, one.job);
+  expect(await ciServerError(reruns().rerun(SCOPE, two.job))).toMatchObject({ kind: 'busy' });
+  const waiting = await reruns().getJob(SCOPE, two.job);
+  expect(waiting).toMatchObject({ attempt: 1, latestAttempt: 2, runEnded: false });
+  expect(waiting).not.toHaveProperty('rerunAttempt');
+  const again = simulator.jobs().find(({ run_attempt }) => run_attempt === 2);
+  simulator.cancelJob(again?.id ?? 0);
+  await reruns().rerun(SCOPE, two.job);
+  expect(await reruns().getJob(SCOPE, two.job)).toMatchObject({ rerunAttempt: 3 });
+});
+
+test('a runner’s shutdown or loss, a cancel and a failure of the job itself are told apart', async () => {
   const stopped = await runningJob('stopped');
-  await stopped.runner.stop();
+  void stopped.runner.stop();
+  const killed = await runningJob('killed');
+  killed.runner.kill();
   const cancelled = await runningJob('cancelled');
   simulator.cancelJob(cancelled.id);
+  const killedAndCancelled = await runningJob('both');
+  killedAndCancelled.runner.kill();
+  simulator.cancelJob(killedAndCancelled.id);
+  const failed = await runningJob('failed', { sleepMs: 1, result: 'Failed' });
   for (const { id, job, expected } of [
-    { ...stopped, expected: true },
-    { ...cancelled, expected: false },
+    { ...stopped, expected: 'shutdown' },
+    { ...killed, expected: 'lost' },
+    { ...cancelled, expected: 'cancelled' },
+    { ...killedAndCancelled, expected: 'cancelled' },
+    { ...failed, expected: 'none' },
   ]) {
     await simulator.waitForJob(id, 'completed');
-    expect(await reruns().getJob(SCOPE, job)).toMatchObject({ conclusion: 'cancelled' });
-    expect(await reruns().wasInterrupted(SCOPE, job)).toBe(expected);
+    expect(await reruns().endEvidence(SCOPE, job)).toBe(expected);
   }
 });
 
@@ -141,7 +168,7 @@ test('a credential reruns nothing unless its settings say so, and only in its sc
   const job = { id: '1', repository: 'acme/web' };
   for (const call of [
     bound.server.reruns?.getJob(SCOPE, job),
-    bound.server.reruns?.wasInterrupted(SCOPE, job),
+    bound.server.reruns?.endEvidence(SCOPE, job),
     bound.server.reruns?.rerun(SCOPE, job),
   ])
     expect(await ciServerError(call ?? Promise.resolve())).toMatchObject({ kind: 'rejected' });

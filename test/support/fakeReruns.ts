@@ -1,19 +1,17 @@
 import { CiServerError, type JobReruns } from '../../activities/ports.ts';
 import type { RerunJob } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import type { RerunCandidate } from '../../core/domain/rerun.ts';
+import type { EndEvidence, RerunCandidate } from '../../core/domain/rerun.ts';
 
 /** Reruns of a CI server in memory: each job is in a workflow run of its own. */
 export class FakeReruns implements JobReruns {
   readonly jobs = new Map<string, RerunCandidate>();
-  /** Cancelled jobs whose runner was shut down. */
-  readonly interrupted = new Set<string>();
+  /** What the server reports on the end of a job. @default its runner was lost */
+  readonly evidence = new Map<string, EndEvidence>();
   /** IDs of the jobs that were rerun, in order. */
   readonly requested: string[] = [];
   /** Thrown by the next requests. */
   readonly failures: Error[] = [];
-  /** Called after a rerun was accepted and before it is answered. */
-  onAccepted: () => Promise<void> = async () => undefined;
 
   /** A job that a runner runs. */
   begin(id: string, runnerName: string): void {
@@ -31,8 +29,8 @@ export class FakeReruns implements JobReruns {
     return this.jobs.get(id);
   }
 
-  async wasInterrupted(_scope: Scope, { id }: RerunJob): Promise<boolean> {
-    return this.interrupted.has(id);
+  async endEvidence(_scope: Scope, { id }: RerunJob): Promise<EndEvidence> {
+    return this.evidence.get(id) ?? 'lost';
   }
 
   async missingPermissions(): Promise<readonly string[]> {
@@ -46,7 +44,7 @@ export class FakeReruns implements JobReruns {
     if (job?.runEnded !== true)
       throw new CiServerError('busy', 'This workflow is already running', { status: 403 });
     this.requested.push(id);
-    this.jobs.set(id, { ...job, latestAttempt: job.latestAttempt + 1, runEnded: false });
-    await this.onAccepted();
+    const attempt = (job.latestAttempt ?? 1) + 1;
+    this.jobs.set(id, { ...job, latestAttempt: attempt, rerunAttempt: attempt, runEnded: false });
   }
 }

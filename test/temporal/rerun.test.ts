@@ -151,10 +151,10 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     ]);
   });
 
-  test('waits for the other jobs of its run, and for a server that limits requests', async () => {
+  test('is asked for again by a server that limits requests', async () => {
     const lost = await busyRunner('44');
     reruns.end('44', 'cancelled');
-    reruns.interrupted.add('44');
+    reruns.evidence.set('44', 'shutdown');
     reruns.failures.push(
       new CiServerError('rate_limited', 'secondary limit', { status: 403, retryAfterMs: 50 }),
       new CiServerError('unavailable', 'no answer'),
@@ -162,6 +162,35 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     lose(lost);
     expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested', attempt: 2 });
     expect(reruns.requested).toEqual(['44']);
+  });
+
+  test('waits for the other jobs of its run', async () => {
+    const lost = await busyRunner('46');
+    reruns.end('46', 'failure', { runEnded: false });
+    lose(lost);
+    await lost.run.result();
+    await until('the wait', async () => {
+      const { raw } = await rerunOf(lost.runnerName).describe();
+      return (
+        raw.pendingActivities?.[0]?.lastFailure?.applicationFailureInfo?.type === 'JobNotEndedYet'
+      );
+    });
+    expect(reruns.requested).toEqual([]);
+    await rerunOf(lost.runnerName).terminate('seen');
+  });
+
+  test('is rerun under another id where someone has taken its own', async () => {
+    const lost = await busyRunner('47');
+    const { client, taskQueue } = all.world;
+    const args = [{}];
+    const workflowId = rerunWorkflowId(lost.runnerName);
+    await client.workflow.start('nobodysType', { workflowId, taskQueue, args });
+    reruns.end('47', 'failure');
+    lose(lost);
+    const { rerunWorkflowId: id = '' } = (await lost.run.result()) as RunnerResult;
+    expect(id).not.toBe(workflowId);
+    const result = await client.workflow.getHandle(id).result();
+    expect(result).toMatchObject({ outcome: 'requested' });
   });
 
   test('is not rerun twice when the worker dies between GitHub’s answer and its record', async () => {
@@ -189,13 +218,21 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     ['succeeded all the same', (id) => reruns.end(id, 'success'), { reason: 'succeeded' }],
     ['was cancelled by someone', (id) => reruns.end(id, 'cancelled'), { reason: 'cancelled' }],
     [
+      'failed by itself meanwhile',
+      (id) => {
+        reruns.end(id, 'failure');
+        reruns.evidence.set(id, 'none');
+      },
+      { reason: 'failed_itself' },
+    ],
+    [
       'had failed before',
       (id) => reruns.end(id, 'failure', { completedAt: 1 }),
       { reason: 'ended_before' },
     ],
     [
       'was rerun by someone',
-      (id) => reruns.end(id, 'failure', { latestAttempt: 2 }),
+      (id) => reruns.end(id, 'failure', { latestAttempt: 2, rerunAttempt: 2 }),
       { reason: 'already_rerun' },
     ],
     ['is unknown to the server', (id) => void reruns.jobs.delete(id), { reason: 'job_unknown' }],

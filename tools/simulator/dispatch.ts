@@ -20,6 +20,9 @@ const CONCLUSION: Record<JobResult, JobConclusion> = {
 const SHUTDOWN =
   'The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.';
 
+/** What GitHub adds to a job that someone cancels. */
+const CANCELLED = 'The run was canceled by @octocat.';
+
 /** Brings jobs to runners, keeps the leases, and removes what ended. */
 export class Dispatch {
   readonly sessions: Sessions;
@@ -68,6 +71,7 @@ export class Dispatch {
   cancelJob(job: SimulatedJob): void {
     if (job.status === 'completed') return;
     job.cancelRequested = true;
+    job.annotation = CANCELLED;
     if (job.status === 'queued') this.#conclude(job, 'cancelled');
     else {
       const registration = this.#runnerOf(job);
@@ -247,7 +251,7 @@ export class Dispatch {
       this.#assignJob(job);
       return;
     }
-    job.annotation =
+    job.annotation ??=
       `The self-hosted runner: ${registration.name} lost communication with the server. Verify the machine is running and has a healthy ` +
       'network connection. Anything in your workflow that terminates the runner process, starves it for CPU/Memory, or blocks its network access can cause this error.';
     this.#conclude(job, job.cancelRequested ? 'cancelled' : 'failure');

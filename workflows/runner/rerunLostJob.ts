@@ -1,6 +1,6 @@
 /** Starts the rerun of a job that was lost with its runner. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ParentClosePolicy, startChild } from '@temporalio/workflow';
+import { ParentClosePolicy, startChild, uuid4 } from '@temporalio/workflow';
 import {
   RERUN_WORKFLOW,
   rerunWorkflowId,
@@ -25,18 +25,24 @@ export async function rerunLostJob(
 ): Promise<string | undefined> {
   const cause = state.spec.rerun === undefined ? undefined : lostJobCause(facts);
   if (cause === undefined) return undefined;
+  const input = rerunInput(state, cause, facts);
   const workflowId = rerunWorkflowId(state.runnerName);
   try {
-    await startChild(RERUN_WORKFLOW, {
-      workflowId,
-      args: [rerunInput(state, cause, facts)],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: `rerun the job of ${state.runnerName}`,
-    });
+    return await start(workflowId, input);
   } catch (error) {
-    // This workflow was reset.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    // This workflow was reset, or someone has taken the id. A second rerun finds what the first did.
+    return await start(`${workflowId}-${uuid4()}`, input);
   }
+}
+
+async function start(workflowId: string, input: RerunInput): Promise<string> {
+  await startChild(RERUN_WORKFLOW, {
+    workflowId,
+    args: [input],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    staticSummary: `rerun the job of ${input.runnerName}`,
+  });
   return workflowId;
 }
 
@@ -46,6 +52,7 @@ function rerunInput(
   facts: EndFacts,
 ): RerunInput {
   const { running } = runner.jobs;
+  const record = facts.pod?.exit?.record?.job;
   const job: RerunJob | undefined =
     running?.repository === undefined
       ? undefined
@@ -59,6 +66,7 @@ function rerunInput(
     perDay: spec.rerun?.perDay ?? 1,
     ...omitUndefined({
       set: spec.set,
+      recorded: record === 'interrupted' || record === 'running' ? (true as const) : undefined,
       stoppedAt: runner.pod?.terminationRequestedAt,
       job: job ?? (facts.jobInterrupted ? runner.failedJob : undefined),
     }),

@@ -348,7 +348,7 @@ function lostInDrain(f: EndFacts, because: string): Verdict | undefined {
 
 /**
  * Returns the cause if a job of the CI server was lost because its runner was taken away. Not if
- * someone ended the runner, the job ran out of memory or time, or the runner never had a job.
+ * someone ended the runner, the job ran out of memory, storage or time, or the runner never had a job.
  */
 export function lostJobCause(f: EndFacts): RunnerCause | undefined {
   const { cancel, failure, kind, pod } = f;
@@ -357,7 +357,9 @@ export function lostJobCause(f: EndFacts): RunnerCause | undefined {
   const isOwnEnd =
     pod?.exit?.oomKilled === true ||
     pod?.exit?.record?.reason === 'timeout' ||
-    pod?.reason === 'DeadlineExceeded';
+    pod?.reason === 'DeadlineExceeded' ||
+    // The kubelet evicts for a limit of the pod itself without this condition.
+    (pod?.reason === 'Evicted' && pod.disruptionReason === undefined);
   const loss = lossOf(f);
   return isOwnEnd || loss === undefined || !hasLost(f, loss) ? undefined : loss;
 }

@@ -1,7 +1,12 @@
-/** Reruns of jobs at GitHub: https://docs.github.com/rest/actions/workflow-runs#re-run-a-job-from-a-workflow-run */
+/**
+ * Reruns of jobs at GitHub:
+ * https://docs.github.com/rest/actions/workflow-runs#re-run-a-job-from-a-workflow-run
+ */
+import { LRUCache } from 'lru-cache';
+import type { z } from 'zod';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { scopeHolds, type Scope } from '../../../core/domain/ciServer.ts';
-import type { RerunCandidate } from '../../../core/domain/rerun.ts';
+import type { EndEvidence, RerunCandidate } from '../../../core/domain/rerun.ts';
 import type { RerunJob } from '../../../core/contract/index.ts';
 import type { JobReruns } from '../../ports.ts';
 import type { Credential } from '../credentials.ts';
@@ -11,23 +16,37 @@ import {
   annotationListAnswer,
   installationAnswer,
   jobStateAnswer,
+  jobStateListAnswer,
   runAnswer,
 } from './responses.ts';
 
 /**
- * Messages of the runner and of GitHub on a job whose runner was shut down or lost. They are the
- * only difference from a job that someone cancelled.
+ * Messages on a job that did not end by itself: of GitHub for a job that someone cancelled, of the
+ * runner for its shutdown, and of GitHub for a runner that did not answer any more. The first that
+ * is found counts. A step can write such messages too, but only about its own job.
  */
-const SHUTDOWN_TEXT = /has received a shutdown signal|lost communication with the server/i;
+const EVIDENCE: readonly (readonly [Exclude<EndEvidence, 'none'>, RegExp])[] = [
+  ['cancelled', /\brun was cancell?ed by\b/i],
+  ['shutdown', /has received a shutdown signal/i],
+  ['lost', /lost communication with the server/i],
+];
 
-function grants(granted: string | undefined, wanted: 'read' | 'write'): boolean {
-  return granted === 'write' || granted === 'admin' || granted === wanted;
-}
+const PAGE = 100;
+/** Maximum pages of a list of jobs. A matrix has at most 256 jobs. */
+const MAX_PAGES = 10;
+/** Maximum number of responses cached with their ETags. */
+const MAX_CACHED = 2_000;
+
+type JobState = z.output<typeof jobStateAnswer>;
 
 /** Reruns jobs with one credential. */
 export class GitHubJobReruns implements JobReruns {
   readonly #api: GitHubApi;
   readonly #credential: Credential;
+  /** Unchanged responses (304) do not count against the primary rate limit. */
+  readonly #responses = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({
+    max: MAX_CACHED,
+  });
 
   constructor(api: GitHubApi, credential: Credential) {
     this.#api = api;
@@ -39,42 +58,79 @@ export class GitHubJobReruns implements JobReruns {
     job: RerunJob,
     signal?: AbortSignal,
   ): Promise<RerunCandidate | undefined> {
-    const request = this.#request(scope, 'GET', '/actions/jobs/{job_id}', job, { job_id: job.id });
-    const answer = await this.#api.request(request, signal);
-    if (answer.status === 404) return undefined;
-    const found = this.#api.parse(jobStateAnswer, answer, request);
-    const runId = found.run_id;
-    const runRequest = this.#request(scope, 'GET', '/actions/runs/{run_id}', job, {
-      run_id: runId,
-    });
-    const runResponse = await this.#api.request(runRequest, signal);
-    if (runResponse.status === 404) return undefined;
-    const run = this.#api.parse(runAnswer, runResponse, runRequest);
-    const attempt = found.run_attempt ?? 1;
+    const path = '/actions/jobs/{job_id}';
+    const request = this.#request(scope, 'GET', path, job, { job_id: job.id });
+    const found = await this.#get(jobStateAnswer, request, signal);
+    if (found === undefined) return undefined;
+    const candidate = toCandidate(found);
+    return candidate.conclusion === undefined
+      ? candidate
+      : await this.#withRun(scope, job, found, candidate, signal);
+  }
+
+  /** Adds the state of the workflow run, and of the same job in its latest attempt. */
+  async #withRun(
+    scope: Scope,
+    job: RerunJob,
+    found: JobState,
+    candidate: RerunCandidate,
+    signal?: AbortSignal,
+  ): Promise<RerunCandidate | undefined> {
+    const { runId, attempt } = candidate;
+    const request = this.#request(scope, 'GET', '/actions/runs/{run_id}', job, { run_id: runId });
+    const run = await this.#get(runAnswer, request, signal);
+    if (run === undefined) return undefined;
+    const latestAttempt = run.run_attempt ?? attempt;
+    const later =
+      latestAttempt === attempt
+        ? undefined
+        : (await this.#latestJobs(scope, job, runId, signal)).find((each) =>
+            isRerunOf(each, found),
+          );
     return {
-      runId,
-      attempt,
-      latestAttempt: run.run_attempt ?? attempt,
+      ...candidate,
+      latestAttempt,
       runEnded: run.status === 'completed',
-      ...omitUndefined({
-        runnerName: found.runner_name || undefined,
-        conclusion: found.conclusion ?? undefined,
-        completedAt: found.completed_at ?? undefined,
-      }),
+      ...(later === undefined ? {} : { rerunAttempt: later.run_attempt ?? latestAttempt }),
     };
   }
 
-  async wasInterrupted(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<boolean> {
+  /** Returns the jobs of the latest attempt of a workflow run. */
+  async #latestJobs(
+    scope: Scope,
+    job: RerunJob,
+    runId: string,
+    signal?: AbortSignal,
+  ): Promise<JobState[]> {
+    const jobs: JobState[] = [];
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request(scope, 'GET', '/actions/runs/{run_id}/jobs', job, {
+        run_id: runId,
+        filter: 'latest',
+        per_page: PAGE,
+        page,
+      });
+      const answer = await this.#api.request(request, signal);
+      const list = this.#api.parse(jobStateListAnswer, answer, request);
+      jobs.push(...list.jobs);
+      if (list.jobs.length < PAGE) break;
+    }
+    return jobs;
+  }
+
+  async endEvidence(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<EndEvidence> {
     // The check run of a job has the ID of the job.
     const request = this.#request(scope, 'GET', '/check-runs/{check_run_id}/annotations', job, {
       check_run_id: job.id,
-      per_page: 100,
+      per_page: PAGE,
     });
     const answer = await this.#api.request(request, signal);
-    if (answer.status === 404) return false;
-    return this.#api
-      .parse(annotationListAnswer, answer, request)
-      .some(({ message }) => SHUTDOWN_TEXT.test(message ?? ''));
+    if (answer.status === 404) return 'none';
+    const annotations = this.#api.parse(annotationListAnswer, answer, request);
+    const found = EVIDENCE.find(([, text]) =>
+      annotations.some(({ message }) => text.test(message ?? '')),
+    );
+    return found?.[0] ?? 'none';
   }
 
   async rerun(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<void> {
@@ -103,6 +159,25 @@ export class GitHubJobReruns implements JobReruns {
       .map(([name, access]) => `${name}: ${access}`);
   }
 
+  /** @returns `undefined` for a 404 */
+  async #get<T extends z.ZodType>(
+    schema: T,
+    request: GitHubRequest,
+    signal?: AbortSignal,
+  ): Promise<z.output<T> | undefined> {
+    const key = `${request.route} ${JSON.stringify(request.parameters)}`;
+    const cached = this.#responses.get(key);
+    const answer = await this.#api.request(
+      { ...request, ...omitUndefined({ etag: cached?.etag }) },
+      signal,
+    );
+    if (cached !== undefined && answer.status === 304) return cached.value as z.output<T>;
+    if (answer.status === 404) return undefined;
+    const value = this.#api.parse(schema, answer, request);
+    if (answer.etag !== undefined) this.#responses.set(key, { etag: answer.etag, value });
+    return value;
+  }
+
   #request(
     scope: Scope,
     method: 'GET' | 'POST',
@@ -120,4 +195,31 @@ export class GitHubJobReruns implements JobReruns {
     if (scopeHolds(scope, repository)) return request;
     throw this.#api.toError('rejected', request, `the repository is not in ${scope.name}`);
   }
+}
+
+function toCandidate(job: JobState): RerunCandidate {
+  return {
+    runId: job.run_id,
+    attempt: job.run_attempt ?? 1,
+    runEnded: false,
+    ...omitUndefined({
+      runnerName: job.runner_name || undefined,
+      conclusion: job.conclusion ?? undefined,
+      completedAt: job.completed_at ?? undefined,
+    }),
+  };
+}
+
+/**
+ * Whether a job of a later attempt is a rerun of this one, which has ended. An attempt may also list
+ * the jobs that did not run again, with the times of their earlier run.
+ */
+function isRerunOf(later: JobState, { id, name, completed_at: endedAt }: JobState): boolean {
+  const isSame = later.name === name && later.id !== id;
+  const startedAt = later.started_at ?? later.created_at;
+  return isSame && (later.conclusion === null || (startedAt ?? 0) >= (endedAt ?? 0));
+}
+
+function grants(granted: string | undefined, wanted: 'read' | 'write'): boolean {
+  return granted === 'write' || granted === 'admin' || granted === wanted;
 }

@@ -94,12 +94,19 @@ export const jobAnswer = z.object({
 
 /** Schema of a job with what a rerun depends on. */
 export const jobStateAnswer = z.object({
+  id,
   run_id: id,
   run_attempt: z.number().int().nullish(),
-  conclusion: z.string().nullish(),
+  name: z.string(),
+  conclusion: z.string().nullable(),
+  created_at: time.nullish(),
+  started_at: time.nullish(),
   completed_at: time.nullish(),
   runner_name: z.string().nullish(),
 });
+
+/** Schema of one page of such jobs. */
+export const jobStateListAnswer = z.object({ jobs: z.array(jobStateAnswer) });
 
 /** Schema of a workflow run with what a rerun depends on. */
 export const runAnswer = z.object({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  decideByEvidence,
   decideRerun,
   rerunCheckDelayMs,
   type LossFacts,
@@ -7,7 +8,12 @@ import {
 } from '../../../core/domain/rerun.ts';
 
 const STOPPED_AT = Date.parse('2026-03-01T12:00:00.500Z');
-const loss: LossFacts = { runnerName: 'linux-0123456789', stoppedAt: STOPPED_AT, perRun: 1 };
+const loss: LossFacts = {
+  runnerName: 'linux-0123456789',
+  stoppedAt: STOPPED_AT,
+  recorded: true,
+  perRun: 1,
+};
 const lost: RerunCandidate = {
   runId: '5',
   attempt: 1,
@@ -19,13 +25,20 @@ const lost: RerunCandidate = {
 };
 const { conclusion: _conclusion, completedAt: _completedAt, ...running } = lost;
 const { runnerName: _runnerName, ...without } = lost;
-const { stoppedAt: _stoppedAt, ...unheard } = loss;
+const { stoppedAt: _stoppedAt, ...rest } = loss;
+const unheard = { ...rest, recorded: false };
 
 type Row = [what: string, job: RerunCandidate, loss: LossFacts, expected: object];
 const skip = (reason: string) => ({ kind: 'skip', reason });
 const ROWS: Row[] = [
   ['failed after its runner was stopped', lost, loss, { kind: 'rerun' }],
-  ['killed unheard, whenever it ended', { ...lost, completedAt: 1 }, unheard, { kind: 'rerun' }],
+  ['killed unheard, whenever it ended', { ...lost, completedAt: 1 }, unheard, { kind: 'prove' }],
+  [
+    'failed after the stop, and the supervisor has no record of it',
+    lost,
+    { ...loss, recorded: false },
+    { kind: 'prove' },
+  ],
   [
     'ended in the second in which its runner was stopped: times are whole seconds',
     { ...lost, completedAt: Date.parse('2026-03-01T12:00:00Z') },
@@ -55,12 +68,18 @@ const ROWS: Row[] = [
     loss,
     skip('ended_before'),
   ],
-  ['rerun by someone', { ...lost, latestAttempt: 2 }, loss, skip('already_rerun')],
+  ['rerun by someone', { ...lost, latestAttempt: 2, rerunAttempt: 2 }, loss, skip('already_rerun')],
   [
-    'rerun by someone before it was concluded',
-    { ...running, latestAttempt: 2 },
+    'another job of its run was rerun, and is running',
+    { ...lost, latestAttempt: 2, runEnded: false },
     loss,
-    skip('already_rerun'),
+    { kind: 'wait', for: 'run' },
+  ],
+  [
+    'another job of its run was rerun, and has ended',
+    { ...lost, latestAttempt: 2 },
+    loss,
+    { kind: 'rerun' },
   ],
   ['on another runner by now', { ...running, runnerName: 'other' }, loss, skip('other_runner')],
   ['ended without a runner', without, loss, skip('other_runner')],
@@ -82,6 +101,19 @@ describe('a job whose runner was lost', () => {
   test.each(ROWS)('%s', (_what, job, facts, expected) => {
     expect(decideRerun(job, facts)).toEqual(expected);
   });
+});
+
+test.each([
+  ['failure', 'shutdown', { kind: 'rerun' }],
+  ['failure', 'lost', { kind: 'rerun' }],
+  ['failure', 'cancelled', skip('cancelled')],
+  ['failure', 'none', skip('failed_itself')],
+  ['cancelled', 'shutdown', { kind: 'rerun' }],
+  ['cancelled', 'lost', skip('cancelled')],
+  ['cancelled', 'cancelled', skip('cancelled')],
+  ['cancelled', 'none', skip('cancelled')],
+] as const)('%s, and the server reports %s', (conclusion, evidence, expected) => {
+  expect(decideByEvidence(conclusion, evidence)).toEqual(expected);
 });
 
 test('checks are close together when GitHub concludes lost jobs', () => {

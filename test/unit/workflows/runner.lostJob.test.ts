@@ -53,6 +53,16 @@ test.each<[string, Partial<EndFacts>, string | undefined]>([
   ['its job had completed', exit({ code: 0, record: { job: 'completed' } }), undefined],
   ['out of memory', exit({ code: 137, oomKilled: true }), undefined],
   ['timed out', exit({ record: { job: 'interrupted', reason: 'timeout' } }), undefined],
+  [
+    'evicted for a limit of its own, such as emptyDir',
+    { pod: { ...vanished, terminating: false, reason: 'Evicted' } },
+    undefined,
+  ],
+  [
+    'evicted by the pressure of its node',
+    { pod: { ...pod, reason: 'Evicted', disruptionReason: 'TerminationByKubelet' } },
+    'evicted',
+  ],
   ['its pod’s deadline', { pod: { ...pod, reason: 'DeadlineExceeded' } }, undefined],
   ['stopped by a user', { cancel: { mode: 'stop', reason: '', by: 'cancelled' } }, undefined],
   ['killed by a user', { cancel: { mode: 'force', reason: '', by: 'cancelled' } }, undefined],
