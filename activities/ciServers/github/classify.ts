@@ -81,7 +81,8 @@ const ACTIVE_RUN_TEXT = /already running/i;
  * Message of a 403 for a rerun that a better credential would fix. Every other 403 is about the run,
  * such as "Unable to retry this workflow run because it was created over a month ago".
  */
-const NO_ACCESS_TEXT = /not accessible|permission|must have|admin rights|SSO|suspended|blocked/i;
+const NO_ACCESS_TEXT =
+  /not accessible|permission|must have|admin rights|\bSSO\b|suspended|blocked/i;
 
 /**
  * Classifies a response by call, status, headers and message.

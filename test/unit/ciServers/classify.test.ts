@@ -40,6 +40,20 @@ const rows: Row[] = [
     { kind: 'rejected' },
   ],
   [
+    '403 for a rerun whose message has "associated", which is not about SSO',
+    {
+      call: 'rerun',
+      status: 403,
+      body: { message: 'The check suite associated with this run has expired' },
+    },
+    { kind: 'rejected' },
+  ],
+  [
+    '403 for a rerun without SSO',
+    { call: 'rerun', status: 403, body: { message: 'This token needs SSO authorization' } },
+    { kind: 'credentials' },
+  ],
+  [
     '403 for a rerun without the permission',
     { call: 'rerun', status: 403, body: { message: 'Resource not accessible by integration' } },
     { kind: 'credentials' },
