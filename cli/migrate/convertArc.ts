@@ -152,7 +152,7 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
     };
   draft.addError(
     'template.pod of the set',
-    "does not have the shape of Kubernetes' PodSpec; look for a list that is none, an object that is none, or a name that is no text",
+    "does not match Kubernetes' PodSpec; look for fields of the wrong type (list, object or string)",
   );
   return undefined;
 }

@@ -120,7 +120,8 @@ export async function querySet<T>(
 /**
  * Asks the set for its status.
  * @param request - which runners it lists @default all
- * @returns what a set answers that waits for its admission even then; `undefined` when no worker answers in time
+ * @returns the status, or the error of a set that no worker has admitted yet; `undefined` when no
+ * worker answers in time
  * @throws CliError `not_found`, `usage`
  */
 export async function querySetState(
@@ -144,7 +145,7 @@ export async function querySetState(
   }
 }
 
-/** As {@link querySetState}, without what a set answers that waits for its admission. */
+/** As {@link querySetState}, with `undefined` for a set that no worker has admitted yet. */
 export async function queryAdmittedSet(
   ...call: Parameters<typeof querySetState>
 ): Promise<RunnerSetStatus | undefined> {

@@ -94,7 +94,7 @@ describe('what is wrong is told with its object and field', () => {
     [
       'a pod that is none',
       [scaleSet({ template: { spec: { containers: [{ name: 'runner', ports: 5 }] } } })],
-      /template\.pod of the set does not have the shape/,
+      /template\.pod of the set does not match/,
     ],
     [
       'no maximum',

@@ -47,7 +47,7 @@ async function checkScope(
     return [
       {
         level: 'warning',
-        message: `public repositories may use the runner groups ${names.map((name) => `"${name}"`).join(', ')} of ${scope.name}: who opens a pull request there may run code on a runner`,
+        message: `public repositories may use the runner groups ${names.map((name) => `"${name}"`).join(', ')} of ${scope.name}: anyone who opens a pull request in such a repository may run code on a runner`,
         fix: `change the groups at the CI server, or set allowPublicRepositories: false for the credential "${credential}", which rejects runners in them`,
       },
     ];

@@ -215,7 +215,7 @@ export interface PodField {
  */
 export function unnamedFields(object: unknown, tree: FieldTree, path = '', field = ''): PodField[] {
   if (typeof object !== 'object' || object === null || Array.isArray(object))
-    throw new TypeError('an object that is none');
+    throw new TypeError(`${path}: not an object`);
   return Object.entries(object).flatMap(([name, value]: [string, unknown]) => {
     if (value === undefined || value === null) return [];
     const at = { path: path === '' ? name : `${path}.${name}`, field: pathOf(field, name) };
@@ -223,7 +223,7 @@ export function unnamedFields(object: unknown, tree: FieldTree, path = '', field
     if (allowed === undefined) return WITHOUT_OWN_KEYS.has(field) ? [] : [at];
     if (allowed === true) return [];
     if (!isList(allowed)) return unnamedFields(value, allowed, at.path, at.field);
-    if (!Array.isArray(value)) throw new TypeError('a list that is none');
+    if (!Array.isArray(value)) throw new TypeError(`${at.path}: not a list`);
     return value.flatMap((item: unknown, index) =>
       unnamedFields(item, allowed[0], `${at.path}[${index}]`, at.field),
     );

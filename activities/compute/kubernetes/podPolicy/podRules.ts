@@ -153,9 +153,16 @@ function isOwnRegistration(
 }
 
 /** The same as a CEL expression. */
-const OWN_REGISTRATION_CEL = `(e.valueFrom.secretKeyRef.name == object.metadata.name && (c.name == "${REGISTER_CONTAINER}" || (c.name == "${RUNNER_CONTAINER}" && !(e.valueFrom.secretKeyRef.key in ${list(TOKEN_VARIABLES)}))))`;
+const OWN_REGISTRATION_CEL = [
+  '(e.valueFrom.secretKeyRef.name == object.metadata.name',
+  `(c.name == "${REGISTER_CONTAINER}" || (c.name == "${RUNNER_CONTAINER}"`,
+  `!(e.valueFrom.secretKeyRef.key in ${list(TOKEN_VARIABLES)}))))`,
+].join(' && ');
 
-/** Kinds of volumes that Holdfast itself uses besides Secrets, whose names have a rule, and `hostPath`, which has a rule of its own. */
+/**
+ * Kinds of volumes that every policy allows: those of Holdfast itself, except Secrets, which have a
+ * rule by name; and `hostPath`, which has a rule of its own.
+ */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
 
 /** Pod fields by their names in the `host` list of the policy. */

@@ -37,7 +37,7 @@ export function policyViolations(
     // Anyone may have written the template. A pod that cannot be checked is not allowed.
     if (error instanceof TypeError)
       return [
-        `pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy; look for a list that is none, an object that is none, or a name that is no text`,
+        "pod: does not match Kubernetes' PodSpec, so the worker's pod policy cannot check it; look for fields of the wrong type (list, object or string)",
       ];
     throw error;
   }
