@@ -4,6 +4,7 @@ import {
   setStatusQuery,
   type RunnerSetStatus,
   type SetAwaitingAdmission,
+  type SetRunnerStatus,
   type SetStatusRequest,
 } from '../../core/contract/index.ts';
 
@@ -32,8 +33,8 @@ export async function querySetStatus(
 }
 
 /**
- * Returns the status of a set with all of its runners. A runner that ends meanwhile may be missing,
- * or another one in its place.
+ * Returns the status of a set with all of its runners, oldest first. A runner that starts or ends
+ * meanwhile may be missing.
  * @throws as {@link querySetStatus}
  */
 export async function queryWholeSetStatus(
@@ -41,12 +42,13 @@ export async function queryWholeSetStatus(
   workflowId: string,
 ): Promise<RunnerSetStatus> {
   const first = await querySetStatus(client, workflowId);
-  const runners = new Map(first.runners.map((runner) => [runner.workflowId, runner]));
-  for (let { moreFrom } = first; moreFrom !== undefined;) {
-    const more = await querySetStatus(client, workflowId, { from: moreFrom });
-    for (const runner of more.runners) runners.set(runner.workflowId, runner);
-    ({ moreFrom } = more);
+  const runners = [...first.runners];
+  for (let { moreAfter } = first; moreAfter !== undefined;) {
+    const more = await querySetStatus(client, workflowId, { after: moreAfter });
+    runners.push(...more.runners);
+    ({ moreAfter } = more);
   }
-  const { moreFrom: _all, ...status } = first;
-  return { ...status, runners: [...runners.values()] };
+  const { moreAfter: _all, ...status } = first;
+  const age = ({ startedAt }: SetRunnerStatus): number => Date.parse(startedAt);
+  return { ...status, runners: runners.toSorted((a, b) => age(a) - age(b)) };
 }

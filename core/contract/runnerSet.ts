@@ -98,8 +98,8 @@ export interface SetRunnerStatus {
 
 /** Runners that an answer to the query `status` contains. */
 export interface SetStatusRequest {
-  /** Number of runners to skip. @default 0 */
-  from?: number;
+  /** Only runners whose `workflowId` sorts after this one. @default all */
+  after?: string;
   /** Maximum number of runners, at most 2,000. `0`: only the counts. @default 2000 */
   max?: number;
 }
@@ -131,10 +131,13 @@ export interface RunnerSetStatus {
   replaceAhead?: number;
   /** Number of runners by state. */
   runnerCounts: Record<SetRunnerStatus['state'], number>;
-  /** The first 2,000 runners, or those that {@link SetStatusRequest} selects. */
+  /**
+   * The first 2,000 runners in the order of `workflowId`, or those that {@link SetStatusRequest}
+   * selects.
+   */
   runners: SetRunnerStatus[];
-  /** `from` of a request for the runners after these. Absent: there are no more. */
-  moreFrom?: number;
+  /** `after` of a request for the runners after these. Absent: there are no more. */
+  moreAfter?: string;
   /** Jobs queued and running now, and totals since the set was created. */
   jobs: { queued: number; running: number; startedTotal: number; completedTotal: number };
   /**

@@ -52,7 +52,7 @@ export type SetCommandInput = SetCommand & {
  */
 export interface SetCommandResult extends Omit<
   RunnerSetStatus,
-  'runners' | 'runnerCounts' | 'moreFrom'
+  'runners' | 'runnerCounts' | 'moreAfter'
 > {
   runners: Record<SetRunnerStatus['state'], number>;
 }

@@ -43,24 +43,28 @@ const MAX_STATUS_RUNNERS = 2_000;
  * @param request - {@link SetStatusRequest} of any sender
  */
 export function setStatus(state: SetState, now: number, request?: unknown): RunnerSetStatus {
-  const runners = state.runners.all();
-  const { from, max } = parseStatusRequest(request);
-  const to = from + max;
+  const { after, max } = parseStatusRequest(request);
+  // By id and not by position: a runner that ends between two queries moves those after it.
+  const runners = state.runners
+    .all()
+    .filter(({ workflowId }) => workflowId > after)
+    .toSorted((a, b) => (a.workflowId < b.workflowId ? -1 : 1));
+  const page = runners.slice(0, max);
+  const last = page.at(-1);
   return {
     ...setSummary(state, now),
     runnerCounts: countByState(state),
-    runners: runners.slice(from, to).map((runner) => runnerStatus(runner, state.isHeld(runner))),
-    ...(max > 0 && to < runners.length ? { moreFrom: to } : {}),
+    runners: page.map((runner) => runnerStatus(runner, state.isHeld(runner))),
+    ...(last !== undefined && page.length < runners.length ? { moreAfter: last.workflowId } : {}),
   };
 }
 
 function parseStatusRequest(request: unknown): Required<SetStatusRequest> {
-  const { from, max } = isObject(request) ? request : {};
-  const count = (value: unknown, other: number): number =>
-    typeof value === 'number' && value >= 0 ? Math.floor(value) : other;
+  const { after, max } = isObject(request) ? request : {};
+  const count = typeof max === 'number' && max >= 0 ? Math.floor(max) : MAX_STATUS_RUNNERS;
   return {
-    from: count(from, 0),
-    max: Math.min(count(max, MAX_STATUS_RUNNERS), MAX_STATUS_RUNNERS),
+    after: typeof after === 'string' ? after : '',
+    max: Math.min(count, MAX_STATUS_RUNNERS),
   };
 }
 
@@ -79,7 +83,7 @@ export function statusBeforeAdmission(name: string): SetAwaitingAdmission {
 function setSummary(
   state: SetState,
   now: number,
-): Omit<RunnerSetStatus, 'runners' | 'runnerCounts' | 'moreFrom'> {
+): Omit<RunnerSetStatus, 'runners' | 'runnerCounts' | 'moreAfter'> {
   const { facts, jobs } = state;
   const { spec } = facts;
   const plan = currentPlan(state, now);

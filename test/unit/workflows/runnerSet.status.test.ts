@@ -20,14 +20,36 @@ describe('the status of a set with everything at its limit', () => {
 
   test('has its runners in parts, which are all of them, each once', () => {
     const ids: string[] = [];
-    for (let from: number | undefined = 0; from !== undefined;) {
-      const { runners, moreFrom } = setStatus(state, now, { from });
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const { runners, moreAfter } = setStatus(state, now, { after });
       expect(runners.length).toBeLessThanOrEqual(PAGE);
       ids.push(...runners.map(({ workflowId }) => workflowId));
-      from = moreFrom;
+      after = moreAfter;
     }
-    expect(ids).toEqual(state.runners.all().map(({ workflowId }) => workflowId));
+    expect(ids).toEqual(
+      state.runners
+        .all()
+        .map(({ workflowId }) => workflowId)
+        .toSorted(),
+    );
     expect(ids).toHaveLength(MAX_RUNNERS);
+  });
+
+  test('has every runner that lives, though others end between two parts', () => {
+    const changing = fullSet();
+    const seen = new Set<string>();
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const { runners, moreAfter } = setStatus(changing, now, { after });
+      for (const { workflowId } of runners) seen.add(workflowId);
+      // The first one, and the last one, after which the next part begins.
+      for (const ended of [runners[0], runners.at(-1)])
+        changing.runners.remove(ended?.workflowId ?? '', now);
+      after = moreAfter;
+    }
+    expect(changing.runners.all().filter(({ workflowId }) => !seen.has(workflowId))).toHaveLength(
+      0,
+    );
+    expect(changing.runners.size).toBeLessThan(MAX_RUNNERS);
   });
 
   test('has the numbers of runners without them', () => {
@@ -36,10 +58,10 @@ describe('the status of a set with everything at its limit', () => {
       runners: [],
       runnerCounts: { starting: 0, idle: 0, busy: MAX_RUNNERS, draining: 0 },
     });
-    expect(status).not.toHaveProperty('moreFrom');
+    expect(status).not.toHaveProperty('moreAfter');
   });
 
-  test.each([null, 7, 'all', { from: -1, max: 'x' }, { from: Number.NaN, max: 1e9 }])(
+  test.each([null, 7, 'all', { after: -1, max: 'x' }, { after: null, max: 1e9 }])(
     'a request that is none is one for the first runners: %j',
     (request) => {
       expect(setStatus(state, now, request)).toEqual(setStatus(state, now));
