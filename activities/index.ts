@@ -14,7 +14,8 @@ import { findLostJob } from './rerun/findLostJob.ts';
 import { requestRerun } from './rerun/requestRerun.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
 import { admitListener } from './scaleSet/admitListener.ts';
-import { listen, removeScaleSet } from './scaleSet/listen.ts';
+import { closeScaleSet } from './scaleSet/closeScaleSet.ts';
+import { listen } from './scaleSet/listen.ts';
 import { startListener } from './scaleSet/startListener.ts';
 import { createSetActivities } from './runnerSet/createSetActivities.ts';
 import { RunnerEventBatcher, type NotifySet } from './runnerSet/runnerEventBatcher.ts';
@@ -45,7 +46,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     awaitClaims: requireLocation(ports, awaitClaims),
     admitListener: async ({ input }) => admitListener(ports, input),
     listen: (input) => listen(ports, input),
-    removeScaleSet: (input) => removeScaleSet(ports, input),
+    closeScaleSet: (input) => closeScaleSet(ports, input),
     startListener,
     sweepPlace: (input) => sweepLocation(ports, input),
   });

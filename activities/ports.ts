@@ -198,11 +198,23 @@ export interface CiServer {
 /** Scale sets of a CI server. Every method may throw {@link CiServerError}. */
 export interface ScaleSets {
   /**
-   * Returns the scale set with this name, created or changed to have the requested labels.
+   * Returns the scale set with this name, or `undefined` if there is none.
+   * @throws CiServerError `name_taken` if another system created it and `adopt` is not set
+   */
+  find(request: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet | undefined>;
+  /**
+   * Returns the scale set with this name, and creates it if there is none. One that exists keeps its
+   * labels: see `relabel`.
    * @throws CiServerError `name_taken` if another system created it and `adopt` is not set;
    * `rejected` if the server cannot store the mark and `adopt` is not set
    */
   ensure(request: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet>;
+  /**
+   * Changes a scale set to have the requested labels. Only whoever has its session may do so:
+   * otherwise another system is using it.
+   * @throws CiServerError `rejected` if the server cannot store the mark and `adopt` is not set
+   */
+  relabel(scaleSet: ScaleSet, request: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet>;
   /**
    * Removes the scale set with this name and mark, or with `adopt` the one with this name.
    * @returns `absent` if there is none, or if another system created it

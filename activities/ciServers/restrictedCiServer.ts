@@ -173,8 +173,14 @@ function restrictScaleSets(
   restricted: (request: ScaleSetRequest, signal?: AbortSignal) => Promise<ScaleSetRequest>,
 ): ScaleSets {
   return {
+    async find(request, signal) {
+      return await scaleSets.find(await restricted(request, signal), signal);
+    },
     async ensure(request, signal) {
       return await scaleSets.ensure(await restricted(request, signal), signal);
+    },
+    async relabel(scaleSet, request, signal) {
+      return await scaleSets.relabel(scaleSet, await restricted(request, signal), signal);
     },
     async remove(request, signal) {
       return await scaleSets.remove(await restricted({ ...request, labels: [] }, signal), signal);

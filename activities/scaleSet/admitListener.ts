@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { AdmittedListener } from '../../core/activities/index.ts';
 import type { ScaleSetListenerInput } from '../../core/contract/index.ts';
 import { listenerSchema } from '../../core/input/activityInputs.ts';
 import { parseInput } from '../../core/input/fields.ts';
@@ -12,7 +14,7 @@ import { invalidInput } from '../shared/invalidInput.ts';
 export function admitListener(
   { ciServers }: Pick<ActivityPorts, 'ciServers'>,
   input: unknown,
-): ScaleSetListenerInput {
+): AdmittedListener {
   const parsed = parseInput(listenerSchema, input);
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { credential, scope, group, labels, name } = parsed.spec;
@@ -23,7 +25,7 @@ export function admitListener(
   );
   if (fault !== undefined)
     throw invalidInput([{ code: 'denied', field: 'credential', message: fault }]);
-  return parsed.spec;
+  return { listener: parsed.spec, hash: listenerHash(parsed.spec) };
 }
 
 /** An unknown credential is no error here: the worker that has it may be another one. */
@@ -38,4 +40,19 @@ function accessError(
     if (error instanceof UnknownCredentialError) return undefined;
     throw error;
   }
+}
+
+/** Returns a hash of a listener's input that does not depend on the order of its fields. */
+export function listenerHash(input: ScaleSetListenerInput): string {
+  const { set, scope, credential, group, labels, name, adopt = false } = input;
+  const text = JSON.stringify([
+    set,
+    [scope.kind, scope.name],
+    credential,
+    group,
+    labels.toSorted(),
+    name,
+    adopt,
+  ]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -1,49 +1,45 @@
-import { activityInfo, cancellationSignal, getClient, heartbeat, log } from '@temporalio/activity';
+import { activityInfo, cancellationSignal, getClient, heartbeat } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import {
-  scaleSetListenerWorkflowId,
-  scaleSetNewsSignal,
-  setWorkflowId,
-  type ScaleSetListenerInput,
-  type ScaleSetNews,
-} from '../../core/contract/index.ts';
+import { scaleSetNewsSignal, setWorkflowId, type ScaleSetNews } from '../../core/contract/index.ts';
 import {
   FAILURE_TYPES,
   type ListenInput,
   type ListenResult,
   type SessionCursor,
 } from '../../core/activities/index.ts';
-import { formatLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ScaleSetMessage, ScaleSetStatistics } from '../../core/domain/scaleSet.ts';
-import { locationLabel } from '../compute/naming.ts';
 import {
   CiServerError,
   UnknownCredentialError,
   type ActivityPorts,
   type ScaleSetActivity,
-  type ScaleSets,
   type ScaleSetSession,
 } from '../ports.ts';
-import { callingWorkflowId } from '../shared/callingWorkflow.ts';
 import { applicationFailure, exponentialBackoff, toFailure } from '../shared/failures.ts';
-import { invalidInput } from '../shared/invalidInput.ts';
 import { CapacityWatch } from './capacityWatch.ts';
+import {
+  CREDENTIALS_RETRY_MS,
+  checkListener,
+  continueSession,
+  requestOf,
+  scaleSetsOf,
+  sessionOwner,
+} from './listenerScaleSet.ts';
 
 /** Duration of one activity (ms), so that it ends before its start-to-close timeout. */
 const LISTEN_MS = 50 * 60_000;
 /**
- * Maximum age of the last news in the set (ms). After it the set gets the same numbers again, so
+ * Maximum age of the last report to the set (ms). After it the set gets the same numbers again, so
  * that it knows that they are still true.
  */
-const PROOF_OF_LIFE_MS = 5 * 60_000;
+const MAX_REPORT_AGE_MS = 5 * 60_000;
 /** Delays after a conflict: another process has the session (ms). */
 const FIRST_CONFLICT_RETRY_MS = 5_000;
 const MAX_CONFLICT_RETRY_MS = 5 * 60_000;
 /** Delay after a rejection that only a person can change, such as the name of the scale set (ms). */
 const REJECTED_RETRY_MS = 60_000;
-const CREDENTIALS_RETRY_MS = 60_000;
 const UNKNOWN_CREDENTIAL_RETRY_MS = 5_000;
 
 /** State of one attempt, which the heartbeat details pass to the next one. */
@@ -62,49 +58,8 @@ interface ListenDetails {
  * messages nor the time until GitHub ends the session by itself.
  */
 export async function listen(ports: ActivityPorts, input: ListenInput): Promise<ListenResult> {
-  const { listener } = input;
-  if (callingWorkflowId() !== scaleSetListenerWorkflowId(listener.set))
-    throw invalidInput([
-      { code: 'denied', field: 'listener.set', message: 'must be the set of this listener' },
-    ]);
+  checkListener(input.listener);
   return await new Listener(ports, input).run();
-}
-
-/** Returns the scale sets of the listener's credential. */
-function scaleSetsOf(
-  { ciServers }: ActivityPorts,
-  { credential }: ScaleSetListenerInput,
-): ScaleSets {
-  const { scaleSets } = ciServers.get(credential);
-  if (scaleSets === undefined)
-    throw new CiServerError(
-      'rejected',
-      `credential "${credential}" is for a CI server without scale sets`,
-    );
-  return scaleSets;
-}
-
-/** Removes the scale set of a set that has ended. */
-export async function removeScaleSet(
-  ports: ActivityPorts,
-  listener: ScaleSetListenerInput,
-): Promise<void> {
-  try {
-    await scaleSetsOf(ports, listener).remove(
-      await requestOf(ports, listener),
-      cancellationSignal(),
-    );
-  } catch (error) {
-    throw toFailure(error, { credentialsRetryMs: CREDENTIALS_RETRY_MS }, false);
-  }
-}
-
-async function requestOf(
-  { compute }: ActivityPorts,
-  { scope, name, group, labels, adopt }: ScaleSetListenerInput,
-): Promise<Parameters<ScaleSets['ensure']>[0]> {
-  const mark = locationLabel(formatLocation(await compute.location()));
-  return { scope, name, group, labels, mark, ...omitUndefined({ adopt }) };
 }
 
 class Listener {
@@ -127,10 +82,14 @@ class Listener {
   }
 
   async run(): Promise<ListenResult> {
-    // Not before the session is known: further heartbeats are sent after a while only, and a worker
-    // that died meanwhile would leave a session that nobody knows.
+    // A heartbeat delays the next one, and a worker that died before that of the session would leave
+    // one that nobody knows. So there is none before it, unless opening it takes long.
+    let isLong = false;
     const timer = setInterval(
-      () => this.#beat(),
+      () => {
+        if (isLong || this.#details.cursor !== undefined) this.#beat();
+        isLong = true;
+      },
       (activityInfo().heartbeatTimeoutMs ?? 15_000) / 3,
     );
     const orders = new CapacityWatch(getClient(), this.#input.listener.set);
@@ -146,54 +105,61 @@ class Listener {
   }
 
   async #listen(orders: CapacityWatch): Promise<ListenResult> {
-    await orders.start();
     const signal = cancellationSignal();
-    const { set } = this.#input.listener;
-    let session: ScaleSetSession | undefined;
     try {
+      await orders.start();
       const first = orders.orders;
-      if (first.kind === 'end' && this.#details.cursor === undefined)
-        return { kind: 'ended', remove: first.remove };
-      session = await this.#open(signal);
+      if (first.kind === 'end') return this.#ended(first.remove);
+      const session = await this.#open(signal);
       while (performance.now() < this.#until) {
         const now = orders.orders;
-        if (now.kind === 'end') {
-          await session.close(signal);
-          return { kind: 'ended', remove: now.remove };
-        }
+        if (now.kind === 'end') return this.#ended(now.remove);
         const { lastMessageId = 0 } = this.#details.cursor ?? {};
-        const message = await orders.interruptible(signal, async (interrupted) =>
-          session?.next(lastMessageId, now.capacity, interrupted),
+        const message = await orders.interruptible(
+          signal,
+          async (interrupted) => await session.next(lastMessageId, now.capacity, interrupted),
         );
-        if (message !== undefined) await this.#take(session, message, now.capacity, signal);
+        // The set may want something else since the poll began.
+        const { orders: then } = orders;
+        const capacity = then.kind === 'end' ? 0 : then.capacity;
+        if (message !== undefined) await this.#take(session, message, capacity, signal);
         else {
           this.#report({ up: true });
-          await this.#acquire(session, now.capacity, signal);
-          if (Date.now() - this.#toldAt > PROOF_OF_LIFE_MS) await this.#tell({});
+          await this.#acquire(session, capacity, signal);
+          if (Date.now() - this.#toldAt > MAX_REPORT_AGE_MS) await this.#tell({});
         }
+        this.#details = omitUndefined({ cursor: this.#details.cursor });
       }
-      return { kind: 'continue', ...omitUndefined({ cursor: this.#details.cursor }) };
+      return this.#stopped();
     } catch (error) {
-      // Closed only if the workflow no longer wants it: otherwise the next attempt continues it.
-      if (signal.aborted && isWorkflowCancelled(signal) && session !== undefined)
-        await session.close().catch((fault: unknown) => this.#log(set, fault));
+      if (isWorkflowCancelled(signal)) return this.#stopped();
       throw error;
     }
+  }
+
+  #stopped(): ListenResult {
+    return { kind: 'continue', ...omitUndefined({ cursor: this.#details.cursor }) };
+  }
+
+  #ended(remove: boolean): ListenResult {
+    return { kind: 'ended', remove, ...omitUndefined({ cursor: this.#details.cursor }) };
   }
 
   /** Continues the session of the previous attempt, or opens one. */
   async #open(signal: AbortSignal): Promise<ScaleSetSession> {
     const { listener } = this.#input;
     const sets = scaleSetsOf(this.#ports, listener);
-    const scaleSet = await sets.ensure(await requestOf(this.#ports, listener), signal);
+    const request = await requestOf(this.#ports, listener);
+    const found = await sets.ensure(request, signal);
     const { cursor } = this.#details;
-    let session = cursor && (await this.#adopt(sets, scaleSet.id, cursor, signal));
+    let session = cursor && (await continueSession(sets, listener, found.id, cursor, signal));
     if (session === undefined) {
-      const owner = `holdfast-${listener.set}-${activityInfo().attempt}`;
-      session = await sets.openSession(listener.scope, scaleSet.id, owner, signal);
-      this.#record({ sessionId: session.id, openedAt: Date.now(), lastMessageId: 0 });
+      // Without the signal: the response to an aborted request would leave a session nobody knows.
+      session = await sets.openSession(listener.scope, found.id, sessionOwner(listener));
+      const openedAt = activityInfo().currentAttemptScheduledTimestampMs;
+      this.#record({ sessionId: session.id, openedAt, lastMessageId: 0 });
     }
-    this.#details = omitUndefined({ cursor: this.#details.cursor });
+    const scaleSet = await sets.relabel(found, request, signal);
     this.#statistics = session.statistics;
     this.#report({ up: true });
     const dropped = scaleSet.droppedLabels.filter((label) => !label.startsWith('holdfast-'));
@@ -205,20 +171,6 @@ class Listener {
           },
     );
     return session;
-  }
-
-  async #adopt(
-    sets: ScaleSets,
-    scaleSetId: number,
-    { sessionId }: SessionCursor,
-    signal: AbortSignal,
-  ): Promise<ScaleSetSession | undefined> {
-    try {
-      return await sets.adoptSession(this.#input.listener.scope, scaleSetId, sessionId, signal);
-    } catch (error) {
-      if (error instanceof CiServerError && error.kind === 'session_lost') return undefined;
-      throw error;
-    }
   }
 
   async #take(
@@ -301,10 +253,6 @@ class Listener {
     this.#ports.onScaleSet?.(this.#input.listener.set, activity);
   }
 
-  #log(set: string, error: unknown): void {
-    log.warn('failed to close the session of a scale set', { set, error: String(error) });
-  }
-
   /** Tells the set about the problem, and returns the failure with its retry delay. */
   async #failure(error: unknown): Promise<unknown> {
     const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
@@ -346,6 +294,6 @@ function namesOf({ events }: ScaleSetMessage, kind: 'started' | 'completed'): st
 }
 
 /** Whether the workflow cancelled the activity, and not its worker that shuts down. */
-function isWorkflowCancelled({ reason }: AbortSignal): boolean {
-  return reason instanceof CancelledFailure && reason.message === 'CANCELLED';
+function isWorkflowCancelled({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof CancelledFailure && reason.message === 'CANCELLED';
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { activityInfo, getClient } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { listenerHash } from './admitListener.ts';
 import {
   LISTENER_INPUT_MEMO,
   SCALE_SET_LISTENER_WORKFLOW,
@@ -26,25 +26,10 @@ export async function startListener(input: ScaleSetListenerInput): Promise<{ at:
   const { memo } = await handle.describe();
   if (memo?.[LISTENER_INPUT_MEMO] === hash) return { at: Date.now() };
   try {
-    await handle.signal(listenerChangedSignal, { input, hash });
+    await handle.signal(listenerChangedSignal, { input });
   } catch (error) {
     // It has ended meanwhile. The set asks again.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
   return { at: Date.now() };
-}
-
-/** Returns a hash of a listener's input that does not depend on the order of its fields. */
-export function listenerHash(input: ScaleSetListenerInput): string {
-  const { set, scope, credential, group, labels, name, adopt = false } = input;
-  const text = JSON.stringify([
-    set,
-    [scope.kind, scope.name],
-    credential,
-    group,
-    labels.toSorted(),
-    name,
-    adopt,
-  ]);
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

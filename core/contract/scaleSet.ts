@@ -56,12 +56,9 @@ export interface ScaleSetNews {
 /** Signal to a runner set with news of its scale set. */
 export const scaleSetNewsSignal = defineSignal<[ScaleSetNews]>('scaleSetNews');
 
-/**
- * Signal to the listener of a scale set: the declaration of its runner set has changed. `hash`: see
- * {@link LISTENER_INPUT_MEMO}.
- */
+/** Signal to the listener of a scale set: the declaration of its runner set has changed. */
 export const listenerChangedSignal =
-  defineSignal<[{ input: ScaleSetListenerInput; hash: string }]>('listenerChanged');
+  defineSignal<[{ input: ScaleSetListenerInput }]>('listenerChanged');
 
 /** Memo key of the hash of a listener's input, by which its set notices that it has changed. */
 export const LISTENER_INPUT_MEMO = 'input';

@@ -27,7 +27,7 @@ export interface ScaleSet {
   readonly id: number;
   readonly name: string;
   readonly labels: readonly string[];
-  /** Requested labels that the server dropped, because it supports one label only. */
+  /** Requested labels that it does not have. The server may support one label only. */
   readonly droppedLabels: readonly string[];
 }
 

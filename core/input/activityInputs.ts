@@ -85,6 +85,11 @@ export const listenerSchema = z.object({
   name: scaleSetName,
   adopt: z.literal(true).exactOptional(),
 });
+const sessionCursor = z.object({
+  sessionId: z.string().regex(/^[A-Za-z0-9_.-]{1,200}$/, 'must be the ID of a session'),
+  openedAt: ms,
+  lastMessageId: whole.min(0),
+});
 const setNotification = z.object({
   set: setName,
   event: z.object({ kind: z.enum(['online', 'busy', 'ended']), workflowId, runnerName }),
@@ -249,17 +254,12 @@ export const ACTIVITY_INPUTS = {
     reroutedTo: z.array(workflowId),
   }),
   admitListener: anything,
-  listen: z.object({
+  listen: z.object({ listener: listenerSchema, cursor: sessionCursor.exactOptional() }),
+  closeScaleSet: z.object({
     listener: listenerSchema,
-    cursor: z
-      .object({
-        sessionId: z.string().regex(/^[A-Za-z0-9_.-]{1,200}$/, 'must be the ID of a session'),
-        openedAt: ms,
-        lastMessageId: whole.min(0),
-      })
-      .exactOptional(),
+    cursor: sessionCursor.exactOptional(),
+    remove: z.boolean(),
   }),
-  removeScaleSet: listenerSchema,
   startListener: listenerSchema,
   rerouteJobs: z.object({
     set: setName,

@@ -79,9 +79,13 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
     test('a scale set is created once, found again, and changed to other labels', async () => {
       const created = await sets.ensure(WANTED);
       const found = await sets.ensure(WANTED);
-      const changed = await sets.ensure({ ...WANTED, labels: ['gpu', 'small'] });
+      const other = { ...WANTED, labels: ['gpu', 'small'] };
+      // Another process may be using it: nothing changes before its session is open.
+      expect((await sets.ensure(other)).labels).toEqual(created.labels);
+      const changed = await sets.relabel(created, other);
       expect(created).toMatchObject({ name: 'gpu', droppedLabels: [] });
       expect(found).toEqual(created);
+      expect(await sets.find(WANTED)).toMatchObject({ id: created.id, droppedLabels: ['large'] });
       expect(changed.id).toBe(created.id);
       expect(changed.labels.toSorted()).toEqual(['gpu', MARK, 'small'].toSorted());
     });
@@ -89,9 +93,12 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
     test('a scale set of another system is taken over only if that is requested', async () => {
       await sets.ensure({ ...WANTED, labels: ['theirs'], mark: 'holdfast-9876543210' });
       expect(await kindOf(sets.ensure(WANTED))).toBe('name_taken');
+      expect(await kindOf(sets.find(WANTED))).toBe('name_taken');
       expect(await sets.remove(WANTED)).toBe('absent');
-      const adopted = await sets.ensure({ ...WANTED, adopt: true });
-      expect(adopted.labels).toContain(MARK);
+      const request = { ...WANTED, adopt: true };
+      const found = await sets.ensure(request);
+      expect(found.labels).not.toContain(MARK);
+      expect((await sets.relabel(found, request)).labels).toContain(MARK);
       expect(await sets.remove(WANTED)).toBe('removed');
     });
 
@@ -99,6 +106,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       await sets.ensure(WANTED);
       expect(await sets.remove(WANTED)).toBe('removed');
       expect(await sets.remove(WANTED)).toBe('absent');
+      expect(await sets.find(WANTED)).toBeUndefined();
     });
 
     test('a second session conflicts until the first is closed', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import pMap from 'p-map';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { notifySet } from '../support/setCommands.ts';
@@ -166,6 +167,79 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     );
   });
 
+  test('a scale set that another system still uses is not changed, nor removed at the end', async () => {
+    const scope = { kind: 'organization', name: 'acme' } as const;
+    const mark = 'holdfast-9876543210';
+    await stage.scaleSets.ensure({ scope, name, group: 'default', labels: ['theirs'], mark });
+    stage.simulator.holdScaleSet(name, 'arc-listener');
+    const before = stage.simulator.scaleSet(name);
+    await stage.start(name, { template: { scaleSet: { adopt: true } } as never });
+    await until('the set to show it', async () =>
+      /arc-listener/.test((await stage.status(name)).scaleSet?.problem ?? ''),
+    );
+    await notifySet(stage.world.client, name, { command: 'drain', reason: 'over' });
+    await stage.world.client.workflow.getHandle(`scale-set-${name}`).result();
+    expect(stage.simulator.scaleSet(name)).toEqual(before);
+  });
+
+  test('of two sets with one scale set, the one without the session does not remove it', async () => {
+    await stage.start(name);
+    await hasSession();
+    const other = `set-${randomUUID().slice(0, 8)}`;
+    await stage.start(other, { template: { scaleSet: { name } } as never });
+    await until('the other to show it', async () =>
+      new RegExp(name).test((await stage.status(other)).scaleSet?.problem ?? ''),
+    );
+    const before = stage.simulator.scaleSet(name);
+    await notifySet(stage.world.client, other, { command: 'drain', reason: 'over' });
+    await stage.world.client.workflow.getHandle(`scale-set-${other}`).result();
+    expect(stage.simulator.scaleSet(name)).toMatchObject({
+      id: before?.id,
+      session: before?.session,
+    });
+    await completed(queue(1));
+  });
+
+  test('a cancelled listener closes its session, and leaves the scale set', async () => {
+    await stage.start(name);
+    await hasSession();
+    const listener = stage.world.client.workflow.getHandle(`scale-set-${name}`);
+    await listener.cancel();
+    await expect(listener.result()).rejects.toThrow('cancelled');
+    expect(stage.simulator.scaleSet(name)).toMatchObject({ labels: [name, expect.anything()] });
+    expect(stage.simulator.scaleSet(name)?.session).toBeUndefined();
+  });
+
+  test('signals that change nothing keep the session; many of them begin a new run', async () => {
+    await stage.start(name);
+    await hasSession();
+    const session = stage.simulator.scaleSet(name)?.session?.id;
+    const { client } = stage.world;
+    const listener = client.workflow.getHandle(`scale-set-${name}`);
+    const { runId } = await listener.describe();
+    const { events } = await listener.fetchHistory();
+    const started = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0];
+    const input = JSON.parse(Buffer.from(started?.data ?? []).toString()) as object;
+    await listener.signal('listenerChanged', { input, hash: 'x' });
+    // The check is a local activity.
+    await until('the same input to be checked', async () => {
+      const history = await listener.fetchHistory();
+      const checks = (history.events ?? []).filter((event) => event.markerRecordedEventAttributes);
+      return checks.length === 2;
+    });
+    await pMap(Array(1_000).keys(), async () => await listener.signal('listenerChanged', 'x'), {
+      concurrency: 50,
+    });
+    await until('a new run', async () => (await listener.describe()).runId !== runId);
+    const first = await client.workflow.getHandle(`scale-set-${name}`, runId).fetchHistory();
+    const signals = (first.events ?? []).filter(
+      (event) => event.workflowExecutionSignaledEventAttributes,
+    );
+    expect(signals.length).toBeGreaterThan(900);
+    await completed(queue(1));
+    expect(stage.simulator.scaleSet(name)?.session?.id).toBe(session);
+  });
+
   test('a scale set of another system is left alone without adopt, and the set says so', async () => {
     const scope = { kind: 'organization', name: 'acme' } as const;
     const wanted = {
@@ -210,14 +284,14 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
   test('other labels are told to GitHub, in the same scale set', async () => {
     await stage.start(name);
     await hasSession();
-    const id = stage.simulator.scaleSet(name)?.id;
+    const { id, session } = stage.simulator.scaleSet(name) ?? {};
     const template = SetRun.template({ demand: 'scaleSet', labels: [name, 'large'] });
     await notifySet(stage.world.client, name, { command: 'setTemplate', template });
     await stage.simulator.waitFor(
       () => stage.simulator.scaleSet(name)?.labels.includes('large'),
       'the label',
     );
-    expect(stage.simulator.scaleSet(name)?.id).toBe(id);
     await completed(queue(1));
+    expect(stage.simulator.scaleSet(name)).toMatchObject({ id, session: { id: session?.id } });
   });
 });

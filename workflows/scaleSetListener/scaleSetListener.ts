@@ -8,7 +8,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ListenResult, SessionCursor } from '../../core/activities/index.ts';
+import type { AdmittedListener, ListenResult, SessionCursor } from '../../core/activities/index.ts';
 import {
   LISTENER_INPUT_MEMO,
   listenerChangedSignal,
@@ -19,14 +19,8 @@ import { admissionActivities, listenActivities, toCallResult } from '../shared/a
 
 /** Number of activities of one run, each almost an hour. */
 const LISTENS = 20;
-/** Maximum number of signals of one run that change nothing. */
+/** Maximum number of signals of one run that change nothing. Each is in the history. */
 const MAX_REJECTED = 1_000;
-
-/** Changed input of a listener, admitted by this run. */
-interface Change {
-  readonly input: ScaleSetListenerInput;
-  readonly hash: string;
-}
 
 /**
  * Reads the messages of a scale set for a runner set, which starts it. One activity after the other
@@ -45,20 +39,25 @@ export async function scaleSetListener(
   setHandler(listenerChangedSignal, (body) => void received.push(body), {
     description: 'The declaration of the runner set has changed',
   });
-  const listener = await admissionActivities().admitListener({ input });
+  const { listener } = await admissionActivities().admitListener({ input });
   setCurrentDetails(
     `Reads the scale set ${listener.name} of ${listener.scope.name} for the set ${listener.set}`,
   );
+  const run = CancellationScope.current();
   const changes = new Changes(listener, received);
   let at = cursor;
   for (let times = 0; times < LISTENS && !changes.areMany; times++) {
-    const { result, change } = await listenUnlessChanged(listener, at, changes);
-    if (result?.kind === 'ended') {
-      if (result.remove) await listenActivities('Remove the scale set').removeScaleSet(listener);
-      return;
+    // The activity stops by itself when it is cancelled, and returns its session.
+    const { result, change } = await CancellationScope.nonCancellable(
+      async () => await listenUntilInterrupted(listener, at, changes, run),
+    );
+    at = result.cursor;
+    if (run.consideredCancelled) {
+      await close(listener, at, false);
+      return await run.cancelRequested;
     }
-    if (change !== undefined) return await restart(listener, change);
-    at = result?.cursor;
+    if (result.kind === 'ended') return await close(listener, at, result.remove);
+    if (change !== undefined) return await restart(listener, at, change);
   }
   await continueAsNew<typeof scaleSetListener>(input, at);
 }
@@ -80,19 +79,24 @@ class Changes {
 
   /** Whether this run has received so many signals that it must continue as new. */
   get areMany(): boolean {
-    return this.#rejected >= MAX_REJECTED;
+    return this.#rejected >= MAX_REJECTED || workflowInfo().continueAsNewSuggested;
   }
 
   /** Returns the latest valid change, or `undefined` if there is none. */
-  async take(): Promise<Change | undefined> {
-    const body = this.#received.splice(0).at(-1);
-    if (!isObject(body) || typeof body['hash'] !== 'string') return this.#reject();
+  async take(): Promise<AdmittedListener | undefined> {
+    const bodies = this.#received.splice(0);
+    this.#rejected += bodies.length - 1;
+    const body = bodies.at(-1);
+    if (!isObject(body)) return this.#reject();
     const admitted = await toCallResult(
       admissionActivities().admitListener({ input: body['input'] }),
     );
-    if (admitted.kind !== 'done' || admitted.value.set !== this.#listener.set)
-      return this.#reject();
-    return { input: admitted.value, hash: body['hash'] };
+    if (admitted.kind !== 'done') return this.#reject();
+    const { listener, hash } = admitted.value;
+    return listener.set !== this.#listener.set ||
+      hash === workflowInfo().memo?.[LISTENER_INPUT_MEMO]
+      ? this.#reject()
+      : admitted.value;
   }
 
   #reject(): undefined {
@@ -100,46 +104,73 @@ class Changes {
   }
 }
 
-/** Listens until the activity completes, or is cancelled because the input has changed. */
-async function listenUnlessChanged(
+/**
+ * Listens until the activity completes, or stops it because the input has changed, the run is
+ * cancelled, or its history is long.
+ */
+async function listenUntilInterrupted(
   listener: ScaleSetListenerInput,
   cursor: SessionCursor | undefined,
   changes: Changes,
-): Promise<{ result?: ListenResult | undefined; change?: Change }> {
+  run: CancellationScope,
+): Promise<{ result: ListenResult; change?: AdmittedListener | undefined }> {
   const scope = new CancellationScope();
+  const session = cursor === undefined ? {} : { cursor };
   let done = false;
   const listening = scope
     .run(
       async () =>
         await listenActivities(`Listen to the scale set ${listener.name}`).listen({
           listener,
-          ...(cursor === undefined ? {} : { cursor }),
+          ...session,
         }),
     )
+    .catch((error: unknown) => {
+      // It was cancelled between two attempts.
+      if (isCancellation(error)) return { kind: 'continue' as const, ...session };
+      throw error;
+    })
     .finally(() => (done = true));
   listening.catch(() => undefined); // awaited below
-  for (;;) {
-    await condition(() => done || changes.areWaiting);
-    if (done) return { result: await listening };
-    const change = await changes.take();
-    if (change === undefined) continue;
-    scope.cancel();
-    try {
-      return { result: await listening, change };
-    } catch (error) {
-      if (isCancellation(error)) return { change };
-      throw error;
-    }
+  let change: AdmittedListener | undefined;
+  const isInterrupted = (): boolean =>
+    done || change !== undefined || run.consideredCancelled || changes.areMany;
+  while (!isInterrupted()) {
+    await condition(() => isInterrupted() || changes.areWaiting);
+    if (changes.areWaiting) change = await changes.take();
   }
+  scope.cancel();
+  return { result: await listening, change };
 }
 
-/** Continues with the changed input. A scale set that it no longer names is removed. */
-async function restart(listener: ScaleSetListenerInput, { input, hash }: Change): Promise<never> {
-  if (identityOf(input) !== identityOf(listener))
-    await listenActivities('Remove the earlier scale set').removeScaleSet(listener);
+/** Ends the session of the listener. Nothing of it is left if it has none and nothing is removed. */
+async function close(
+  listener: ScaleSetListenerInput,
+  cursor: SessionCursor | undefined,
+  remove: boolean,
+): Promise<void> {
+  if (cursor === undefined && !remove) return;
+  const { closeScaleSet } = listenActivities(remove ? 'Remove the scale set' : 'Close the session');
+  await CancellationScope.nonCancellable(
+    async () =>
+      await closeScaleSet({ listener, remove, ...(cursor === undefined ? {} : { cursor }) }),
+  );
+}
+
+/**
+ * Continues with the changed input, in the same session if it is the same scale set. A scale set
+ * that the input no longer names is removed.
+ */
+async function restart(
+  before: ScaleSetListenerInput,
+  cursor: SessionCursor | undefined,
+  { listener, hash }: AdmittedListener,
+): Promise<never> {
+  const isSame = identityOf(listener) === identityOf(before);
+  if (!isSame) await close(before, cursor, true);
   return await makeContinueAsNewFunc<typeof scaleSetListener>({
     memo: { ...workflowInfo().memo, [LISTENER_INPUT_MEMO]: hash },
-  })(input);
+  })(listener, isSame ? cursor : undefined);
 }
 
 function identityOf({ scope, name, group, credential }: ScaleSetListenerInput): string {

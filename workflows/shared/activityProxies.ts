@@ -281,7 +281,7 @@ export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
  */
 export function listenActivities(
   summary: string,
-): Pick<HoldfastActivities, 'listen' | 'removeScaleSet'> {
+): Pick<HoldfastActivities, 'listen' | 'closeScaleSet'> {
   return proxyActivities<HoldfastActivities>({
     summary,
     taskQueue: listenTaskQueue(workflowInfo().taskQueue),

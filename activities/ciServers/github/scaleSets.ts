@@ -43,31 +43,51 @@ export class GitHubScaleSets implements ScaleSets {
     this.#groupId = groupId;
   }
 
-  async ensure(wanted: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet> {
-    const { scope, name, group, adopt = false } = wanted;
+  async find(wanted: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet | undefined> {
+    const { scope, name, group, mark, adopt = false } = wanted;
     const groupId = await this.#groupId(scope, group, signal);
-    const labels = labelsOf(wanted);
     const found = await this.#find(scope, groupId, name, signal);
-    if (found !== undefined && !isMarked(found, wanted.mark) && !adopt)
-      throw this.#foreign(scope, found);
-    const current =
-      found === undefined
-        ? await this.#create(scope, { name, groupId, labels }, signal)
-        : sameLabels(namesOf(found), labels)
-          ? found
-          : await this.#update(scope, found, { name, groupId, labels }, signal);
-    if (!isMarked(current, wanted.mark) && !adopt) {
-      if (found === undefined) await this.#delete(scope, current, signal);
-      throw this.#unmarkable(scope, current);
+    if (found === undefined) return undefined;
+    if (!isMarked(found, mark) && !adopt) throw this.#foreign(scope, found);
+    return this.#known(found, groupId, wanted);
+  }
+
+  async ensure(wanted: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet> {
+    const found = await this.find(wanted, signal);
+    if (found !== undefined) return found;
+    const { scope, name, group, mark, adopt = false } = wanted;
+    const groupId = await this.#groupId(scope, group, signal);
+    const created = await this.#create(scope, { name, groupId, labels: labelsOf(wanted) }, signal);
+    if (!isMarked(created, mark) && !adopt) {
+      await this.#delete(scope, created, signal);
+      throw this.#unmarkable(scope, created);
     }
-    this.#ids.set(keyOf(scope, groupId, name), current.id);
-    const has = namesOf(current);
-    return {
-      id: current.id,
-      name: current.name,
-      labels: has,
-      droppedLabels: labels.filter((label) => !has.some((each) => same(each, label))),
-    };
+    return this.#known(created, groupId, wanted);
+  }
+
+  async relabel(
+    scaleSet: ScaleSet,
+    wanted: ScaleSetRequest,
+    signal?: AbortSignal,
+  ): Promise<ScaleSet> {
+    const { scope, name, group, mark, adopt = false } = wanted;
+    const labels = labelsOf(wanted);
+    if (sameLabels(scaleSet.labels, labels)) return scaleSet;
+    const groupId = await this.#groupId(scope, group, signal);
+    const changed = await this.#update(scope, scaleSet, { name, groupId, labels }, signal);
+    if (!isMarked(changed, mark) && !adopt) throw this.#unmarkable(scope, changed);
+    return this.#known(changed, groupId, wanted);
+  }
+
+  /** Returns the scale set that the server has answered, and remembers its ID. */
+  #known(answer: ScaleSetAnswer, groupId: number, wanted: ScaleSetRequest): ScaleSet {
+    const { id, name } = answer;
+    this.#ids.set(keyOf(wanted.scope, groupId, wanted.name), id);
+    const labels = namesOf(answer);
+    const droppedLabels = labelsOf(wanted).filter(
+      (label) => !labels.some((each) => same(each, label)),
+    );
+    return { id, name, labels, droppedLabels };
   }
 
   async remove(
@@ -204,7 +224,7 @@ export class GitHubScaleSets implements ScaleSets {
 
   async #update(
     scope: Scope,
-    { id }: ScaleSetAnswer,
+    { id }: ScaleSet,
     wanted: { name: string; groupId: number; labels: readonly string[] },
     signal?: AbortSignal,
   ): Promise<ScaleSetAnswer> {

@@ -118,7 +118,7 @@ const SOUND = {
     listener: LISTENER,
     cursor: { sessionId: 'a-b', openedAt: 1, lastMessageId: 0 },
   },
-  removeScaleSet: LISTENER,
+  closeScaleSet: { listener: LISTENER, remove: true },
   startListener: LISTENER,
   rerouteJobs: { set: 's', routing: {}, jobs: [], draining: false, forwardedEvents: [] },
 } as const satisfies Record<CheckedActivity, object>;
@@ -207,7 +207,8 @@ describe('a field is refused, and named', () => {
     ['listen', 'listener.adopt', [false, 'yes']],
     ['listen', 'cursor.sessionId', ['a/b', '', '../x']],
     ['startListener', 'name', NO_NAME],
-    ['removeScaleSet', 'credential', NO_NAME],
+    ['closeScaleSet', 'listener.credential', NO_NAME],
+    ['closeScaleSet', 'remove', ['yes', undefined]],
   ];
   test.each(
     ROWS.flatMap(([name, path, values]) =>

@@ -1,0 +1,212 @@
+/** The activities of a scale set's listener, with a scale set whose answers the test decides. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DefaultLogger } from '@temporalio/worker';
+import { CiServerError, type ActivityPorts } from '../../../activities/ports.ts';
+import { closeScaleSet } from '../../../activities/scaleSet/closeScaleSet.ts';
+import { listen } from '../../../activities/scaleSet/listen.ts';
+import type { ListenResult } from '../../../core/activities/index.ts';
+import { SET_CAPACITY_MEMO, type ScaleSetListenerInput } from '../../../core/contract/index.ts';
+import type { ScaleSetMessage, ScaleSetStatistics } from '../../../core/domain/scaleSet.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+
+const listener: ScaleSetListenerInput = {
+  set: 'gpu',
+  scope: { kind: 'organization', name: 'acme' },
+  credential: 'default',
+  group: 'default',
+  labels: ['gpu'],
+  name: 'gpu',
+};
+const NONE: ScaleSetStatistics = {
+  available: 0,
+  assigned: 0,
+  running: 0,
+  registeredRunners: 0,
+  busyRunners: 0,
+  idleRunners: 0,
+};
+const CURSOR = { sessionId: 's-1', openedAt: 7, lastMessageId: 0 };
+const SCALE_SET = { id: 1, name: 'gpu', labels: ['gpu'], droppedLabels: [] };
+
+let calls: string[];
+let capacity: number;
+/** Answers the polls, by their number from 1. */
+let poll: (times: number, signal?: AbortSignal) => Promise<ScaleSetMessage | undefined>;
+let open: (signal?: AbortSignal) => Promise<void>;
+
+beforeEach(() => {
+  calls = [];
+  capacity = 0;
+  open = async () => undefined;
+  poll = async () => await Promise.reject(new CiServerError('unavailable', 'away'));
+});
+
+function ports(): ActivityPorts {
+  let polls = 0;
+  const session = {
+    id: CURSOR.sessionId,
+    statistics: NONE,
+    next: async (_last: number, told: number, signal?: AbortSignal) => {
+      calls.push(`next ${told}`);
+      return await poll(++polls, signal);
+    },
+    acknowledge: async () => undefined,
+    acquire: async (ids: number[]) => {
+      calls.push(`acquire ${ids.join()}`);
+      return ids;
+    },
+    close: async () => void calls.push('close'),
+  };
+  const scaleSets = {
+    find: async () => SCALE_SET,
+    ensure: async () => SCALE_SET,
+    relabel: async () => SCALE_SET,
+    openSession: async (_scope: object, _id: number, _owner: string, signal?: AbortSignal) => {
+      calls.push('open');
+      await open(signal);
+      return session;
+    },
+    adoptSession: async () => session,
+    remove: async () => void calls.push('remove'),
+  };
+  const ciServers = { get: () => ({ scaleSets }) };
+  return { ciServers, compute: new FakeCompute() } as unknown as ActivityPorts;
+}
+
+const client = {
+  withAbortSignal: async (_signal: AbortSignal, call: () => Promise<unknown>) => await call(),
+  workflow: {
+    getHandle: () => ({
+      describe: async () => ({
+        status: { name: 'RUNNING' },
+        memo: { [SET_CAPACITY_MEMO]: capacity },
+      }),
+      signal: async () => undefined,
+    }),
+  },
+} as unknown as Client;
+
+interface Attempt {
+  readonly heartbeats: object[];
+  readonly environment: MockActivityEnvironment;
+}
+
+function attempt(info: object = {}, workflowId = 'scale-set-gpu'): Attempt {
+  const logger = new DefaultLogger('ERROR', () => undefined);
+  const environment = new MockActivityEnvironment(
+    {
+      workflowExecution: { workflowId, runId: 'r' },
+      heartbeatTimeoutMs: 15_000,
+      currentAttemptScheduledTimestampMs: 1_234,
+      ...info,
+    },
+    { client, logger },
+  );
+  const heartbeats: object[] = [];
+  environment.on('heartbeat', (details: object) => heartbeats.push(details));
+  return { heartbeats, environment };
+}
+
+const listenIn = async ({ environment }: Attempt): Promise<ListenResult> =>
+  await environment.run(async () => await listen(ports(), { listener }));
+
+describe('listen', () => {
+  test('the delays of failed attempts grow until a poll is answered, though the session opens', async () => {
+    const failures = async (details: object): Promise<unknown> => {
+      const it = attempt({ heartbeatDetails: details });
+      await expect(listenIn(it)).rejects.toMatchObject({ type: 'CiServerUnavailable' });
+      return it.heartbeats.at(-1);
+    };
+    expect(await failures({ cursor: CURSOR, failures: 3 })).toMatchObject({ failures: 4 });
+    poll = async (times) => {
+      if (times > 1) throw new CiServerError('unavailable', 'away');
+      return undefined;
+    };
+    expect(await failures({ cursor: CURSOR, failures: 3 })).toMatchObject({ failures: 1 });
+  });
+
+  test('a poll that the set interrupts is followed by acquisitions with the new capacity', async () => {
+    poll = async (times, signal) => {
+      if (times === 1)
+        return {
+          id: 1,
+          statistics: NONE,
+          events: [1, 2, 3].map((requestId) => ({ kind: 'available', requestId })),
+        };
+      if (times > 2) throw new CiServerError('unavailable', 'away');
+      capacity = 2;
+      return await new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    };
+    await expect(listenIn(attempt())).rejects.toMatchObject({ type: 'CiServerUnavailable' });
+    expect(calls).toEqual(['open', 'next 0', 'next 0', 'acquire 1,2', 'next 2']);
+  }, 20_000);
+
+  test('the first heartbeat has the session, and the time of the Temporal server', async () => {
+    open = async () => await delay(1_100);
+    const it = attempt({ heartbeatTimeoutMs: 3_000 });
+    await expect(listenIn(it)).rejects.toMatchObject({ type: 'CiServerUnavailable' });
+    expect(it.heartbeats[0]).toEqual({
+      cursor: { sessionId: CURSOR.sessionId, openedAt: 1_234, lastMessageId: 0 },
+    });
+  });
+
+  test('a cancellation neither aborts the request for a session nor loses it', async () => {
+    const it = attempt();
+    let aborted: boolean | undefined;
+    open = async (signal) => {
+      it.environment.cancel('CANCELLED');
+      aborted = signal?.aborted;
+    };
+    poll = async (_times, signal) => {
+      signal?.throwIfAborted();
+      return undefined;
+    };
+    expect(await listenIn(it)).toEqual({
+      kind: 'continue',
+      cursor: { sessionId: CURSOR.sessionId, openedAt: 1_234, lastMessageId: 0 },
+    });
+    expect(aborted).toBeUndefined();
+    expect(calls).not.toContain('close');
+  });
+});
+
+describe('closeScaleSet', () => {
+  const close = async (it: Attempt, cursor?: typeof CURSOR, remove = true): Promise<void> =>
+    await it.environment.run(
+      async () => await closeScaleSet(ports(), { listener, remove, ...(cursor && { cursor }) }),
+    );
+
+  test('is for the listener of the set alone', async () => {
+    await expect(close(attempt({}, 'scale-set-other'), CURSOR)).rejects.toMatchObject({
+      type: 'InvalidInput',
+    });
+    expect(calls).toEqual([]);
+  });
+
+  test.each([
+    ['with a session', CURSOR, true, ['close', 'remove']],
+    ['with a session that it keeps the scale set of', CURSOR, false, ['close']],
+    ['without a session', undefined, true, ['open', 'close', 'remove']],
+  ])('%s', async (_what, cursor, remove, expected) => {
+    await close(attempt(), cursor, remove);
+    expect(calls).toEqual(expected);
+  });
+
+  test('removes nothing while another process has the session', async () => {
+    open = async () => await Promise.reject(new CiServerError('conflict', 'held by another'));
+    await close(attempt());
+    expect(calls).toEqual(['open']);
+  });
+
+  test('sends heartbeats', async () => {
+    const it = attempt({ heartbeatTimeoutMs: 30 });
+    open = async () => await delay(200);
+    await close(it);
+    expect(it.heartbeats.length).toBeGreaterThan(0);
+  });
+});
