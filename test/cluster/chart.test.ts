@@ -555,6 +555,19 @@ await describeIf(
       ).toEqual(byKind(printed));
     });
 
+    test('lets workers patch pods without a supervisor and a sweep of their own: an image may have the supervisor', async () => {
+      const objects = await helm.template(
+        { ...PLAIN_VALUES, supervisorImage: 'none' },
+        {},
+        '--set-string',
+        'settings.HOLDFAST_SWEEP_INTERVAL=off',
+      );
+      const role = objects.find(
+        ({ kind, metadata }) => kind === 'Role' && metadata.name === 'holdfast-worker',
+      ) as unknown as { rules: { resources: string[]; verbs: string[] }[] };
+      expect(role.rules.find(({ resources }) => resources[0] === 'pods')?.verbs).toContain('patch');
+    });
+
     test('gives a set of job pods a namespace, rights and an admission policy of its own', async () => {
       const podPolicy = { ...JOB_PODS.podPolicy, images: ['node:*'], fields: ['schedulerName'] };
       const objects = await helm.template({
@@ -575,11 +588,11 @@ await describeIf(
           ),
         ),
       ]);
-      const modes = { annotatesPods: true, ownsJobPods: false };
+      const modes = { ownsJobPods: false };
       expect(Object.fromEntries(verbs)).toEqual({
         'holdfast-runners': requiredPermissions(modes),
         web: requiredPermissions(modes),
-        'a-jobs': requiredPermissions({ ...modes, ownsJobPods: true }),
+        'a-jobs': requiredPermissions({ ownsJobPods: true }),
       });
       expect(
         of('ServiceAccount', 'holdfast-job-pods').map(({ metadata }) => metadata.namespace),

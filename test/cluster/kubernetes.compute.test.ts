@@ -432,7 +432,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
 
     test.each([
       ['rbac.yaml', SHIPPED_MODES],
-      ['rbac-job-pods.yaml', { annotatesPods: true, ownsJobPods: true }],
+      ['rbac-job-pods.yaml', { ownsJobPods: true }],
     ])('deploy/%s grants exactly the required ones', async (file, modes) => {
       const yaml = (await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8'))
         .replaceAll(/namespace: holdfast(-runners|-jobs)?\n/g, `namespace: ${harness.namespace}\n`)

@@ -42,7 +42,7 @@ export const shippedPermissions: readonly ShippedPermission[] = [
 ];
 
 /** What deploy/rbac.yaml is for. */
-export const SHIPPED_MODES: PermissionModes = { annotatesPods: true, ownsJobPods: false };
+export const SHIPPED_MODES: PermissionModes = { ownsJobPods: false };
 
 export interface ShippedRoleOptions {
   /** One that is left out. */

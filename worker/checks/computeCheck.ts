@@ -13,28 +13,24 @@ type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
  */
 export async function checkCompute({
   compute,
-  sweepIntervalMs,
-}: Pick<HoldfastConfig, 'compute' | 'sweepIntervalMs'>): Promise<Finding[]> {
+}: Pick<HoldfastConfig, 'compute'>): Promise<Finding[]> {
   return compute.kind === 'process'
     ? [checkStateDir(compute.stateDir)]
-    : await checkCluster(compute, sweepIntervalMs > 0);
+    : await checkCluster(compute);
 }
 
 /** Returns each namespace of the worker's runners, and what it does there. */
 function runnerNamespaces(
   home: string,
-  { otherNamespaces, jobPodNamespaces, supervisorImage }: ClusterConfig,
-  sweeps: boolean,
+  { otherNamespaces, jobPodNamespaces }: ClusterConfig,
 ): RunnerNamespace[] {
-  const annotatesPods = supervisorImage !== undefined || sweeps;
   return [...new Set([home, ...otherNamespaces, ...jobPodNamespaces])].map((namespace) => ({
     namespace,
-    annotatesPods,
     ownsJobPods: jobPodNamespaces.includes(namespace),
   }));
 }
 
-async function checkCluster(compute: ClusterConfig, sweeps: boolean): Promise<Finding[]> {
+async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
@@ -58,7 +54,7 @@ async function checkCluster(compute: ClusterConfig, sweeps: boolean): Promise<Fi
     ];
   }
   const server = kubeConfig.getCurrentCluster()?.server ?? '';
-  const namespaces = runnerNamespaces(namespaceOf(kubeConfig, compute.namespace), compute, sweeps);
+  const namespaces = runnerNamespaces(namespaceOf(kubeConfig, compute.namespace), compute);
   try {
     const { user, missing, fix } = await checkPermissions(kubeConfig, namespaces);
     if (fix === undefined) {

@@ -8,8 +8,6 @@ import { toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 
 /** What a worker's settings make it do in a namespace. */
 export interface PermissionModes {
-  /** Annotates pods: stop reasons for the supervisor, and marks of the sweep. */
-  readonly annotatesPods: boolean;
   /** Sets the owner of what runners' container hooks create for jobs. */
   readonly ownsJobPods: boolean;
 }
@@ -19,12 +17,13 @@ export interface PermissionModes {
  * deploy/rbac.yaml and deploy/rbac-job-pods.yaml say the same.
  */
 export function requiredPermissions({
-  annotatesPods,
   ownsJobPods,
 }: PermissionModes): Readonly<Record<string, readonly string[]>> {
   const patch = (is: boolean): string[] => (is ? ['patch'] : []);
   return {
-    pods: ['create', 'get', 'list', 'watch', ...patch(annotatesPods || ownsJobPods), 'delete'],
+    // Patch: stop reasons for the supervisor, which a runner's own image may have, and marks of the
+    // sweep.
+    pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
     'pods/log': ['get'],
     secrets: ['create', 'get', ...patch(ownsJobPods), 'delete'],
     persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
