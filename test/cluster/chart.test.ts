@@ -486,6 +486,11 @@ await describeIf(
           'name a namespace for this set alone',
         ],
         [
+          'a namespace of job pods without job pods',
+          { ...JOB_PODS, sets: [jobPodSet({ type: 'dind', namespace: 'a' })] },
+          'sets: containerMode.namespace of a is only for the types kubernetes',
+        ],
+        [
           'job pods of two sets in one namespace',
           {
             ...JOB_PODS,
@@ -553,6 +558,12 @@ await describeIf(
       expect(
         byKind(objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission')).map(plain)),
       ).toEqual(byKind(printed));
+    });
+
+    test('has one Role and one policy for a namespace that is named twice', async () => {
+      const keys = async (namespaces: readonly string[]): Promise<string[]> =>
+        (await helm.template({ ...PLAIN_VALUES, namespaces })).map(keyOf).toSorted();
+      expect(await keys(['holdfast-runners'])).toEqual(await keys([]));
     });
 
     test('lets workers patch pods without a supervisor and a sweep of their own: an image may have the supervisor', async () => {

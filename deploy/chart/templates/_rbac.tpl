@@ -13,6 +13,8 @@
 {{- end }}
 {{- $taken = append $taken $name }}
 {{- $names = append $names $name }}
+{{- else if (.containerMode | default dict).namespace }}
+{{- fail (printf "sets: containerMode.namespace of %s is only for the types kubernetes and kubernetes-novolume: remove it, or set containerMode.type to one of them" .name) }}
 {{- end }}
 {{- end }}
 {{- toJson $names }}
@@ -20,7 +22,7 @@
 
 {{/* All namespaces of runners, as JSON. */}}
 {{- define "holdfast.runnersNamespaces" -}}
-{{- toJson (concat (list .Values.runnersNamespace) .Values.namespaces (fromJsonArray (include "holdfast.jobPodNamespaces" .))) }}
+{{- toJson (concat (list .Values.runnersNamespace) .Values.namespaces (fromJsonArray (include "holdfast.jobPodNamespaces" .)) | uniq) }}
 {{- end }}
 
 {{/* A role of this name to the account of a part. */}}
