@@ -1,5 +1,6 @@
 /** The Helm chart, rendered by Helm, against what else says the same: the plain manifests, the schema, a set's own validation, the API server. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { BlockList, isIPv6 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -558,6 +559,71 @@ await describeIf(
       expect(
         byKind(objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission')).map(plain)),
       ).toEqual(byKind(printed));
+    });
+
+    describe('lets workers reach', () => {
+      interface Rule {
+        readonly to?: readonly { ipBlock?: { except: readonly string[] } }[];
+        readonly ports: readonly { port: number }[];
+      }
+      const egress = async (values: object): Promise<readonly Rule[]> => {
+        const policy = (await helm.template({ ...PLAIN_VALUES, ...values })).find(
+          ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'holdfast-worker',
+        ) as unknown as { spec: { egress: readonly Rule[] } };
+        return policy.spec.egress;
+      };
+      const withPort = (rules: readonly Rule[], port: number): readonly Rule[] =>
+        rules.filter(({ ports }) => ports.some((each) => each.port === port));
+
+      test.each<[string, object, number]>([
+        [
+          'a server of the credentials',
+          { credentials: { a: { apiUrl: 'https://x:8443/' } } },
+          8443,
+        ],
+        [
+          'a proxy of the credentials',
+          { credentials: { a: { proxy: 'http://u:p@x:3128' } } },
+          3128,
+        ],
+        ['HOLDFAST_GITHUB_URL', { settings: { HOLDFAST_GITHUB_URL: 'https://x:8443' } }, 8443],
+        [
+          'a server of one set',
+          { sets: [{ name: 'a', maxRunners: 1, githubConfigUrl: 'https://x:8443/acme' }] },
+          8443,
+        ],
+        ['a proxy', { proxy: { https: { url: 'http://x:3128' } } }, 3128],
+      ])('%s', async (_what, values, port) => {
+        expect(withPort(await egress(values), port)).toHaveLength(1);
+        expect(withPort(await egress({}), port)).toEqual([]);
+      });
+
+      test.each<[string, object]>([
+        ['a proxy without a port', { proxy: { http: { url: 'http://proxy.acme.com' } } }],
+        ['a server at port 80', { credentials: { a: { apiUrl: 'http://x:80/api/v3' } } }],
+        ['a port of their own', { networkPolicies: { workersPorts: [80, 443] } }],
+      ])('%s, and no metadata service at port 80', async (_what, values) => {
+        const [rule, ...others] = withPort(await egress(values), 80);
+        expect(others).toEqual([]);
+        const blocks = (rule?.to ?? []).flatMap(({ ipBlock }) => ipBlock ?? []);
+        const excepted = new BlockList();
+        for (const [net = '', prefix] of blocks.flatMap(({ except }) =>
+          except.map((each) => each.split('/')),
+        ))
+          excepted.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
+        const isExcepted = (ip: string): boolean =>
+          excepted.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4');
+        expect(
+          ['169.254.169.254', '168.63.129.16', 'fd00:ec2::254', '64:ff9b::a9fe:a9fe'].map(
+            isExcepted,
+          ),
+        ).toEqual([true, true, true, true]);
+        expect(['10.1.2.3', '203.0.113.7', 'fd12::1'].map(isExcepted)).toEqual([
+          false,
+          false,
+          false,
+        ]);
+      });
     });
 
     test('has one Role and one policy for a namespace that is named twice', async () => {
