@@ -1,15 +1,15 @@
 import type { Client } from '@temporalio/client';
 import { readOrders, type SetOrders } from './setOrders.ts';
 
-/** Interval between reads of what the set wants (ms). */
+/** Interval between reads of the set's orders (ms). */
 const INTERVAL_MS = 5_000;
 /**
- * Maximum age of what the set wants (ms). A listener that is cut off from Temporal must stop, since
+ * Maximum age of the set's orders (ms). A listener that is cut off from Temporal must stop, since
  * another one continues its session.
  */
 const MAX_AGE_MS = 15_000;
 
-/** Follows what a set wants of its scale set, and interrupts a poll when that changes. */
+/** Follows the orders of a set, and interrupts a poll when they change. */
 export class CapacityWatch {
   readonly #client: Client;
   readonly #set: string;
@@ -24,14 +24,14 @@ export class CapacityWatch {
     this.#set = set;
   }
 
-  /** Reads what the set wants, and from then on regularly. */
+  /** Reads the orders of the set, and repeats that at regular intervals. */
   async start(): Promise<void> {
     await this.#read();
     this.#timer = setInterval(() => void this.#tick(), INTERVAL_MS);
   }
 
   /**
-   * What the set wants.
+   * Current orders of the set.
    * @throws the error of the last read if it is too old: a listener that is cut off from Temporal
    * must stop
    */
@@ -46,7 +46,7 @@ export class CapacityWatch {
   }
 
   /**
-   * Runs a call until it is done or the set wants something else.
+   * Runs a call until it is done or the orders of the set change.
    * @returns `undefined` if it was interrupted
    */
   async interruptible<T>(

@@ -1,7 +1,11 @@
 import { activityInfo, cancellationSignal, getClient, heartbeat } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { scaleSetNewsSignal, setWorkflowId, type ScaleSetNews } from '../../core/contract/index.ts';
+import {
+  scaleSetReportSignal,
+  setWorkflowId,
+  type ScaleSetReport,
+} from '../../core/contract/index.ts';
 import {
   FAILURE_TYPES,
   type ListenInput,
@@ -50,8 +54,8 @@ interface ListenDetails {
 }
 
 /**
- * Holds the session of a scale set. For each message: acquires the available jobs, sends the news
- * to the set, acknowledges the message, and records that in the heartbeat. A crash between two of
+ * Holds the session of a scale set. For each message: acquires the available jobs, reports to
+ * the set, acknowledges the message, and records that in the heartbeat. A crash between two of
  * these steps repeats them, and each bears repetition.
  *
  * An attempt continues the session of the previous one, so that a worker's death costs neither
@@ -72,7 +76,7 @@ class Listener {
   readonly #offered = new Set<number>();
   /** Jobs that were acquired after the latest numbers. */
   #acquired = 0;
-  #toldAt = 0;
+  #notifiedAt = 0;
 
   constructor(ports: ActivityPorts, input: ListenInput) {
     this.#ports = ports;
@@ -119,14 +123,14 @@ class Listener {
           signal,
           async (interrupted) => await session.next(lastMessageId, now.capacity, interrupted),
         );
-        // The set may want something else since the poll began.
+        // The orders may have changed since the poll began.
         const { orders: then } = orders;
         const capacity = then.kind === 'end' ? 0 : then.capacity;
         if (message !== undefined) await this.#take(session, message, capacity, signal);
         else {
           this.#report({ up: true });
           await this.#acquire(session, capacity, signal);
-          if (Date.now() - this.#toldAt > MAX_REPORT_AGE_MS) await this.#tell({});
+          if (Date.now() - this.#notifiedAt > MAX_REPORT_AGE_MS) await this.#notifySet({});
         }
         this.#details = omitUndefined({ cursor: this.#details.cursor });
       }
@@ -163,7 +167,7 @@ class Listener {
     this.#statistics = session.statistics;
     this.#report({ up: true });
     const dropped = scaleSet.droppedLabels.filter((label) => !label.startsWith('holdfast-'));
-    await this.#tell(
+    await this.#notifySet(
       dropped.length === 0
         ? {}
         : {
@@ -189,19 +193,19 @@ class Listener {
     const started = namesOf(message, 'started');
     const completed = namesOf(message, 'completed');
     const { cursor } = this.#details;
-    const isNews =
+    const isReportDue =
       started.length + completed.length > 0 ||
       before?.assigned !== message.statistics.assigned ||
       before.running !== message.statistics.running;
-    if (isNews && cursor !== undefined)
-      await this.#tell({ started, completed }, { ...cursor, lastMessageId: message.id });
+    if (isReportDue && cursor !== undefined)
+      await this.#notifySet({ started, completed }, { ...cursor, lastMessageId: message.id });
     await session.acknowledge(message.id, signal);
     if (cursor !== undefined) this.#record({ ...cursor, lastMessageId: message.id });
   }
 
   /**
    * Acquires offered jobs, as many as the set can run. The others are acquired when there is room;
-   * GitHub offers them again if this process does not live as long.
+   * GitHub offers them again if this process ends before.
    */
   async #acquire(session: ScaleSetSession, capacity: number, signal: AbortSignal): Promise<void> {
     const assigned = (this.#statistics?.assigned ?? 0) + this.#acquired;
@@ -216,12 +220,12 @@ class Listener {
   }
 
   /** Sends the latest numbers to the set. A set that has ended shows in its orders. */
-  async #tell(
-    { started = [], completed = [], problem }: Partial<ScaleSetNews>,
+  async #notifySet(
+    { started = [], completed = [], problem }: Partial<ScaleSetReport>,
     cursor = this.#details.cursor,
   ): Promise<void> {
     const statistics = this.#statistics;
-    const news: ScaleSetNews = {
+    const report: ScaleSetReport = {
       at: Date.now(),
       started,
       completed,
@@ -233,8 +237,8 @@ class Listener {
     };
     const set = getClient().workflow.getHandle(setWorkflowId(this.#input.listener.set));
     try {
-      await set.signal(scaleSetNewsSignal, news);
-      this.#toldAt = news.at;
+      await set.signal(scaleSetReportSignal, report);
+      this.#notifiedAt = report.at;
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
@@ -253,11 +257,11 @@ class Listener {
     this.#ports.onScaleSet?.(this.#input.listener.set, activity);
   }
 
-  /** Tells the set about the problem, and returns the failure with its retry delay. */
+  /** Notifies the set about the problem, and returns the failure with its retry delay. */
   async #failure(error: unknown): Promise<unknown> {
     const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
     if (error instanceof UnknownCredentialError) {
-      await this.#tell({ problem: error.message });
+      await this.#notifySet({ problem: error.message });
       // Another worker of the task queue may have it.
       return toFailure(error, { credentialsRetryMs: UNKNOWN_CREDENTIAL_RETRY_MS }, false);
     }
@@ -269,7 +273,7 @@ class Listener {
     this.#beat();
     this.#statistics = undefined;
     // A session that GitHub has ended is opened again at once.
-    if (!isLost) await this.#tell({ problem: error.message });
+    if (!isLost) await this.#notifySet({ problem: error.message });
     if (error.kind === 'conflict')
       return applicationFailure(error.message, FAILURE_TYPES.conflict, {
         expected: true,

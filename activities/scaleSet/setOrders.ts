@@ -8,14 +8,14 @@ import {
   setWorkflowId,
 } from '../../core/contract/index.ts';
 
-/** What a runner set wants of its scale set now. */
+/** Whether a runner set needs its scale set, and the number of jobs that it can run. */
 export type SetOrders =
   | { readonly kind: 'listen'; readonly capacity: number }
   /** `remove`: the set was deleted, or takes its demand from elsewhere now. */
   | { readonly kind: 'end'; readonly remove: boolean };
 
 /**
- * Reads what a set wants from its workflow. A set that was terminated did not end on purpose, so
+ * Reads the orders of a set from its workflow. A set that was terminated did not end on purpose, so
  * its scale set stays for the set that is started next.
  */
 export async function readOrders(client: Client, set: string): Promise<SetOrders> {

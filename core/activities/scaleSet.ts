@@ -9,7 +9,7 @@ export interface ScaleSetActivities {
    */
   admitListener(input: { input: unknown }): Promise<AdmittedListener>;
   /**
-   * Holds the session of the scale set and sends its news to the runner set. Completes when the set
+   * Holds the session of the scale set and reports to the runner set. Completes when the set
    * no longer wants a scale set, after a while, or when the workflow cancels it. The session stays
    * open. An attempt continues the session of the previous one.
    */

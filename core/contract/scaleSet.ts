@@ -1,6 +1,6 @@
 /**
  * Public names of the `scaleSetListener` workflow, which reads the messages of a GitHub scale set
- * for its runner set: its input, its signals and the news that it sends.
+ * for its runner set: its input, its signals and the reports that it sends.
  */
 import { defineSignal } from '@temporalio/workflow';
 import type { RunnerGroupRef, Scope } from '../domain/ciServer.ts';
@@ -34,10 +34,10 @@ export interface ScaleSetNumbers {
 }
 
 /**
- * News of a scale set, which its listener sends to the runner set. They may arrive late, twice and
- * out of order.
+ * Report about a scale set, which its listener sends to the runner set. Reports may arrive late,
+ * twice and out of order.
  */
-export interface ScaleSetNews {
+export interface ScaleSetReport {
   /** Time of sending, by the worker's clock (ms since the epoch). */
   at: number;
   /**
@@ -53,8 +53,8 @@ export interface ScaleSetNews {
   /** Reason why the scale set cannot be read now, in one sentence. Absent: it can be read. */
   problem?: string;
 }
-/** Signal to a runner set with news of its scale set. */
-export const scaleSetNewsSignal = defineSignal<[ScaleSetNews]>('scaleSetNews');
+/** Signal to a runner set with a report about its scale set. */
+export const scaleSetReportSignal = defineSignal<[ScaleSetReport]>('scaleSetReport');
 
 /** Signal to the listener of a scale set: the declaration of its runner set has changed. */
 export const listenerChangedSignal =

@@ -61,7 +61,7 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
       ],
     },
   ],
-  scaleSetNews: [
+  scaleSetReport: [
     // The set has no scale set.
     {
       at: Date.now(),
@@ -123,7 +123,7 @@ const ROWS: readonly (readonly [
   [RUNNER_SET_WORKFLOW, 'signal', 'queueChecked'],
   [RUNNER_SET_WORKFLOW, 'signal', 'runnerEvents'],
   [RUNNER_SET_WORKFLOW, 'signal', 'runnerVersion'],
-  [RUNNER_SET_WORKFLOW, 'signal', 'scaleSetNews'],
+  [RUNNER_SET_WORKFLOW, 'signal', 'scaleSetReport'],
   [RUNNER_SET_WORKFLOW, 'signal', 'command'],
   [RUNNER_SET_WORKFLOW, 'query', 'status'],
   [RUNNER_SET_WORKFLOW, 'query', 'declaration'],

@@ -1,3 +1,4 @@
+import { expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
@@ -43,7 +44,6 @@ async function simulated(): Promise<ScaleSetFixture> {
       }),
     unacknowledged: async (id) =>
       simulator.scaleSets().find((set) => set.id === id)?.unacknowledged ?? 0,
-    capacities: async (id) => simulator.scaleSets().find((set) => set.id === id)?.capacities ?? [],
     async close() {
       for (const runner of runners) runner.stop();
       await close();
@@ -53,6 +53,26 @@ async function simulated(): Promise<ScaleSetFixture> {
 }
 
 scaleSetContract('the simulator', simulated);
+
+test('a poll carries the capacity', async () => {
+  const simulator = await startSimulator({
+    tokens: [{ token: 'ghp_scalesets' }],
+    scaleSetPollMs: 50,
+  });
+  const credential = { type: 'pat', tokenEnv: 'HOLDFAST_SCALESET_TOKEN', apiUrl: simulator.url };
+  const { server, close } = ciServerOf(credential);
+  const { scaleSets: sets } = server;
+  if (sets === undefined) throw new Error('there are no scale sets');
+  const scope = { kind: 'organization', name: 'acme' } as const;
+  const mark = 'holdfast-0123456789';
+  const { id } = await sets.ensure({ scope, name: 'gpu', group: 'default', labels: ['gpu'], mark });
+  const session = await sets.openSession(scope, id, 'first');
+  await session.next(0, 3);
+  await session.next(0, 0);
+  expect(simulator.scaleSet('gpu')?.capacities).toEqual([3, 0]);
+  await close();
+  await simulator.stop();
+});
 
 interface EmulatorState {
   readonly jobs: readonly { readonly id: number; readonly state: string }[];

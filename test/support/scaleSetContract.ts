@@ -21,8 +21,6 @@ export interface ScaleSetFixture {
   failNextPoll(how: 'limit' | 'error'): Promise<void>;
   /** Messages that were delivered and not acknowledged. */
   unacknowledged(scaleSet: number): Promise<number>;
-  /** Capacities that polls have told, if the server shows them. */
-  capacities?(scaleSet: number): Promise<number[]>;
   close(): Promise<void>;
 }
 
@@ -244,14 +242,6 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       expect(error.kind).toBe(kind);
       expect((error.retryAfterMs ?? 0) > 0).toBe(how === 'limit');
       await expect(messageWith(session, 'available')).resolves.toBeDefined();
-    });
-
-    test('a poll tells the capacity', async () => {
-      const { id } = await sets.ensure(WANTED);
-      const session = await sets.openSession(SCOPE, id, 'first');
-      await session.next(0, 3);
-      await session.next(0, 0);
-      expect((await fixture.capacities?.(id)) ?? [3, 0]).toEqual([3, 0]);
     });
   });
 }

@@ -6,7 +6,7 @@ import {
   parseSetWorkflowId,
   queueCheckedSignal,
   runnerEventsSignal,
-  scaleSetNewsSignal,
+  scaleSetReportSignal,
   runnerVersionSignal,
   setDeclarationQuery,
   setCommandSignal,
@@ -15,7 +15,7 @@ import {
 } from '../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult, parseRunnerVersion } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
-import { parseScaleSetNews } from './scaleSetDemand.ts';
+import { parseScaleSetReport } from './scaleSetDemand.ts';
 import { statusBeforeAdmission } from './status.ts';
 import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
@@ -43,9 +43,9 @@ export function registerSignals(set: RunningSet): void {
       take: (body) => takeRunnerEvents(set, body),
     },
     {
-      name: scaleSetNewsSignal.name,
+      name: scaleSetReportSignal.name,
       description: 'Jobs that GitHub has assigned to the scale set of this set',
-      take: (body) => takeScaleSetNews(set, body),
+      take: (body) => takeScaleSetReport(set, body),
     },
     {
       name: runnerVersionSignal.name,
@@ -106,11 +106,11 @@ function takeRunnerVersion(set: RunningSet, body: unknown): number {
   return 1;
 }
 
-function takeScaleSetNews(set: RunningSet, body: unknown): number {
-  const news = parseScaleSetNews(body);
-  if (news === undefined) return 0;
-  const size = 1 + news.started.length + news.completed.length;
-  set.receive((state, now) => state.onScaleSetNews(news, now), { size, at: news.at });
+function takeScaleSetReport(set: RunningSet, body: unknown): number {
+  const report = parseScaleSetReport(body);
+  if (report === undefined) return 0;
+  const size = 1 + report.started.length + report.completed.length;
+  set.receive((state, now) => state.onScaleSetReport(report, now), { size, at: report.at });
   return size;
 }
 

@@ -1,17 +1,17 @@
 /** Demand of a set whose jobs GitHub assigns to a scale set. Pure. */
-import type { ScaleSetListenerInput, ScaleSetNews } from '../../core/contract/index.ts';
+import type { ScaleSetListenerInput, ScaleSetReport } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { minAndMax, type ScaleBounds } from '../../core/domain/scale.ts';
 
-/** What a set knows of its scale set. */
+/** State of a set's scale set, according to its reports. */
 export interface ScaleSetFacts {
   /** Jobs assigned to the scale set, waiting or running. */
   readonly assigned: number;
   readonly running: number;
   /** Time of the last numbers (ms since the epoch). */
   readonly at: number;
-  /** See {@link ScaleSetNews.position}. */
+  /** See {@link ScaleSetReport.position}. */
   readonly openedAt: number;
   readonly messageId: number;
   /** Workflow ids of runners whose job has completed and that have not ended yet. */
@@ -26,10 +26,10 @@ const MAX_NAME = 200;
 const MAX_PROBLEM = 500;
 
 /**
- * Parses the body of a signal with news, which any sender may have written.
+ * Parses the body of a signal with a report, which any sender may have written.
  * @returns `undefined` if it is invalid
  */
-export function parseScaleSetNews(body: unknown): ScaleSetNews | undefined {
+export function parseScaleSetReport(body: unknown): ScaleSetReport | undefined {
   if (!isObject(body)) return undefined;
   const { at, position, numbers, started, completed, problem } = body;
   if (!isCount(at)) return undefined;
@@ -55,24 +55,25 @@ const namesIn = (value: unknown): string[] =>
     .slice(0, MAX_NAMES);
 
 /**
- * Limits the times of news. Anyone may send a signal, and a position of the future would make the
- * set ignore all numbers, permanently. A sender's clock that is ahead is no reason to ignore news.
+ * Limits the times of a report. Anyone may send a signal, and a position of the future would make
+ * the set ignore all numbers, permanently. A report is not ignored only because the clock of its
+ * sender is ahead.
  * @param latest - latest plausible time (ms since the epoch)
  * @returns `undefined` if the position is of the future
  */
-export function limitTimes(news: ScaleSetNews, latest: number): ScaleSetNews | undefined {
-  if (news.position !== undefined && news.position.openedAt > latest) return undefined;
-  return { ...news, at: Math.min(news.at, latest) };
+export function limitTimes(report: ScaleSetReport, latest: number): ScaleSetReport | undefined {
+  if (report.position !== undefined && report.position.openedAt > latest) return undefined;
+  return { ...report, at: Math.min(report.at, latest) };
 }
 
 /**
- * Returns the facts after the numbers of the news. Numbers of an earlier position are ignored if
+ * Returns the facts after the numbers of a report. Numbers of an earlier position are ignored if
  * they are at most `maxAgeMs` later than the known ones: a signal is not delayed for longer, so the
  * known position is not one that the listener has sent.
  */
 export function applyNumbers(
   known: ScaleSetFacts | undefined,
-  { at, position, numbers, problem }: ScaleSetNews,
+  { at, position, numbers, problem }: ScaleSetReport,
   maxAgeMs: number,
 ): ScaleSetFacts {
   const before = known ?? {
@@ -108,21 +109,23 @@ export function restoreScaleSet(
   carried: ScaleSetFacts | undefined,
   latest: number,
 ): ScaleSetFacts | undefined {
-  const parsed = parseScaleSetNews({
+  const parsed = parseScaleSetReport({
     at: carried?.at,
     position: carried,
     numbers: carried,
     completed: carried?.done,
     problem: carried?.problem?.text,
   });
-  const news = parsed && limitTimes(parsed, latest);
-  if (news?.numbers === undefined || news.position === undefined) return undefined;
+  const report = parsed && limitTimes(parsed, latest);
+  if (report?.numbers === undefined || report.position === undefined) return undefined;
   return {
-    ...news.numbers,
-    ...news.position,
-    at: news.at,
-    done: news.completed,
-    ...withProblem(news.problem === undefined ? undefined : { text: news.problem, since: news.at }),
+    ...report.numbers,
+    ...report.position,
+    at: report.at,
+    done: report.completed,
+    ...withProblem(
+      report.problem === undefined ? undefined : { text: report.problem, since: report.at },
+    ),
   };
 }
 

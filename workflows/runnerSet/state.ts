@@ -6,7 +6,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
   QueueCheckResult,
-  ScaleSetNews,
+  ScaleSetReport,
   RunnerEndedEvent,
   RunnerRef,
   RunnerSetInput,
@@ -272,17 +272,17 @@ export class SetState {
   }
 
   /**
-   * Applies news of the scale set. The runners of started and completed jobs are those that GitHub
-   * names, whatever job they were started for.
+   * Applies a report about the scale set. The runners of started and completed jobs are those that
+   * GitHub names, whatever job they were started for.
    */
-  onScaleSetNews(received: ScaleSetNews, now: number): void {
+  onScaleSetReport(received: ScaleSetReport, now: number): void {
     const { facts } = this;
     const { scaleSet, relistMs } = facts.spec;
-    const news = limitTimes(received, now + relistMs);
-    if (scaleSet === undefined || news === undefined) return;
-    facts.scaleSet = applyNumbers(facts.scaleSet, news, relistMs);
-    for (const name of news.started) this.#onScaleSetJob(name, 'started', now);
-    for (const name of news.completed) this.#onScaleSetJob(name, 'completed', now);
+    const report = limitTimes(received, now + relistMs);
+    if (scaleSet === undefined || report === undefined) return;
+    facts.scaleSet = applyNumbers(facts.scaleSet, report, relistMs);
+    for (const name of report.started) this.#onScaleSetJob(name, 'started', now);
+    for (const name of report.completed) this.#onScaleSetJob(name, 'completed', now);
   }
 
   #onScaleSetJob(runnerName: string, event: 'started' | 'completed', now: number): void {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ScaleSetNews } from '../../../core/contract/index.ts';
+import type { ScaleSetReport } from '../../../core/contract/index.ts';
 import {
   applyNumbers,
   capacityOf,
   listenerInput,
-  parseScaleSetNews,
+  parseScaleSetReport,
   restoreScaleSet,
 } from '../../../workflows/runnerSet/scaleSetDemand.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
@@ -33,12 +33,12 @@ function specOf(input: RunnerSetInput = INPUT) {
   return spec;
 }
 
-const news = (
+const report = (
   assigned: number,
   running: number,
   messageId: number,
-  more: Partial<ScaleSetNews> = {},
-): ScaleSetNews => ({
+  more: Partial<ScaleSetReport> = {},
+): ScaleSetReport => ({
   at: NOW,
   position: { openedAt: 1, messageId },
   numbers: { assigned, running },
@@ -61,8 +61,8 @@ const workflowId = (n: number): string => `runner-gpu-${String(n).padStart(10, '
 const runnerName = (n: number): string => `gpu-${String(n).padStart(10, 'a')}-${HASH}`;
 
 /** Tells the set and returns how many runners it wants to start now. */
-function tell(state: SetState, told: ScaleSetNews): number {
-  state.onScaleSetNews(told, NOW);
+function tell(state: SetState, received: ScaleSetReport): number {
+  state.onScaleSetReport(received, NOW);
   state.updateDemand(NOW);
   return decideSet(state, NOW).start;
 }
@@ -86,74 +86,74 @@ function end(state: SetState, n: number, ranJob = true): void {
 describe('a set whose jobs GitHub assigns', () => {
   test('has a runner for each assigned job, and no more than its maximum', () => {
     const state = setWith();
-    expect(tell(state, news(3, 0, 1))).toBe(3);
+    expect(tell(state, report(3, 0, 1))).toBe(3);
     begin(state, 1, 2, 3);
-    expect(tell(state, news(3, 0, 1))).toBe(0);
-    expect(tell(state, news(5, 0, 2))).toBe(2);
-    expect(tell(state, news(500, 0, 3))).toBe(7);
+    expect(tell(state, report(3, 0, 1))).toBe(0);
+    expect(tell(state, report(5, 0, 2))).toBe(2);
+    expect(tell(state, report(500, 0, 3))).toBe(7);
   });
 
   test('ignores numbers that are older than those it knows', () => {
     const state = setWith();
-    tell(state, news(2, 0, 5));
-    expect(tell(state, news(9, 0, 4))).toBe(2);
-    expect(tell(state, news(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
+    tell(state, report(2, 0, 5));
+    expect(tell(state, report(9, 0, 4))).toBe(2);
+    expect(tell(state, report(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
     // A new session begins to count its messages again.
-    expect(tell(state, news(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
+    expect(tell(state, report(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
   });
 
   test('ignores a position of the future, which would make it ignore all later numbers', () => {
     const state = setWith();
     const latest = NOW + state.facts.spec.relistMs;
-    tell(state, news(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
-    expect(tell(state, news(2, 0, 1))).toBe(2);
+    tell(state, report(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
+    expect(tell(state, report(2, 0, 1))).toBe(2);
     // A clock that is ahead changes the time of sending alone.
-    expect(tell(state, news(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
+    expect(tell(state, report(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
     expect(state.facts.scaleSet?.at).toBe(latest);
   });
 
   test('takes numbers of an earlier position when they are sent so late that the known ones are forged', () => {
     const state = setWith();
     const { relistMs } = state.facts.spec;
-    tell(state, news(9, 0, Number.MAX_SAFE_INTEGER));
-    expect(tell(state, news(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
-    state.onScaleSetNews(news(2, 0, 1, { at: NOW + relistMs + 1 }), NOW + relistMs + 1);
+    tell(state, report(9, 0, Number.MAX_SAFE_INTEGER));
+    expect(tell(state, report(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
+    state.onScaleSetReport(report(2, 0, 1, { at: NOW + relistMs + 1 }), NOW + relistMs + 1);
     expect(state.facts.scaleSet).toMatchObject({ assigned: 2, messageId: 1 });
   });
 
   test('starts no runner for the job of one that leaves', () => {
     const state = setWith();
-    tell(state, news(2, 0, 1));
+    tell(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, news(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    tell(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
     state.onDrainRequested([workflowId(1)], [], NOW);
     state.updateDemand(NOW);
     expect(decideSet(state, NOW).start).toBe(0);
     // The next job needs a runner. The completed one is not subtracted twice.
-    expect(tell(state, news(3, 2, 3))).toBe(1);
-    expect(tell(state, news(2, 1, 4, { completed: [runnerName(1)] }))).toBe(1);
+    expect(tell(state, report(3, 2, 3))).toBe(1);
+    expect(tell(state, report(2, 1, 4, { completed: [runnerName(1)] }))).toBe(1);
   });
 
   test('does not replace a runner whose job has ended before GitHub reports it', () => {
     const state = setWith();
-    tell(state, news(2, 0, 1));
+    tell(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, news(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    tell(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
     end(state, 1);
     // Two jobs are still assigned at GitHub, and one of them is over.
     expect(decideSet(state, NOW).start).toBe(0);
-    expect(tell(state, news(1, 1, 3, { completed: [runnerName(1)] }))).toBe(0);
+    expect(tell(state, report(1, 1, 3, { completed: [runnerName(1)] }))).toBe(0);
     expect(state.guards.size).toBe(0);
     // Now each further job needs a runner.
-    expect(tell(state, news(2, 1, 4))).toBe(1);
+    expect(tell(state, report(2, 1, 4))).toBe(1);
   });
 
   test('counts a runner that has finished its job and has not ended as no runner for the next', () => {
     const state = setWith();
-    tell(state, news(1, 0, 1));
+    tell(state, report(1, 0, 1));
     begin(state, 1);
-    tell(state, news(1, 1, 2, { started: [runnerName(1)] }));
-    expect(tell(state, news(1, 0, 3, { completed: [runnerName(1)] }))).toBe(1);
+    tell(state, report(1, 1, 2, { started: [runnerName(1)] }));
+    expect(tell(state, report(1, 0, 3, { completed: [runnerName(1)] }))).toBe(1);
     begin(state, 2);
     end(state, 1);
     expect(decideSet(state, NOW).start).toBe(0);
@@ -162,7 +162,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('replaces a runner that ended without a job', () => {
     const state = setWith();
-    tell(state, news(1, 0, 1));
+    tell(state, report(1, 0, 1));
     begin(state, 1);
     end(state, 1, false);
     expect(decideSet(state, NOW).start).toBe(1);
@@ -170,22 +170,22 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('takes the runner of a job from GitHub, whichever job it was started for', () => {
     const state = setWith();
-    tell(state, news(2, 0, 1));
+    tell(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, news(2, 1, 2, { started: [runnerName(2)] }));
+    tell(state, report(2, 1, 2, { started: [runnerName(2)] }));
     expect(state.runners.get(workflowId(1))?.state).toBe('idle');
     expect(state.runners.get(workflowId(2))?.state).toBe('busy');
     // The other job was cancelled: the idle runner leaves, never the busy one.
-    tell(state, news(1, 1, 3));
+    tell(state, report(1, 1, 3));
     expect(decideSet(state, NOW).drain.map((each) => each.workflowId)).toEqual([workflowId(1)]);
   });
 
-  test('news twice is as once', () => {
+  test('a report twice is as once', () => {
     const state = setWith();
-    tell(state, news(1, 0, 1));
+    tell(state, report(1, 0, 1));
     begin(state, 1);
-    const started = news(1, 1, 2, { started: [runnerName(1)] });
-    const completed = news(0, 0, 3, { completed: [runnerName(1)] });
+    const started = report(1, 1, 2, { started: [runnerName(1)] });
+    const completed = report(0, 0, 3, { completed: [runnerName(1)] });
     for (const each of [started, started, completed, completed, started]) tell(state, each);
     expect(setStatus(state, NOW).jobs).toEqual({
       queued: 0,
@@ -209,7 +209,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('carries what it knows to the next run, which checks it', () => {
     const state = setWith();
-    tell(state, news(4, 1, 7, { problem: 'away' }));
+    tell(state, report(4, 1, 7, { problem: 'away' }));
     const carried = state.carry();
     const restored = SetState.restore(carried, {
       spec: specOf(),
@@ -235,7 +235,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('shows why its scale set cannot be read, until it can', () => {
     const state = setWith();
-    tell(state, news(1, 0, 1));
+    tell(state, report(1, 0, 1));
     const told = { at: NOW, started: [], completed: [], problem: 'held by another' };
     tell(state, told);
     expect(setStatus(state, NOW).scaleSet).toMatchObject({
@@ -243,7 +243,7 @@ describe('a set whose jobs GitHub assigns', () => {
       problem: 'held by another',
     });
     expect(setStatus(state, NOW).waitingFor).toContain('held by another');
-    tell(state, news(1, 0, 1));
+    tell(state, report(1, 0, 1));
     expect(setStatus(state, NOW).scaleSet?.problem).toBeUndefined();
   });
 });
@@ -271,13 +271,13 @@ describe('the capacity that GitHub is told', () => {
   });
 });
 
-test.each([null, 'x', {}, { at: -1 }, { at: 'x' }, { at: 1.5 }])('news %j is none', (body) => {
-  expect(parseScaleSetNews(body)).toBeUndefined();
+test.each([null, 'x', {}, { at: -1 }, { at: 'x' }, { at: 1.5 }])('report %j is none', (body) => {
+  expect(parseScaleSetReport(body)).toBeUndefined();
 });
 
-test('of news, only what is readable is taken', () => {
+test('of a report, only what is readable is taken', () => {
   expect(
-    parseScaleSetNews({
+    parseScaleSetReport({
       at: 1,
       numbers: { assigned: -1, running: 0 },
       position: { openedAt: 1, messageId: Number.NaN },
@@ -289,7 +289,7 @@ test('of news, only what is readable is taken', () => {
 });
 
 test('numbers without a position change nothing', () => {
-  const known = applyNumbers(undefined, news(3, 1, 1), 0);
+  const known = applyNumbers(undefined, report(3, 1, 1), 0);
   expect(
     applyNumbers(
       known,
