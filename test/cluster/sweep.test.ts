@@ -8,6 +8,8 @@ import {
   STUCK_RUNNER_MESSAGE,
   replaceIdleSignal,
   podStateSignal,
+  type SweepInput,
+  type SweepReport,
 } from '../../core/contract/index.ts';
 import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
@@ -336,6 +338,10 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('orphaned_resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
+    const { namespace } = world.harness;
+    const compute = world.harness.instance({ jobPodNamespaces: [namespace] });
+    const sweep = async (input: SweepInput = {}): Promise<SweepReport> =>
+      await world.sweep(input, { compute });
     const life = await world.terminated();
     const pod = await world.run(life);
     const left = await makeJobObjects(world.harness, pod.name, { scheduler: 'contract' });
@@ -344,13 +350,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
     const names = async (objects: JobObjects): Promise<string[]> =>
       Object.keys(await lookAtJobObjects(world.harness, objects));
-    expect(await world.sweep({ minAge: '30s' })).toMatchObject({
+    expect(await sweep({ minAge: '30s' })).toMatchObject({
       findings: [],
       skipped: { in_use: 4, foreign: 4 },
     });
 
     await world.harness.vanish(pod);
-    expect(await world.sweep()).toMatchObject({
+    expect(await sweep()).toMatchObject({
       incompleteLists: [],
       counts: { orphaned_resource: { found: 4, marked: 4 } },
       findings: expect.arrayContaining([
@@ -361,7 +367,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         }),
       ]),
     });
-    expect(await world.sweep()).toMatchObject({
+    expect(await sweep()).toMatchObject({
       counts: { orphaned_resource: { repaired: 4 } },
       skipped: { foreign: 4 },
     });
@@ -371,6 +377,6 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       (each) => each.length === 0,
     );
     expect(await names(others)).toHaveLength(4);
-    expect(await world.sweep()).toMatchObject({ findings: [] });
+    expect(await sweep()).toMatchObject({ findings: [] });
   });
 });
