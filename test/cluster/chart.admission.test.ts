@@ -89,7 +89,7 @@ await describeIf(
             .length === 0,
         () => unknown.join('\n'),
       );
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       helm.close();
       for (const { metadata } of definitions)

@@ -6,7 +6,6 @@ import { parseAllDocuments } from 'yaml';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
-import { makeJobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
 import { until } from '../support/until.ts';
@@ -83,7 +82,6 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     const volumeClaims = [{ name: 'work', mountPath: '/work', storage: '1Gi' }];
     const withClaim = await world.terminated();
     const lost = await world.run(withClaim, undefined, { volumeClaims });
-    await makeJobObjects(world.harness, lost.name, { scheduler: 'contract' });
     await world.harness.vanish(lost);
 
     const { ownedObjects } = compute;
@@ -102,7 +100,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
         items: [
           `${done} orphaned_pod`,
           `${done} orphaned_registration`,
-          ...Array.from({ length: 6 }, () => `${done} orphaned_resource`),
+          ...Array.from({ length: 2 }, () => `${done} orphaned_resource`),
         ],
       });
       await ownedObjects?.saveMarks(world.marks);
