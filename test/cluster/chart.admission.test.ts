@@ -36,6 +36,8 @@ await describeIf(
   ({ kubeconfig, definitions }) => {
     const namespace = `chart-${randomUUID().slice(0, 8)}`;
     const runnersNamespace = `${namespace}-runners`;
+    /** Of the sets of {@link FULL_VALUES} whose jobs have pods. */
+    const podNamespaces = ['holdfast-pods', 'holdfast-novolume'];
     const kubeConfig = loadKubeConfig({ path: kubeconfig });
     const core = kubeConfig.makeApiClient(CoreV1Api);
     const extensions = kubeConfig.makeApiClient(ApiextensionsV1Api);
@@ -75,6 +77,11 @@ await describeIf(
           ),
         ),
       );
+      for (const name of podNamespaces)
+        await core.createNamespace({ body: { metadata: { name } } }).catch((error: unknown) => {
+          // Other tests of the same cluster may have made it.
+          if ((error as { code?: number }).code !== 409) throw error;
+        });
       // A namespace that is there.
       full = await helm.template(
         { ...FULL_VALUES, runnersNamespace, runnerSetNamespace: runnersNamespace },
