@@ -210,7 +210,7 @@ export interface ScaleSets {
    */
   ensure(request: ScaleSetRequest, signal?: AbortSignal): Promise<ScaleSet>;
   /**
-   * Changes a scale set to have the requested labels. Only whoever has its session may do so:
+   * Changes a scale set to have the requested labels. Only the holder of its session may do so:
    * otherwise another system is using it.
    * @throws CiServerError `rejected` if the server cannot store the mark and `adopt` is not set
    */

@@ -49,8 +49,8 @@ const usage = {
    */
   reruns: z.boolean().default(false),
   /**
-   * Whether runners may join groups that public repositories may use. There, whoever opens a pull
-   * request may run code on a runner.
+   * Whether runners may join groups that public repositories may use. There, anyone who opens a
+   * pull request may run code on a runner.
    */
   allowPublicRepositories: z.boolean().default(true),
   /**

@@ -16,9 +16,9 @@ import {
 const NOT_OURS = new Set(['conflict', 'name_taken', 'session_lost']);
 
 /**
- * Ends the session of a listener, and removes its scale set if that is requested. Only whoever has
- * the session may remove a scale set: the mark says only that this installation created it, and
- * with `adopt` it may be in use by another system.
+ * Ends the session of a listener, and removes its scale set if that is requested. Only the
+ * holder of the session may remove a scale set: the mark says only that this installation created
+ * it, and with `adopt` it may be in use by another system.
  */
 export async function closeScaleSet(
   ports: ActivityPorts,
@@ -47,7 +47,7 @@ async function close(
   const found = await sets.find(request, signal);
   if (found === undefined) return;
   let session = cursor && (await continueSession(sets, listener, found.id, cursor, signal));
-  // Without the signal: the response to an aborted request would leave a session nobody knows.
+  // Without the signal: the response to an aborted request would leave an unknown session open.
   if (session === undefined && remove)
     session = await sets.openSession(listener.scope, found.id, sessionOwner(listener));
   await session?.close(signal);

@@ -87,7 +87,7 @@ class Listener {
 
   async run(): Promise<ListenResult> {
     // A heartbeat delays the next one, and a worker that died before that of the session would leave
-    // one that nobody knows. So there is none before it, unless opening it takes long.
+    // one that no attempt knows. So there is none before it, unless opening it takes long.
     let isLong = false;
     const timer = setInterval(
       () => {
@@ -158,7 +158,7 @@ class Listener {
     const { cursor } = this.#details;
     let session = cursor && (await continueSession(sets, listener, found.id, cursor, signal));
     if (session === undefined) {
-      // Without the signal: the response to an aborted request would leave a session nobody knows.
+      // Without the signal: the response to an aborted request would leave an unknown session open.
       session = await sets.openSession(listener.scope, found.id, sessionOwner(listener));
       const openedAt = activityInfo().currentAttemptScheduledTimestampMs;
       this.#record({ sessionId: session.id, openedAt, lastMessageId: 0 });
