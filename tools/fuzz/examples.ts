@@ -272,7 +272,6 @@ export const POLICY_EXAMPLES: readonly object[] = [
   {},
   {
     images: ['ghcr.io/acme/*'],
-    namespaces: ['ci-*'],
     serviceAccounts: ['deployer'],
     secrets: ['ci-*'],
     claims: ['cache-*'],
