@@ -83,7 +83,7 @@ export async function decommission(
     async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
   );
 
-  const asked = new Set<string>();
+  const asked = new Map<string, Answer>();
   let told = '';
   for (
     let running = found, idle = running.length === 0 ? 1 : 0;
@@ -96,7 +96,10 @@ export async function decommission(
     );
     await pMap(
       mine,
-      async (each) => (await requestEnd(session, output, each, reason)) && asked.add(each.id),
+      async (each) => {
+        const answer = await requestEnd(session, output, each, reason);
+        if (answer !== 'not_yet') asked.set(each.id, answer);
+      },
       { concurrency: AT_ONCE },
     );
     const now = summary(running) + pausedText(running);
@@ -108,7 +111,7 @@ export async function decommission(
   output.result(
     {
       taskQueue,
-      asked: [...asked].toSorted(),
+      asked: [...asked.keys()].filter((id) => asked.get(id) === 'accepted').toSorted(),
       schedule: schedule === 'deleted' ? 'deleted' : 'none',
     },
     [
@@ -149,13 +152,19 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
   );
 }
 
-/** Jobs, removals, commands and sweeps end by themselves, and listeners with their sets. @returns whether it was told to end */
+/**
+ * `ended` before it was asked (Visibility may list it for a while), `not_yet` where it is to be
+ * left alone until the next check.
+ */
+type Answer = 'accepted' | 'ended' | 'not_yet';
+
+/** Jobs, removals, commands and sweeps end by themselves, and listeners with their sets. */
 async function requestEnd(
   session: Session,
   output: Output,
   { id: workflowId, type }: Running,
   reason: string,
-): Promise<boolean> {
+): Promise<Answer> {
   try {
     switch (type) {
       case RUNNER_SET_WORKFLOW: {
@@ -166,23 +175,22 @@ async function requestEnd(
           { yes: true, reason },
         );
         output.note('set', note === undefined ? line : `${workflowId}: ${note}`);
-        return true;
+        return 'accepted';
       }
       case RUNNER_WORKFLOW:
         output.note(
           'runner',
           `${workflowId}: ${(await requestStop(session, workflowId, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`,
         );
-        return true;
+        return 'accepted';
       case JOB_GROUP_WORKFLOW:
-        return await endIdleGroup(session, workflowId);
+        return (await endIdleGroup(session, workflowId)) ? 'accepted' : 'not_yet';
       default:
-        return false;
+        return 'not_yet';
     }
   } catch (error) {
-    // It has ended meanwhile.
     if (!(error instanceof CliError && error.code === 'not_found')) throw error;
-    return true;
+    return 'ended';
   }
 }
 
