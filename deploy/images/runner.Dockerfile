@@ -2,7 +2,7 @@
 # HOLDFAST_RUNNER_IMAGE or in a runner's `image`, with `supervisor: image`.
 #   docker build -t my-runner -f deploy/images/runner.Dockerfile .
 # The first two stages are those of worker.Dockerfile.
-FROM node:24.19.0-bookworm-slim AS packages
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -17,7 +17,7 @@ COPY uploader uploader
 COPY deploy/images deploy/images
 RUN npm run build:supervisor-folder -- /opt/holdfast
 
-FROM ghcr.io/actions/actions-runner:2.338.0
+FROM ghcr.io/actions/actions-runner:2.338.0@sha256:4ffadc0002b2581327e06101fc8c06cd189232baf79fe561fac9caeb76f5e807
 
 COPY --from=supervisor /opt/holdfast /opt/holdfast
 COPY deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-runner

@@ -2,7 +2,7 @@
 # third of its size, and brings nothing of the worker to the nodes of runners.
 #   docker build -t holdfast-supervisor -f deploy/images/supervisor.Dockerfile .
 # The first two stages are those of worker.Dockerfile; the last has Busybox for its `cp`.
-FROM node:24.19.0-bookworm-slim AS packages
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -17,7 +17,7 @@ COPY uploader uploader
 COPY deploy/images deploy/images
 RUN npm run build:supervisor-folder -- /opt/holdfast
 
-FROM busybox:1.37.0
+FROM busybox:1.37.0@sha256:bdf57e528e45e4433820e045b29b4597825a1c9e38353532d90a01445013f82e
 COPY --from=supervisor /opt/holdfast /opt/holdfast
 # By its number Kubernetes sees that it is not root.
 USER 1000

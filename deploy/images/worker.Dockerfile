@@ -2,7 +2,7 @@
 # HOLDFAST_SUPERVISOR_IMAGE.
 #   docker build -t holdfast-worker -f deploy/images/worker.Dockerfile .
 # Debian and not Alpine: the Temporal SDK's native part needs glibc.
-FROM node:24.19.0-bookworm-slim AS packages
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -35,7 +35,7 @@ RUN npm run build && npm prune --omit=dev \
   && find dist node_modules -type f \( -name '*.d.ts' -o -name '*.d.[cm]ts' -o -name '*.map' \) -delete
 
 # Not Node's image: the supervisor's folder has a Node, which runs the worker as well.
-FROM debian:12.15-slim
+FROM debian:12.15-slim@sha256:3783cc01769c7b2b1b83a5c5ad96c815348e28ed7da68e2e3687004faa906251
 # The Temporal SDK trusts the system's certificates, and without any it speaks no TLS.
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* && useradd --uid 1000 holdfast
 ENV NODE_ENV=production

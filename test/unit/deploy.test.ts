@@ -279,7 +279,7 @@ describe('the images', () => {
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base);
     const fetched = bases.filter((base) => !stages.includes(base));
     expect(fetched.length).toBeGreaterThan(0);
-    for (const base of fetched) expect(base).toMatch(/:\d+\.\d+/);
+    for (const base of fetched) expect(base).toMatch(/:\d+\.\d+[^@]*@sha256:[0-9a-f]{64}$/);
     for (const [, stage] of dockerfile.matchAll(/^COPY --from=(\S+)/gm))
       expect(stages).toContain(stage);
     const sources = copied(dockerfile);
@@ -304,7 +304,7 @@ describe('the images', () => {
   });
 
   test('the runner image is the one that runners get by default, and both run the same script', () => {
-    expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${GITHUB_RUNNER.image.name}\n`);
+    expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${GITHUB_RUNNER.image.name}@`);
     expect(`${GITHUB_RUNNER.image.command[2]}\n`).toBe(
       read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
     );

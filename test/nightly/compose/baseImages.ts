@@ -22,7 +22,7 @@ import { parse } from 'yaml';
 import { addProgram } from '../../../tools/lab/images/rootfs.ts';
 import { resolveBinary } from '../../../tools/lab/resolve.ts';
 import { BINARIES } from '../../../tools/lab/versions.ts';
-import { PROJECT, type Engine } from './engine.ts';
+import { PROJECT, withoutDigests, type Engine } from './engine.ts';
 import { progress } from './tell.ts';
 
 const run = promisify(execFile);
@@ -67,7 +67,7 @@ async function baseImages(folder: string): Promise<BaseImage[]> {
   const image = (service: string): string => services[service]?.image ?? '';
   const base = async (dockerfile: string, name: string): Promise<string> =>
     new RegExp(`^FROM (${name}\\S*)`, 'm').exec(
-      await readFile(join(PROJECT, 'deploy/images', dockerfile), 'utf8'),
+      withoutDigests(await readFile(join(PROJECT, 'deploy/images', dockerfile), 'utf8')),
     )?.[1] ?? '';
   const modules = (await run('go', ['env', 'GOMODCACHE'])).stdout.trim();
   const path = 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

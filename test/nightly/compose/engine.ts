@@ -137,10 +137,16 @@ export class Engine {
     return succeeded(['docker', ...args], await this.run('docker', args));
   }
 
-  /** @param dockerfile - path in the project @param onStep - is told each step that runs something, as Docker names it */
+  /**
+   * Builds on base images that were made here, so without the digests of the published ones.
+   * @param dockerfile - path in the project
+   * @param onStep - receives each step that runs a command, as Docker names it
+   */
   async build(dockerfile: string, image: string, onStep: (step: string) => void): Promise<void> {
+    const copy = join(this.#folder, 'Dockerfile');
+    await writeFile(copy, withoutDigests(await readFile(join(PROJECT, dockerfile), 'utf8')));
     // What a container needs of the network it has from the machine: the engine has none of its own.
-    const args = ['build', '--network', 'host', '--file', dockerfile, '--tag', image, '.'];
+    const args = ['build', '--network', 'host', '--file', copy, '--tag', image, '.'];
     succeeded(
       ['docker', ...args],
       await this.run(
@@ -173,6 +179,9 @@ export class Engine {
       await promisify(execFile)('umount', [path]);
   }
 }
+
+/** @param text - a Dockerfile, or one reference of an image */
+export const withoutDigests = (text: string): string => text.replace(/@sha256:[0-9a-f]{64}/g, '');
 
 function succeeded(command: readonly string[], { status, stdout, stderr }: Ran): string {
   if (status !== 0)

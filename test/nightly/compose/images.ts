@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PROJECT, type Engine } from './engine.ts';
+import { PROJECT, withoutDigests, type Engine } from './engine.ts';
 import { progress, say, timed } from './tell.ts';
 
 const IMAGES = {
@@ -19,7 +19,7 @@ export async function buildImages(engine: Engine): Promise<void> {
       async () => await engine.build(dockerfile, image, (step) => progress(`${name}: ${step}`)),
     );
     const base =
-      (await readFile(join(PROJECT, dockerfile), 'utf8'))
+      withoutDigests(await readFile(join(PROJECT, dockerfile), 'utf8'))
         .match(/^FROM \S+/gm)
         ?.at(-1)
         ?.slice('FROM '.length) ?? '';
