@@ -1,4 +1,4 @@
-/** Can the keys of the payload codec be read? */
+/** Checks whether the keys of the payload codec can be read. */
 import { CodecKeyFile, CODEC_KEY_FILE } from '../codec/codecKeyFile.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';

@@ -1,4 +1,4 @@
-/** Can runners be made where the settings say? */
+/** Checks whether runners can be created with the worker's compute settings. */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
@@ -19,7 +19,7 @@ export async function checkCompute({
     : await checkCluster(compute);
 }
 
-/** Returns each namespace of the worker's runners, and what it does there. */
+/** Returns each namespace of the worker's runners with the permissions that it needs there. */
 function runnerNamespaces(
   home: string,
   { otherNamespaces, jobPodNamespaces }: ClusterConfig,

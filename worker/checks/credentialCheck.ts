@@ -1,4 +1,7 @@
-/** Can the secrets of the CI server credentials be read? Whether the server accepts them, its first answer tells. */
+/**
+ * Checks whether the secrets of the CI server credentials can be read. The first request to the
+ * server shows whether it accepts them.
+ */
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { SecretSource } from '../../activities/ciServers/secretSource.ts';
 import { oneLine } from '../settings/config.ts';

@@ -3,6 +3,6 @@ export interface Finding {
   /** `error`: runners cannot work; `warning`: they can, worse; `ok`: as it should be. */
   readonly level: 'ok' | 'warning' | 'error';
   readonly message: string;
-  /** What to do about it: a command wherever there is one. Absent when all is well. */
+  /** Next step, as a command where one exists. Absent for a passed check. */
   readonly fix?: string;
 }

@@ -1,4 +1,4 @@
-/** Is the task queue used for runners in this worker's place? */
+/** Checks whether the task queue already serves runners of another location. */
 import { Client, type ConnectionLike } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import pRetry from 'p-retry';
@@ -84,8 +84,9 @@ async function runnerElsewhere(
 }
 
 /**
- * Whether by this event a run's own workflow has written the location, and so a worker of its task queue; or a run that it continues. Whoever starts a workflow
- * may give it any search attribute, and nothing else of this.
+ * Whether this event proves that a worker of the task queue wrote the location: the run's own
+ * workflow did, or the run continues one. A client that starts a workflow can set any search
+ * attribute, but can produce neither of these events.
  */
 export function isWrittenByWorker(
   {
@@ -104,7 +105,10 @@ function readKeyword(payload: Payload): unknown {
   return parseJson(Buffer.from(payload.data ?? new Uint8Array()).toString('utf8'));
 }
 
-/** The client's own words ("Failed to list workflows") say nothing: their causes do. */
+/**
+ * Returns the causes of an error. The message of the client ("Failed to list workflows") does not
+ * name them.
+ */
 function because(error: unknown): string {
   const words: string[] = [];
   for (
@@ -116,7 +120,11 @@ function because(error: unknown): string {
   return words.join(': ');
 }
 
-/** A runner of the queue. @property proven - a worker has written its location; else whoever started it may have */
+/**
+ * A runner of the queue.
+ * @property proven - whether a worker wrote its location. Otherwise the client that started it may
+ * have
+ */
 interface RunnerElsewhere {
   readonly workflowId: string;
   readonly place: string;

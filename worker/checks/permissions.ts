@@ -1,4 +1,4 @@
-/** What the worker must be allowed to do, whether it is, and what to run if it is not. */
+/** Permissions that the worker needs, whether it has them, and the commands that grant them. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -6,7 +6,7 @@ import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { CLUSTER_ID_NAMESPACE } from '../../activities/compute/kubernetes/clusterId.ts';
 import { toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 
-/** What a worker's settings make it do in a namespace. */
+/** Modes of a worker that determine its permissions in a namespace. */
 export interface PermissionModes {
   /** Sets the owner of what runners' container hooks create for jobs. */
   readonly ownsJobPods: boolean;
@@ -39,7 +39,10 @@ export interface RunnerNamespace extends PermissionModes {
 /** API groups of those that are not in the core one. */
 const GROUPS: Readonly<Record<string, string>> = { jobs: 'batch' };
 
-/** To tell which cluster this is, see clusterId.ts. To read a namespace is a permission in that namespace. */
+/**
+ * Permission to identify the cluster, see clusterId.ts. Reading a namespace is a permission in that
+ * namespace.
+ */
 const CLUSTER_ID_PERMISSION = {
   resource: 'namespaces',
   verb: 'get',

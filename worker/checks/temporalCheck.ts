@@ -1,4 +1,4 @@
-/** Is the Temporal namespace as Holdfast needs it? */
+/** Checks whether the Temporal namespace has what Holdfast needs. */
 import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
 import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
@@ -51,7 +51,10 @@ export async function checkTemporal(
 /** The first server that hands out activities in turns between fairness keys. */
 const FAIR_SINCE = { major: 1, minor: 29 } as const;
 
-/** Whether calls to a CI server are made in turns between organizations and repositories. No API of the server tells its dynamic config. */
+/**
+ * Checks whether calls to a CI server are made in turns between organizations and repositories. No
+ * API of the server exposes its dynamic config.
+ */
 export function evaluateFairness(serverVersion: string): Finding {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
   if (major === undefined || minor === undefined) {
@@ -126,7 +129,10 @@ export function evaluateSearchAttributes(
     : [{ level: 'ok', message: `Temporal search attributes ${NAMES.join(', ')}` }];
 }
 
-/** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */
+/**
+ * Returns the options that make the Temporal CLI use the worker's server and namespace. Empty if
+ * its defaults do.
+ */
 export function cliFlags({ address, namespace }: TemporalConfig): string {
   const isDefault = address === 'localhost:7233' || address === '127.0.0.1:7233';
   return `${isDefault ? '' : ` --address ${address}`}${namespace === 'default' ? '' : ` --namespace ${namespace}`}`;

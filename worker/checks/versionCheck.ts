@@ -1,4 +1,4 @@
-/** Does Temporal hand what is new to a version of the workers that polls? */
+/** Checks whether Temporal sends new workflows to a worker version that polls. */
 import type { ConnectionLike } from '@temporalio/client';
 import { hasRecentPoller } from '../../core/domain/pollers.ts';
 import type { HoldfastConfig } from '../settings/config.ts';

@@ -3,7 +3,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 
 /** One key of AES-256. */
 export interface CodecKey {
-  /** Is in clear beside everything that was encrypted with the key. */
+  /** ID of the key. It is stored in clear text with every payload that the key encrypted. */
   readonly id: string;
   readonly key: KeyObject;
 }

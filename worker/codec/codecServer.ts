@@ -57,7 +57,7 @@ const json = ({ metadata = {}, data }: Payload): object => ({
 const base64 = (value: Uint8Array | null | undefined): string =>
   Buffer.from(value ?? []).toString('base64');
 
-/** Is it this machine alone that gets there? */
+/** Returns whether only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -59,8 +59,8 @@ const text = (bytes: Uint8Array | null | undefined): string =>
   Buffer.from(bytes ?? []).toString('utf8');
 
 /**
- * AES-256-GCM. The key's id and, where the SDK tells it, the workflow that a payload is for stand
- * beside the data in clear text, authenticated with it.
+ * AES-256-GCM. The key's ID and, where the SDK provides it, the workflow that a payload is for are
+ * stored in clear text and authenticated with the data.
  */
 export class EncryptionCodec implements PayloadCodec {
   readonly #file: CodecKeyFile | undefined;

@@ -10,11 +10,13 @@ export interface PayloadBinding {
   readonly workflowId?: string;
 }
 
-/** What {@link payloadRejection} judges a payload by. */
+/** Facts about a payload that {@link payloadRejection} decides by. */
 export interface PayloadFacts {
   readonly encrypted: boolean;
   readonly bound: PayloadBinding;
-  /** Where the payload was found. `undefined` where the SDK does not say (before 1.24). */
+  /**
+   * Field in which the payload was found. `undefined` if the SDK does not provide it (before 1.24).
+   */
   readonly context: SerializationContext | undefined;
   /**
    * Patterns (`*`) of workflow ids that may receive payloads without a workflow id, which the

@@ -62,7 +62,10 @@ export class ResourceApi {
     });
   }
 
-  /** `undefined`: there is none, by the API server's own word. @throws Error */
+  /**
+   * Returns the resource, or `undefined` if the API server has none of this name.
+   * @throws Error
+   */
   async get(name: string): Promise<RunnerSetResource | undefined> {
     try {
       return await this.#api.call<RunnerSetResource & { kind: string }>({
@@ -76,7 +79,10 @@ export class ResourceApi {
     }
   }
 
-  /** Of one that is gone: nothing. @throws Error */
+  /**
+   * Patches the status of a resource. Does nothing if the resource is gone.
+   * @throws Error
+   */
   async patchStatus(name: string, status: object): Promise<void> {
     try {
       await this.#api.call({
@@ -91,7 +97,7 @@ export class ResourceApi {
   }
 }
 
-/** A definition that is missing, or a right, is the operator's to mend. */
+/** Adds the fix to an error: only the operator can add a missing definition or permission. */
 function explained(error: unknown, what: string): Error {
   const known = toComputeError(error, what);
   const failure = apiFailure(error);

@@ -101,7 +101,7 @@ export class RunnerSetController {
           const known = this.#resources.get(name);
           if (type === 'DELETED') this.#resources.delete(name);
           else this.#resources.set(name, object);
-          // A status that was written, by us or by another worker, is no reason to look.
+          // A change of the status alone, by this or another worker, does not trigger a check.
           if (
             type === 'DELETED' ||
             known?.metadata.uid !== uid ||
@@ -179,14 +179,17 @@ export class RunnerSetController {
     this.#enqueueAfter(name);
   }
 
-  /** @returns whether there is nothing to wait for but a change, or the next look at all */
+  /**
+   * Reconciles one set.
+   * @returns whether only a change, or the next regular check, can make a difference
+   */
   async #reconcileOne(name: string): Promise<boolean> {
     const { api, sets, logger } = this.#options;
     const found = await sets.find(name);
     let resource = this.#resources.get(name);
     let { action, status } = this.#next(name, found, resource);
     if (action !== 'none') {
-      // What is there now, and not what the watch last told.
+      // Read the current resource: the watch may be behind.
       resource = await api.get(name);
       ({ action, status } = this.#next(name, found, resource));
     }
@@ -206,7 +209,7 @@ export class RunnerSetController {
   }
 
   #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
-    // One that waits for somebody's finalizer is as good as gone.
+    // A resource that waits only for another party's finalizer counts as gone.
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined)
       return nextStep({ resource: undefined, set: this.#factsOf(found, undefined) });
     const { generation, uid } = resource.metadata;
@@ -223,7 +226,7 @@ export class RunnerSetController {
       },
       set: this.#factsOf(found, resource),
     });
-    // What a set has refused it refuses again, until the spec changes or the worker's settings do.
+    // A set rejects the same declaration again until the spec or the worker's settings change.
     const refused = this.#refused.get(uid);
     if (
       step.action !== 'apply' ||
@@ -264,7 +267,10 @@ export class RunnerSetController {
     };
   }
 
-  /** @returns how the resource stands after it, where that is otherwise than was expected */
+  /**
+   * Carries out a step.
+   * @returns the status of the resource afterwards, if it differs from the expected one
+   */
   async #carryOut(
     what: 'start' | 'apply' | 'end',
     name: string,
@@ -293,7 +299,7 @@ export class RunnerSetController {
         : sets.apply(wanted.input));
       this.#refused.delete(uid);
     } catch (error) {
-      // Another worker's controller, most likely: the next look tells.
+      // Most likely another worker's controller was faster: the next check will show.
       if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
       const message = refusalIn(error);
       if (message === undefined) throw error;
@@ -304,7 +310,9 @@ export class RunnerSetController {
   }
 }
 
-/** What a set says against a declaration; `undefined`: something else is amiss, and may not be next time. */
+/**
+ * Returns a set's objection to a declaration, or `undefined` for any other failure, which may pass.
+ */
 function refusalIn(error: unknown): string | undefined {
   const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
   const refusals: readonly unknown[] = [

@@ -17,7 +17,7 @@ export const RUNNER_SETS = {
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
-  /** One word for machines. */
+  /** Reason as one CamelCase word, as Kubernetes conditions have it. */
   readonly reason: string;
   readonly message: string;
   readonly observedGeneration?: number;
@@ -74,7 +74,7 @@ export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
 }
 
 /**
- * What the status is to be. What a set that does not answer has said last stays.
+ * Returns the status to write. A set that does not answer keeps its last known status.
  * @param now - ms since the epoch
  */
 export function statusOf(
@@ -171,7 +171,11 @@ function countFields({
   });
 }
 
-/** What has to be sent so that the status is this one, as a JSON merge patch (RFC 7386): what it has no more is `null`. `undefined`: it is so already. */
+/**
+ * Returns the JSON merge patch (RFC 7386) that makes the status this one. Fields that are removed
+ * are `null`.
+ * @returns `undefined` if nothing changes
+ */
 export function statusPatch(
   before: RunnerSetResourceStatus | undefined,
   after: RunnerSetResourceStatus,
@@ -189,7 +193,7 @@ export function statusPatch(
   return same ? undefined : { ...gone, ...after };
 }
 
-/** The API server answers an object's fields in an order of its own. */
+/** The API server returns fields of an object in another order. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return a === b;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);

@@ -54,7 +54,7 @@ export type FoundSet =
   | {
       readonly state: 'running';
       readonly resource: RunnerSetRef | undefined;
-      /** Of the set that runs now, and of no other of its name. */
+      /** First run ID of the set that runs now. It tells the set from others of the same name. */
       readonly chain: string;
       readonly taskQueue: string;
       /** Pause of its workflow in Temporal. It answers no query then. */
@@ -127,7 +127,10 @@ export class SetWorkflows {
     return names;
   }
 
-  /** @throws WorkflowExecutionAlreadyStartedError when somebody else was faster */
+  /**
+   * Starts the workflow of a set.
+   * @throws WorkflowExecutionAlreadyStartedError if another client started it first
+   */
   async start(input: RunnerSetInput, spec: SetSpec, resource: RunnerSetRef): Promise<void> {
     const { client, taskQueue } = this.#options;
     const { memo, ...options } = setStartOptions(input, spec, taskQueue);
@@ -154,7 +157,11 @@ export class SetWorkflows {
     );
   }
 
-  /** Temporal keeps it until the set hears it, and takes it once: a set of the same name that comes after it is not meant. @param chain - see {@link FoundSet} */
+  /**
+   * Temporal keeps the command until the set accepts it, and delivers it once. It does not apply to
+   * a later set of the same name.
+   * @param chain - see {@link FoundSet}
+   */
   async end(name: string, chain: string, reason: string): Promise<void> {
     const { client, taskQueue } = this.#options;
     try {

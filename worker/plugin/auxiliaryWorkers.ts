@@ -1,4 +1,7 @@
-/** What runs beside a Worker that has the plugin: an activity-only Worker for each lane (the cluster, each CI server credential), and the watcher of the pods. */
+/**
+ * Workers and the pod watcher that run next to a Worker with the plugin: an activity-only Worker
+ * for each lane (the cluster, each CI server credential), and the watcher of the pods.
+ */
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { DeferredCompletions } from '../../activities/watcher/deferredCompletions.ts';
@@ -195,8 +198,9 @@ export class AuxiliaryWorkers {
         localActivityTaskSlotSupplier: none,
         nexusTaskSlotSupplier: none,
       },
-      // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
-      // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
+      // Autoscaling polls are not used: they decrease while the lane is held back, and each
+      // partition of the queue gets a quarter of the rate only while it is polled. Measured with
+      // 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: lane.pollers ?? 10 },
       ...omitUndefined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
     };
@@ -216,7 +220,8 @@ function auxiliaryTaskQueues({
   const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
   const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
     const server = ciServerOrUndefined(ciServers, credential);
-    // Most of what it is asked for is for pods: while there can be none it is slow, and removals come first.
+    // Most of its activities create pods. It is slow while there can be none, and removals come
+    // first.
     return {
       taskQueue: ciTaskQueue(taskQueue, credential),
       limit: concurrency,
@@ -233,7 +238,7 @@ function auxiliaryTaskQueues({
   return [cluster, ...ci, listen];
 }
 
-/** One that is not known says so in every call. */
+/** Returns the CI server, or `undefined` for an unknown credential, which every call reports. */
 function ciServerOrUndefined(ciServers: CiServers, credential: string): CiServer | undefined {
   try {
     return ciServers.get(credential);

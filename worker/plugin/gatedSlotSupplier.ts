@@ -57,7 +57,7 @@ export class GatedSlotSupplier implements CustomSlotSupplier<ActivitySlotInfo> {
   }
 
   markSlotUsed(): void {
-    // It counts from its reservation on.
+    // A slot counts from its reservation on.
   }
 
   releaseSlot({ permit }: SlotReleaseContext<ActivitySlotInfo>): void {

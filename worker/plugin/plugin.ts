@@ -93,16 +93,19 @@ export interface HoldfastPluginStatus {
 const IDLE_TIMEOUT: Logger = { info: () => undefined, warn: () => undefined };
 
 /**
- * Gives a Worker the workflows and activities of Holdfast, and runs beside it, on its connection, one activity-only Worker for
- * each credential's task queue and the watcher of the pods. They stop together with the Worker.
+ * Adds the workflows and activities of Holdfast to a Worker. Next to it, on the same connection, it
+ * runs one activity-only Worker for each credential's task queue, and the watcher of the pods. They
+ * stop together with the Worker.
  *
- * A Worker that has workflows of its own (`workflowsPath` or `workflowBundle`) keeps them: its workflows file then says
- * `export * from 'holdfast/workflows';`. Activities are added to its own; a name in both is an error.
- * The Workers beside it get the data converter and the interceptors that are set by then: name this plugin after those that set them.
+ * A Worker that has its own workflows (`workflowsPath` or `workflowBundle`) keeps them: add `export
+ * * from 'holdfast/workflows';` to its workflows file. Activities are added to the Worker's own; a
+ * name in both is an error. The auxiliary Workers get the data converter and the interceptors that
+ * are set when this plugin runs: name this plugin after those that set them.
  *
  * One instance serves one Worker, and any number of Clients and bundles.
  *
- * @experimental Temporal's plugin interfaces are experimental; `configureClient`, `configureBundler` and `dataConverter` may change with them.
+ * @experimental Temporal's plugin interfaces are experimental; `configureClient`,
+ * `configureBundler` and `dataConverter` may change with them.
  */
 export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin {
   readonly name = 'holdfast.HoldfastPlugin';
@@ -119,7 +122,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     this.#deferredCompletions = new DeferredCompletions(options.deferCompletionsMs);
   }
 
-  /** What a readiness probe wants to know. */
+  /** Status for a readiness probe. */
   status(): HoldfastPluginStatus {
     return (
       this.#companions?.status() ?? { polling: false, podCacheSynced: false, activitiesInFlight: 0 }
@@ -127,8 +130,8 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   }
 
   /**
-   * Has your Worker, and those beside it, go on with this connection, as after a change of certificates. What is under way may end on the
-   * one before: close that later.
+   * Switches your Worker and the auxiliary ones to this connection, as after a rotation of
+   * certificates. Requests in flight may end on the previous one: close that later.
    */
   useConnection(connection: NativeConnection): void {
     this.#companions?.useConnection(connection);
@@ -156,7 +159,8 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
       throw new Error(
         `the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`,
       );
-    // Without a connection the Worker would make one and close it while the Workers beside it still use it.
+    // Without a connection the Worker would create one and close it while the auxiliary Workers
+    // still use it.
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
     this.#workerOptions = { ...options, ...omitUndefined({ connection }), activities };

@@ -1,4 +1,7 @@
-/** What a versioned Worker has to say of workflows that say nothing themselves (workflows/shared/versioning.ts). */
+/**
+ * Options and checks of versioned Workers, for workflows that declare no versioning behavior
+ * (workflows/shared/versioning.ts).
+ */
 import type { WorkerDeploymentOptions } from '@temporalio/worker';
 
 /** Runners and jobs stay on the version that they began on; all else moves on. */

@@ -16,7 +16,10 @@ import { podStateSignal } from '../../core/contract/index.ts';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
 import { runningRunnersInQuery } from '../../core/domain/visibility.ts';
 
-/** `describe` calls under way at once while looking for waits that a dead worker left behind. */
+/**
+ * Maximum number of concurrent `describe` calls while searching for waits that a dead worker left
+ * behind.
+ */
 const DESCRIBE_CONCURRENCY = 32;
 /** Pending activity states, from temporal.api.enums.v1.PendingActivityState: only a started activity can be completed from outside. */
 const STARTED = 2;
@@ -80,7 +83,10 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
   };
 }
 
-/** A task token does not tell the codec which workflow it encrypts for. */
+/**
+ * Completes an activity by its task token. The token does not say for which workflow the codec
+ * encrypts.
+ */
 async function completeTask(
   client: Client,
   { taskToken, ...activity }: ActivityTask,
@@ -93,8 +99,9 @@ async function completeTask(
 }
 
 /**
- * A signal that the server drops if the same run had one under this id: several workers see the same change, and a signal that is told
- * again is an event of history, which no handler can undo. The client's own call makes up an id of its own for each.
+ * Sends a signal that the server drops if the same run had one with this request ID. Several
+ * workers see the same change, and a repeated signal would be an event of history that no handler
+ * can undo. The client's own call creates a new ID each time.
  */
 async function signalOnce(
   client: Client,

@@ -35,12 +35,18 @@ const SOURCES = [
 const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
 const KEPT_MS = 24 * 3_600_000;
 
-/** Path of the workflows, for whoever bundles them ahead: TypeScript in the repository, JavaScript in the published package. */
+/**
+ * Path of the workflows, to bundle them ahead of time: TypeScript in the repository, JavaScript in
+ * the published package.
+ */
 export function workflowsPath(): string {
   return join(ROOT, 'workflows', COMPILED ? 'index.js' : 'index.ts');
 }
 
-/** Path of the module that traces lives: for `workflowInterceptorModules` of whoever bundles the workflows ahead. */
+/**
+ * Path of the module that traces workflows: add it to `workflowInterceptorModules` when you bundle
+ * them ahead of time.
+ */
 export function workflowInterceptorsPath(workflows = workflowsPath()): string {
   return join(dirname(workflows), 'tracing', `interceptors${extname(workflows)}`);
 }
@@ -51,7 +57,10 @@ type BundleShaping = Pick<
   'workflowsPath' | 'workflowBundle' | 'interceptors' | 'bundlerOptions' | 'dataConverter'
 >;
 
-/** What gives a Worker with these options the workflows: nothing where it has its own, a bundle made ahead where that will do. */
+/**
+ * Returns the options that give a Worker the workflows: none if it has its own, a bundle made ahead
+ * of time if that fits.
+ */
 export async function workflowSourceOptions(
   options: BundleShaping,
 ): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
@@ -71,7 +80,10 @@ export async function workflowSourceOptions(
     : { workflowsPath: workflowsPath() };
 }
 
-/** How the messages of failures leave a workflow: the one thing that a data converter changes in the bundle. */
+/**
+ * Encoding of failure messages that leave a workflow. It is the only part of a data converter that
+ * changes the bundle.
+ */
 type Failures = keyof typeof PUBLISHED;
 
 /**

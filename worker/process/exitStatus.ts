@@ -1,8 +1,11 @@
-/** How the worker's process ends; a signal that ended it adds 128, as shells have it. */
+/** Exit statuses of the worker's process. A signal that ended it adds 128, as in a shell. */
 export const EXIT_STATUS = {
-  /** It broke while running; the log says why. */
+  /** Failed while running; the log has the reason. */
   failed: 1,
-  /** It could not start: a setting, the Temporal server, its search attributes or the permissions are not right; stderr says which. */
+  /**
+   * Failed to start: invalid settings, Temporal server, search attributes or permissions. Standard
+   * error has the reason.
+   */
   cannotStart: 2,
   SIGINT: 130,
   SIGTERM: 143,

@@ -1,6 +1,6 @@
 /**
- * Metric about the task queues: whether any worker polls them. The webhook's process exports it,
- * too, so that it is known while there is no worker.
+ * Metric that shows whether any worker polls the task queues. The webhook's process exports it too,
+ * so it is available while no worker runs.
  */
 import type { Client } from '@temporalio/client';
 import { Gauge, type Registry } from 'prom-client';

@@ -1,4 +1,7 @@
-/** Log lines that somebody else can cause as often as they like: one of each kind a minute, with how many were left out. */
+/**
+ * Logger for events that untrusted clients can cause at will: one line of each kind a minute, with
+ * the number of those left out.
+ */
 export class RateLimitedLogger {
   readonly #everyMs: number;
   readonly #now: () => number;

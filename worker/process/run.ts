@@ -75,7 +75,7 @@ async function runWorker(
   let link: RotatingTemporalClient<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
-    // Its wording is a promise: people and tests look for it.
+    // Documented wording: people and tests search for it.
     logger.info(
       `received ${stop.description}: handing ${plugin?.status().activitiesInFlight ?? 0} activities back; no runner is cancelled`,
     );
@@ -242,14 +242,16 @@ function workerOptions(
     connection,
     namespace: config.temporal.namespace,
     taskQueue: config.taskQueue,
-    // The SDK's own name for a build is a hundred bytes long, and stands in each event of a workflow task.
+    // The SDK's default build ID is a hundred bytes long, and is stored in each event of a workflow
+    // task.
     ...(config.versioning === undefined ? { buildId: `holdfast@${packageVersion()}` } : {}),
     plugins: [plugin],
     maxCachedWorkflows: config.maxCachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
     maxConcurrentActivityTaskExecutions: config.maxActivities,
-    // Measured (docs/benchmarks.md): a fixed few polls, most of them for new runners, bring a scale-up online a quarter faster than
-    // autoscaling polls do, and cost a steady turnover nothing. What is under way already keeps its share.
+    // Measured (docs/benchmarks.md): a fixed small number of polls, most of them for new runners,
+    // brings a scale-up online a quarter faster than autoscaling polls, at no cost for a steady
+    // turnover. Running activities keep their share.
     workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     nonStickyToStickyPollRatio: 0.7,
     activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },

@@ -1,6 +1,6 @@
 /**
- * Asks the CI servers until when they accept the runner versions of the sets, and tells the sets.
- * A set whose runners are refused would find out by their exit status, which is too late.
+ * Asks the CI servers until when they accept the runner versions of the sets, and notifies the
+ * sets. Otherwise a set would only learn from exit statuses that its runners are rejected.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';

@@ -1,4 +1,4 @@
-/** What the listeners of scale sets in this process have done. */
+/** Metrics of the scale set listeners in this process. */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ScaleSetActivity } from '../../activities/ports.ts';
 

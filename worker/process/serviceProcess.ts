@@ -1,4 +1,4 @@
-/** What the worker's process and the webhook's have in common: from settings to an exit status. */
+/** Common frame of the worker's and the webhook's process, from settings to exit status. */
 import type { FastifyInstance } from 'fastify';
 import type { ClientInterceptors, ConnectionLike } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
@@ -45,7 +45,7 @@ class StartupError extends Error {
   }
 }
 
-/** A service that runs as a process of its own, such as the worker or the webhook. */
+/** A service with its own process, such as the worker or the webhook. */
 export interface Service<C> {
   /** Name of the service, for its lines on standard error. */
   readonly name: string;
@@ -188,7 +188,10 @@ export async function openTemporalClient<C extends TemporalConnection>(
   }
 }
 
-/** Does Temporal answer? @throws what the connection throws when it does not */
+/**
+ * Checks whether Temporal answers.
+ * @throws the error of the connection if it does not
+ */
 export async function isTemporalReachable(connection: ConnectionLike): Promise<boolean> {
   await connection.withDeadline(
     Date.now() + 2_000,

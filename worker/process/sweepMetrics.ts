@@ -1,4 +1,4 @@
-/** What sweeps have found and done, counted from their reports. */
+/** Metrics of what sweeps found and did, counted from their reports. */
 import { Counter, type Registry } from 'prom-client';
 import { FINDING_KINDS, type SweepReport } from '../../core/contract/index.ts';
 

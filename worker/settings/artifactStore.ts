@@ -2,7 +2,7 @@ import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Settings } from './settings.ts';
 
-/** Where what steps leave is kept, by the settings; `undefined`: nothing is. */
+/** Returns the store for what steps leave behind, or `undefined` if the settings name none. */
 export function artifactStoreLocation(
   s: Pick<
     Settings,

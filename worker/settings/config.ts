@@ -27,7 +27,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The worker's configuration. Durations in ms. */
 export interface HoldfastConfig {
   readonly temporal: TemporalConfig;
-  /** Reads it anew: its files may have changed. @throws Error on one line */
+  /**
+   * Reads the settings of Temporal again: their files may have changed.
+   * @throws Error with a message of one line
+   */
   readonly readTemporal: () => TemporalConfig;
   /** `undefined`: nothing is encrypted. */
   readonly codecKeyFile: string | undefined;
@@ -49,7 +52,9 @@ export interface HoldfastConfig {
         readonly context: string | undefined;
         readonly image: string;
         readonly command: readonly string[] | undefined;
-        /** Of the image where that is not root. */
+        /**
+         * User ID for the containers. `undefined` to keep the image's own user if that is not root.
+         */
         readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
         /** `undefined`: nothing is kept of what jobs' steps leave. */
@@ -66,7 +71,10 @@ export interface HoldfastConfig {
       };
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
-  /** Where the last lines go of a runner that did not succeed: the worker's own log, or a folder. `undefined`: no log is kept. */
+  /**
+   * Destination for the last log lines of a runner that did not succeed: the worker's own log, or a
+   * folder. `undefined` to keep none.
+   */
   readonly podLogs:
     { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
   readonly http: { readonly host: string; readonly port: number };
@@ -91,7 +99,7 @@ export interface HoldfastConfig {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** What is set: an empty value counts as not set. */
+/** Settings that have a value. An empty value counts as not set. */
 export function nonEmptySettings(env: Env): Record<string, string> {
   const set: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
@@ -226,7 +234,8 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
           },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhook: read.secrets && { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets: read.secrets },
-    // Without the secret deliveries go elsewhere, if there are any: whoever has them healed by this worker says so.
+    // Without a secret this worker receives no deliveries. An installation that only requests
+    // redeliveries sets this explicitly.
     redeliveryIntervalMs:
       read.secrets === undefined && read.set['HOLDFAST_REDELIVERY_INTERVAL'] === undefined
         ? 0

@@ -2,7 +2,7 @@
 export interface ConfigProblem {
   /** Name of the environment variable. */
   readonly setting: string;
-  /** What is wrong and how to mend it, on one line, without any secret. */
+  /** The fault and its fix, on one line, without any secret. */
   readonly message: string;
 }
 

@@ -13,10 +13,10 @@ import { YamlError, yamlValue } from './yamlDocuments.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the credentials that this worker may have. They hold no secret, only where each secret is.
- * @param taskQueue - the worker's; `undefined` where that setting itself is wrong
- * @param problems - gets an entry for everything that is wrong; the result is then incomplete
- * @param warnings - gets an entry if there is no credential at all
+ * Reads the credentials of this worker. They hold no secret, only where each secret is stored.
+ * @param taskQueue - the worker's; `undefined` if that setting is invalid
+ * @param problems - receives every fault; the result is then incomplete
+ * @param warnings - receives an entry if there is no credential at all
  */
 export function readCredentials(
   set: Env,
@@ -78,7 +78,7 @@ function parsedOf(
   }
 }
 
-/** One GitHub token by a setting of its own. */
+/** A single GitHub token that has its own setting. */
 interface Shorthand {
   readonly setting: string;
   readonly credential: object;
@@ -124,7 +124,7 @@ function givenCredentials(
   let value: unknown = {};
   if (inline !== undefined) {
     value = parseJson(inline);
-    // The text is not repeated: somebody may have put a secret into it.
+    // Do not repeat the text: it may contain a secret.
     if (value === undefined)
       return refuse(
         'is not JSON: write for example {"default":{"type":"pat","tokenFile":"/etc/holdfast/token"}}',

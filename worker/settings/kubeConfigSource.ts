@@ -2,7 +2,7 @@ import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeC
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { HoldfastConfig } from './config.ts';
 
-/** The settings of the worker in the words of the Kubernetes adapter. */
+/** Maps the worker's settings to the options of the Kubernetes adapter. */
 export function kubeConfigSource({
   kubeconfig,
   context,

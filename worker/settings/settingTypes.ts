@@ -44,7 +44,7 @@ export const integer = (min: number, max: number) =>
     (value) => `${quote(value)} is not a whole number from ${min} to ${max}`,
   );
 
-/** One of a few words. */
+/** A value from a fixed list. */
 export const enumValue = <const W extends readonly [string, ...string[]]>(...words: W) =>
   parsed(
     (value) => words.find((word): word is W[number] => word === value),
@@ -96,7 +96,10 @@ export const httpUrl = parsed(
     `${quote(value)} is not a web address: write for example https://github.example.com/api/v3, without user name or password`,
 );
 
-/** A command: a JSON array of strings, or words separated by spaces (no quoting: with spaces in a word, write the array). */
+/**
+ * A command: a JSON array of strings, or words separated by spaces. There is no quoting: use the
+ * array for words that contain spaces.
+ */
 export const command = parsed(
   (value) => {
     if (!value.trimStart().startsWith('[')) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 
-/** Where Temporal is, and as whom we go there. */
+/** Address of the Temporal server, and the credentials to use there. */
 export interface TemporalConfig {
   readonly connectionOptions: NativeConnectionOptions;
   /** For messages: `host:port`. */

@@ -3,7 +3,7 @@ import { settings } from './settings.ts';
 
 /** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
 const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
-/** What the supervisor, the lab and the command-line tool read. */
+/** Settings that the supervisor, the lab and the command-line tool read. */
 const OTHER_READERS =
   /^HOLDFAST_(STOP_REASON$|POD_UID$|TEMPORAL_UI$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
 

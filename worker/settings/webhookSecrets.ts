@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Gives the secrets of now, newest first: a file may be changed while the process runs. */
+/** Returns the current secrets, newest first. A file may change while the process runs. */
 export type WebhookSecrets = () => readonly string[];
 
-/** Where deliveries are received, and what they are signed with. */
+/** Address that receives deliveries, and the secrets that sign them. */
 export interface WebhookEndpoint {
   readonly host: string;
   readonly port: number;

@@ -1,4 +1,7 @@
-/** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
+/**
+ * Reads YAML, and JSON, which is a subset. Input beyond the limits is rejected before it takes long
+ * to parse.
+ */
 import {
   isMap,
   isNode,
@@ -9,15 +12,18 @@ import {
   type Document,
 } from 'yaml';
 
-/** In characters: two hundred sets with a pod each, or thousands that share one. The parser takes up to a second for it. */
+/**
+ * Maximum length in characters: two hundred sets with a pod template each, or thousands that share
+ * one. The parser takes up to a second for it.
+ */
 const LONGEST = 256 * 1024;
 /** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
 const MAX_ALIASES = 10_000;
 /** Lists, maps and their entries within each other: a pod has some thirty. What goes through a document takes the square of its depth. */
 const DEEPEST = 200;
-/** Of what is no YAML at all, the first are enough. */
+/** Maximum number of parse errors that are reported. */
 const MAX_FAULTS = 20;
-/** The parser repeats what it stumbled over, however long that is. */
+/** Maximum length of an error: the parser repeats the text that it rejects. */
 const MAX_FAULT = 300;
 
 /** One thing that makes a text no YAML. */
@@ -27,10 +33,13 @@ export interface YamlSyntaxError {
   readonly message: string;
 }
 
-/** Its message goes on from the text's name, and repeats nothing of the text: somebody may have put a secret into it. */
+/**
+ * Invalid YAML. The message continues the name of the text and repeats nothing of the text, which
+ * may contain a secret.
+ */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
-  /** Where and what, if there is more to say; may repeat some of the text. */
+  /** Position and details, if there are any. May repeat parts of the text. */
   readonly errors: readonly YamlSyntaxError[];
 
   constructor(message: string, errors: readonly YamlSyntaxError[]) {
@@ -91,7 +100,7 @@ function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
   return Array.isArray(documents) ? documents : [];
 }
 
-/** What is wrong with it, and at which character. */
+/** Returns the faults of a document, each with the character at which it was found. */
 function errorsOf(document: Document.Parsed): [message: string, at: number][] {
   const faults = document.errors.map(({ message, pos }): [string, number] => [message, pos[0]]);
   visit(document, {
@@ -138,7 +147,9 @@ const TOO_DEEP = 'it is nested too deeply';
 const notYaml = (faults: readonly YamlSyntaxError[]): YamlError =>
   new YamlError('is neither YAML nor JSON: check its syntax', faults);
 
-/** The parser's words, but for those of the engine that runs it. */
+/**
+ * Returns the first line of the parser's message. A message of the JavaScript engine is replaced.
+ */
 function firstLine(message: string): string {
   if (message.startsWith('Maximum call stack')) return TOO_DEEP;
   const line = message.split('\n')[0] ?? '';

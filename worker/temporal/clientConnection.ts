@@ -3,10 +3,13 @@ import type { Connect } from './connect.ts';
 
 /** Between two tries, of calls and of the connection itself. gRPC waits up to two minutes by default, and GitHub gives up on a delivery after ten seconds. */
 const MAX_PAUSE_MS = 500;
-/** Of a call whose deadline does not come first. */
+/** Maximum number of attempts of a call, unless its deadline comes first. */
 const MAX_ATTEMPTS = 20;
 
-/** Enough for a client, without the SDK's native part and what it bundles workflows with. It takes no proxy from the environment, as that part does not. */
+/**
+ * Connects a client without the SDK's native part and its bundler. Like that part, it takes no
+ * proxy from the environment.
+ */
 export const connectClient: Connect<Connection> = async (options) => {
   const { delayFunction, retryableDecider } = defaultGrpcRetryOptions({
     maxAttempts: MAX_ATTEMPTS,
@@ -14,7 +17,7 @@ export const connectClient: Connect<Connection> = async (options) => {
   let connected = false;
   const retries = makeGrpcRetryInterceptor({
     delayFunction: (attempt, status) => Math.min(MAX_PAUSE_MS, delayFunction(attempt, status)),
-    // The first call says what is wrong instead of trying again: whoever connects does.
+    // The first call reports its error instead of retrying: the caller retries.
     retryableDecider: (attempt, status) => connected && retryableDecider(attempt, status),
   });
   const channelArgs = {

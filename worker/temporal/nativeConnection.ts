@@ -1,6 +1,6 @@
 import { NativeConnection } from '@temporalio/worker';
 import type { Connect } from './connect.ts';
 
-/** What a Worker needs. */
+/** Connects a Worker. */
 export const connectNative: Connect<NativeConnection> = async (options) =>
   await NativeConnection.connect(options);

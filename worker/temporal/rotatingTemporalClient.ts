@@ -59,12 +59,12 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
     this.#client = this.#clientOn(options.connection);
   }
 
-  /** The one of now. */
+  /** Current client. */
   get connection(): C {
     return this.#connection;
   }
 
-  /** The one of now. */
+  /** Current connection. */
   get client(): Client {
     return this.#client;
   }
@@ -92,7 +92,7 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
         await this.#checkCredentials(onConnection);
         told = undefined;
       } catch (error) {
-        // They may be half written, or not valid yet.
+        // The files may be incomplete, or not valid yet.
         const reason = oneLine(error);
         if (reason !== told && !signal.aborted)
           logger.warn(

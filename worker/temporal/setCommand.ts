@@ -1,11 +1,17 @@
-/** How a command to a set is started, whoever gives it. */
+/**
+ * Options that start the workflow of a command to a set. Controller and command-line tool share
+ * them.
+ */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { setCommandId, type SetCommand, type SetCommandInput } from '../../core/contract/index.ts';
 import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 
-/** @param request - see {@link setCommandId}. @default one of its own */
+/**
+ * @param request - see {@link setCommandId}.
+ * @default a new random one
+ */
 export function setCommandOptions(
   set: string,
   command: SetCommand,

@@ -1,4 +1,4 @@
-/** How the workflow of a set is started, whoever does it. */
+/** Options that start the workflow of a set. Controller and command-line tool share them. */
 import type { WorkflowStartOptions } from '@temporalio/client';
 import {
   SEARCH_ATTRIBUTES,

@@ -3,20 +3,21 @@ import { isDeepStrictEqual } from 'node:util';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';
 
-/** What has to be done about credentials that were read anew. */
+/** Action that changed credentials require. */
 export type CredentialsChange =
   | { readonly kind: 'none' }
   | { readonly kind: 'apiKey'; readonly apiKey: string }
   | { readonly kind: 'reconnect' };
 
-/** How often their files are looked at, in ms. */
+/** Interval between reads of the credentials' files (ms). */
 export const CREDENTIALS_CHECK_MS = 10_000;
 
 type Credentials = Pick<NativeConnectionOptions, 'apiKey' | 'tls'>;
 
 /**
- * A connection takes another API key as it is; what belongs to its TLS (certificates, keys, whether there is any) it has for good.
- * Only credentials: a process that is at one server and namespace stays there, whatever its profile says meanwhile.
+ * Compares credentials. A connection accepts a new API key, but keeps its TLS settings
+ * (certificates, keys, whether TLS is used) for its lifetime. Only credentials are compared: a
+ * process keeps its server and namespace, whatever its profile says later.
  */
 export function credentialsChange(before: Credentials, now: Credentials): CredentialsChange {
   const isSecured = (each: Credentials): boolean => each.apiKey !== undefined;
@@ -27,7 +28,7 @@ export function credentialsChange(before: Credentials, now: Credentials): Creden
     : { kind: 'apiKey', apiKey: now.apiKey };
 }
 
-/** Those of now, for the server of before. */
+/** Returns the previous server's settings with the current credentials. */
 export function withCredentials(
   before: TemporalConfig,
   { connectionOptions: { apiKey, tls } }: TemporalConfig,

@@ -20,7 +20,10 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
   };
 }
 
-/** The SDK serves its metrics on a port of its own and cannot tell which it got for port 0, so we look for a free one ourselves. */
+/**
+ * The SDK serves its metrics on a separate port and does not report which one it got for port 0, so
+ * find a free port first.
+ */
 async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
   for (let tries = 1; ; tries++) {
     const address = `127.0.0.1:${await freePort()}`;

@@ -27,7 +27,8 @@ export function deliverySpans(tracer: Tracer, ids: TraceIds): TraceDelivery {
       trace.setSpan(ROOT_CONTEXT, span),
       async () => await pass(traceOf(span)),
     );
-    // Of jobs for other runners most webhooks tell more than of ours: a span that does not end is not exported.
+    // Most webhooks deliver more jobs of other runners than of ours. A span that does not end is
+    // not exported.
     if (answer === NO_MATCH) return answer;
     span.setAttribute('http.response.status_code', answer.status);
     if (answer.status >= 500)

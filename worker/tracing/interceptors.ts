@@ -1,4 +1,4 @@
-/** The SDK's interceptors for clients and activities, without the spans that nobody asks for. */
+/** The SDK's interceptors for clients and activities, without spans that carry no information. */
 import { context, isSpanContextValid, trace, TraceFlags } from '@opentelemetry/api';
 import type {
   Next,
@@ -95,7 +95,10 @@ function withoutUnrecorded<I extends { readonly headers: Headers }>(input: I): I
   return { ...input, headers };
 }
 
-/** Of a workflow that is in no trace, as a set, each would be a trace of its own. */
+/**
+ * Traces activities only of workflows that are in a trace. Otherwise each span, for example of a
+ * set, would start its own trace.
+ */
 class TracingActivityInterceptor extends OpenTelemetryActivityInboundInterceptor {
   override async execute(
     input: ActivityExecuteInput,

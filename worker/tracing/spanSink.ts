@@ -9,15 +9,15 @@ import type { InjectedSinks } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import type { CompletedSpan, TraceSinks } from '../../core/activities/index.ts';
 
-/** Where spans go. */
+/** Destination of spans. */
 export interface SpanExportTarget {
   /** Takes those that are over. */
   readonly spanProcessor: SpanProcessor;
-  /** What they are of. */
+  /** Resource that the spans describe. */
   readonly resource: Resource;
 }
 
-/** How many spans are known for over. */
+/** Maximum number of ended spans that are remembered. */
 const REMEMBERED = 10_000;
 
 /**
@@ -37,7 +37,10 @@ export function spanSink({ spanProcessor, resource }: SpanExportTarget): Injecte
   return { holdfastSpans: { ended: { fn: take, callDuringReplay: false } } };
 }
 
-/** Not the SDK's own, which gives each span everything that is known of its workflow, the memo included. */
+/**
+ * Builds the span for the exporter. The SDK's own builder adds everything known about the workflow
+ * to each span, the memo included.
+ */
 function readable(
   { name, traceId, spanId, parentSpanId, startMs, endMs, failure }: CompletedSpan,
   { workflowId, runId }: WorkflowInfo,

@@ -26,13 +26,13 @@ import { TraceIds } from './traceIds.ts';
 export interface Tracing extends SpanExportTarget {
   readonly client: ClientInterceptors;
   readonly deliveries: TraceDelivery;
-  /** Does something in the trace that `TRACEPARENT` of the environment names, if it does. */
+  /** Runs an action in the trace that `TRACEPARENT` of the environment names, if it names one. */
   within<T>(traceparent: string | undefined, act: () => T): T;
   /** Exports what is there; a collector that does not answer is waited for a few seconds. */
   close(): Promise<void>;
 }
 
-/** So long an exit waits for a collector. */
+/** Time that an exit waits for the collector (ms). */
 const FLUSH_MS = 3_000;
 
 /**
@@ -53,7 +53,7 @@ export function startTracing(service: string, onTrouble: (message: string) => vo
     idGenerator: ids,
     spanProcessors: [spanProcessor],
   });
-  // Of baggage nothing is passed on: it would be in histories.
+  // Baggage is not propagated: it would be stored in histories.
   provider.register({
     contextManager: new AsyncLocalStorageContextManager().enable(),
     propagator: new W3CTraceContextPropagator(),

@@ -36,8 +36,9 @@ export async function withTracing(
 }
 
 /**
- * The same options with what has lives traced by their history, where the workflows are bundled by this process: a bundle that was made ahead has it, or has not. Not
- * beside the SDK's own interceptors, which trace all workflows.
+ * Adds the interceptor that traces workflows by their history to the options, if this process
+ * bundles the workflows. A bundle made ahead of time either has it or not. It is not combined with
+ * the SDK's own interceptors, which trace all workflows.
  */
 export function withWorkflowTracing<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
   const { workflowBundle, interceptors, sinks } = options;

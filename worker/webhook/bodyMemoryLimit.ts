@@ -29,12 +29,13 @@ interface Reading {
 const MIN_BYTES = 1_024;
 
 /**
- * When the budget is used up, the body that has been under way longest has to go, not the one that comes: GitHub's arrives in one go, and whoever wants to
- * hold the memory sends slowly.
+ * Limits the memory of request bodies. When the budget is used up, the body that has been in
+ * transit longest is dropped, not the newest: GitHub sends a body at once, and a client that wants
+ * to hold memory sends slowly.
  */
 export class BodyMemoryLimit {
   readonly #maxBytes: number;
-  /** The longest under way first. */
+  /** Bodies in transit, oldest first. */
   readonly #readings = new Set<Reading>();
   #held = 0;
 

@@ -39,8 +39,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Closes every connection that waits for its client, the others as soon as they are answered: at the end nobody else would, since Node then stops looking
-   * at its timeouts.
+   * Closes every connection that waits for its client, and the others once they are answered. Node
+   * stops checking its timeouts when the server closes.
    */
   end(): void {
     this.#ending = true;

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Does once what has a key: who comes with the same key while it is being done, or after it was, shares its result. What did not succeed is
- * forgotten, so that its repetition is tried.
+ * Runs each call with a key once. A call with the same key shares the result, during the first call
+ * and afterwards. A call that did not succeed is forgotten, so a repetition tries again.
  */
 export class DeduplicatedCalls<T> {
   readonly #done: LRUCache<string, Promise<T>>;
@@ -18,7 +18,7 @@ export class DeduplicatedCalls<T> {
   async run(key: string, run: () => Promise<T>): Promise<{ result: T; repeated: boolean }> {
     const known = this.#done.get(key);
     if (known !== undefined) return { result: await known, repeated: true };
-    // Nothing may be awaited since the look: two that come together would both find nothing.
+    // Do not await between the lookup and this: two concurrent calls would both find nothing.
     const running = run();
     this.#done.set(key, running);
     const result = await running;

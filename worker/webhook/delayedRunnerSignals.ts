@@ -2,9 +2,15 @@
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import { isLaterState, jobKey, ciJobStateOf } from '../../core/domain/ciJobState.ts';
 
-/** As long as the pod's own word that it is busy is held back (activities/watcher/podStateNotifier.ts). */
+/**
+ * Delay of a signal (ms), as long as the pod's own busy state is held back
+ * (activities/watcher/podStateNotifier.ts).
+ */
 const HELD_MS = 5_000;
-/** A thousand deliveries a second. What is beyond is told at once. */
+/**
+ * Maximum number of delayed signals: a thousand deliveries a second. Those beyond it are sent
+ * immediately.
+ */
 const MAX_HELD = 5_000;
 
 interface DelayedSignal {
@@ -14,9 +20,10 @@ interface DelayedSignal {
 }
 
 /**
- * A set that has a job's event needs nothing more of it, and to its runner the event is a hint: for one that runs a single job mostly the name of that job. Each is a
- * signal and a task of the runner's workflow, so it waits for a moment: of a short job only the end is told, and whoever has ended by then has no task of it. What waits is lost with this
- * process, and nothing hangs on it.
+ * Delays job events for runners. A set that has the event needs nothing more, and for its runner
+ * the event is a hint, mostly the name of its job. Each signal costs a workflow task of the runner,
+ * so it waits for a moment: of a short job only the end is sent, and a runner that has ended by
+ * then gets none. Delayed signals are lost with this process, which does no harm.
  */
 export class DelayedRunnerSignals {
   readonly #tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
@@ -59,7 +66,7 @@ export class DelayedRunnerSignals {
     this.#held.set(key, held);
   }
 
-  /** Tells now what waits. */
+  /** Sends all delayed signals now. */
   async close(): Promise<void> {
     await Promise.all(
       [...this.#held.values()].map(async ({ tell, timer }) => {

@@ -3,7 +3,7 @@ import { header, type Headers } from './requestHeaders.ts';
 import type { DeliveryFormat } from './servers/deliveryFormat.ts';
 import { BODY_LIMIT, TOO_LARGE, WRONG_TYPE, type WebhookResponse } from './webhookResponses.ts';
 
-/** With or without parameters (RFC 9110, 8.3). */
+/** Matches the media type with or without parameters (RFC 9110, 8.3). */
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /** @returns undefined if the body is to be read */

@@ -1,4 +1,4 @@
-/** What a delivery says about a job, in the terms of the workflows and of no CI server. */
+/** A job event of a delivery, in the terms of the workflows and not of a CI server. */
 import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import type { JobEvent, RunnerJobEvent } from '../../core/contract/index.ts';
 

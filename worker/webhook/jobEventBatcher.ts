@@ -55,32 +55,39 @@ interface Waiting {
   readonly event: JobEvent;
   readonly size: number;
   readonly since: number;
-  /** Whoever has added it has been told that it failed. */
+  /** The caller that added the event has received its failure. */
   lingers: boolean;
-  /** Runs something as if whoever has added the event did: in its span. */
+  /** Runs a function in the span of the caller that added the event. */
   readonly inItsContext: <T>(act: () => T) => T;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Bounds what a burst costs a set: each signal is four events of its history and a task for its worker, and a run of a workflow may get
- * 10,000. A lone event is sent at once; what arrives while a signal is under way, or shortly after, is gathered for the next. Whoever
- * adds an event learns how its own signal ended. A set that does not answer gets a signal every two seconds, and none before Temporal would refuse it.
+ * Limits what a burst of events costs a set: each signal is four events of its history and a
+ * workflow task, and a run accepts 10,000 signals. A single event is sent immediately. Events that
+ * arrive while a signal is in flight, or shortly afterwards, share the next one. A caller that adds
+ * an event gets the result of its own signal. A set that does not answer gets a signal every two
+ * seconds, and none shortly before Temporal's limit.
  *
- * An event that fails for something that passes is tried on for a while, as long as the process lives: GitHub sends a refused delivery again only
- * when an App asks for it (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets bear being told twice.
+ * An event that fails for a temporary reason is retried for a while, as long as the process lives.
+ * GitHub redelivers a rejected delivery only on request of an App
+ * (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets
+ * tolerate repetitions.
  */
 export class JobEventBatcher {
   readonly #client: () => Client;
   readonly #limits: Required<BatchLimits>;
-  /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
+  /** Waiting events by workflow ID. An entry without events has a signal in flight, or a pause. */
   readonly #lanes = new Map<string, Waiting[]>();
   readonly #paces = new SignalPaces();
   #lingering = 0;
   #closed = false;
 
-  /** @param client - the client of now. @throws Error while there is no connection to Temporal */
+  /**
+   * @param client - returns the current client.
+   * @throws Error while there is no connection to Temporal
+   */
   constructor(client: () => Client, limits: BatchLimits = {}) {
     this.#client = client;
     this.#limits = {
@@ -213,7 +220,7 @@ export class JobEventBatcher {
     );
   }
 
-  /** How many of those that wait longest go together. */
+  /** Returns the number of the oldest events that are sent together. */
   #batchSize(lane: readonly Waiting[], maxEvents = this.#limits.maxEvents): number {
     let size = lane[0]?.size ?? 0;
     let count = 1;

@@ -9,7 +9,7 @@ const runnersIn =
   ({ runnerCounts }: RunnerSetStatus): number =>
     states.reduce((sum, state) => sum + runnerCounts[state], 0);
 
-/** Those in whose name is `_total` are counters, the others gauges. */
+/** Metrics with `_total` in their name are counters, the others gauges. */
 const METRICS: readonly (readonly [
   name: string,
   help: string,
@@ -102,7 +102,8 @@ const EXECUTION_SECONDS = [
 ];
 
 /**
- * What sets say of themselves, asked at each scrape. Every replica tells the same: aggregate with `max by (set)`.
+ * Registers metrics from the status of each set, queried at each scrape. Every replica reports the
+ * same: aggregate with `max by (set)`.
  * @param statuses - never throws
  */
 export function registerSetMetrics(
@@ -140,7 +141,10 @@ export function registerRoutingAge(registry: Registry, ageMs: () => number | und
   });
 }
 
-/** How long jobs waited and ran, from the events of the webhook. @returns takes each event of a job that a runner of a set runs */
+/**
+ * Registers metrics of how long jobs waited and ran, from the events of the webhook.
+ * @returns a function that takes each event of a job that a runner of a set runs
+ */
 export function createJobDurations(registry: Registry): (set: string, news: JobDelivery) => void {
   const registers = [registry];
   const startup = new Histogram({

@@ -4,10 +4,10 @@ import { jobEventSignal, type RunnerJobEvent } from '../../core/contract/index.t
 import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
 
 /**
- * Tells the runner, whose workflow id follows from its name: looking for it would cost a query for each event, and Temporal allows a namespace 10 a
- * second by default.
- * @param name - from outside: somebody else's runner may have any
- * @returns whether Temporal has the event; `false`: no such runner of ours runs, and there is nobody to tell
+ * Signals the runner, whose workflow ID follows from its name. Searching for it would cost a
+ * visibility query for each event, of which Temporal allows a namespace 10 a second by default.
+ * @param name - from outside: a foreign runner may have any name
+ * @returns whether Temporal accepted the event; `false` if no such runner of ours runs
  */
 export async function signalRunner(
   { workflow }: Client,

@@ -7,14 +7,14 @@ import type { WebhookEndpoint } from '../settings/webhookSecrets.ts';
 
 /** A webhook that receives. */
 export interface Webhook {
-  /** Its URL, without the path. */
+  /** URL of the server, without the path. */
   readonly address: string;
   /** Receives nothing more; resolves when all that was received is answered. */
   close(): Promise<void>;
 }
 
 /**
- * Receives deliveries, in the worker's process or in one of its own. Each gets 503 until there is a
+ * Receives deliveries, in the worker's process or in a separate one. Each gets 503 until there is a
  * connection to Temporal.
  * @throws CannotStart
  */

@@ -123,7 +123,10 @@ interface RouteParts {
   readonly finish: (reply: FastifyReply, response: WebhookResponse) => Promise<FastifyReply>;
 }
 
-/** @param scope - a scope of its own: here a body is the bytes that were signed */
+/**
+ * Adds the route of one CI server.
+ * @param scope - separate Fastify scope, because here a body is the signed bytes
+ */
 function addRoute(
   scope: FastifyInstance,
   format: DeliveryFormat,
@@ -152,7 +155,7 @@ function addRoute(
   });
 }
 
-/** Answers before a body is read: whoever sends it is a stranger. */
+/** Rejects deliveries for unknown CI servers before their body is read. */
 function rejectUnknownServers(server: FastifyInstance, formats: readonly DeliveryFormat[]): void {
   const servers = formats.map((format) => format.server);
   const answer = {
@@ -169,9 +172,8 @@ class Receiver {
   readonly #signals: JobEventBatcher;
   readonly #hints: DelayedRunnerSignals;
   /**
-   * Deliveries that this process passes on or has passed on. A repetition that arrives while the
-   * first is under way gets the same response. Other replicas are not asked: sets tolerate
-   * repetitions.
+   * Deliveries that this process is passing on or has passed on. A repetition that arrives during
+   * the first gets the same response. Other replicas are not asked: sets tolerate repetitions.
    */
   readonly #passed = new DeduplicatedCalls<WebhookResponse>(
     REMEMBERED,
@@ -184,7 +186,7 @@ class Receiver {
     this.#options = options;
     this.#signals = new JobEventBatcher(options.client);
     this.#hints = new DelayedRunnerSignals(
-      // Its own time: that of the delivery, which it would have without a word, is over by then.
+      // Use a separate deadline: that of the delivery, the default, has passed by then.
       async (name, event) =>
         await options
           .client()
@@ -203,7 +205,7 @@ class Receiver {
     );
   }
 
-  /** Tells what waits to be told. */
+  /** Sends the delayed signals. */
   async close(): Promise<void> {
     this.#signals.close();
     await this.#hints.close();
@@ -262,7 +264,7 @@ class Receiver {
         );
   }
 
-  /** Never throws: that Temporal does not accept the event is an answer. */
+  /** Never throws: a rejection by Temporal is a response. */
   async #dispatch(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -319,7 +321,7 @@ class Receiver {
     const { runner } = news;
     const set = runner === undefined ? undefined : setNameFromRunnerName(runner.name);
     const sets = await this.#notifySets(news, set, signal);
-    // When a job failed tells whether it was interrupted.
+    // The time of a failed job shows whether the job was interrupted, so that event does not wait.
     const mayWait =
       sets.isOwnTold &&
       (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');

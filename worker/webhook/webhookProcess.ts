@@ -1,4 +1,7 @@
-/** The webhook as a process of its own: it needs its secret and Temporal, and has neither a credential nor a cluster. */
+/**
+ * The webhook as a separate process. It needs the webhook secret and Temporal, and has neither a
+ * credential nor a cluster.
+ */
 import { once } from 'node:events';
 import type { Client, Connection } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';

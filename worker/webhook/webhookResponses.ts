@@ -25,7 +25,7 @@ export const DUPLICATE: WebhookResponse = {
 export const PING: WebhookResponse = { outcome: 'ping', status: 200, message: 'pong' };
 /** No runner of this installation runs the job, and no set serves it. */
 export const NO_MATCH: WebhookResponse = { outcome: 'no_match', status: 204 };
-/** As {@link NO_MATCH}, for a job without labels. Only sets with `groupJobs` serve such jobs. */
+/** Like {@link NO_MATCH}, for a job without labels. Only sets with `groupJobs` serve such jobs. */
 export const NO_LABELS: WebhookResponse = { outcome: 'no_labels', status: 204 };
 
 /** The signature matches none of the secrets. */

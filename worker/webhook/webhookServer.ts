@@ -1,4 +1,4 @@
-/** HTTP server of the deliveries, on a port of its own: no client is trusted without a signature. */
+/** HTTP server for deliveries on a separate port. No client is trusted without a signature. */
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { ConnectionLimit } from './connectionLimit.ts';
@@ -50,7 +50,8 @@ export async function createWebhookServer({
   );
   const server = fastify({
     loggerInstance,
-    // What strangers send is no news; what becomes of deliveries is counted, and told now and then.
+    // Requests of unknown clients are not logged one by one. Results of deliveries are counted, and
+    // logged at a limited rate.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: requestMs,
     http: {
@@ -59,7 +60,7 @@ export async function createWebhookServer({
       connectionsCheckingInterval: checkMs,
     },
   });
-  // Of a request to another path no body is read, either.
+  // Do not read the body of a request to another path, either.
   server.removeAllContentTypeParsers();
   const connections = new ConnectionLimit(server.server, maxConnections);
   server.addHook('preClose', async () => connections.end());

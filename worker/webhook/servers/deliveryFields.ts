@@ -1,4 +1,7 @@
-/** What the bodies of deliveries have in common. Their content is untrusted, signature or not. */
+/**
+ * Fields that the bodies of all deliveries have in common. Their content is untrusted, even with a
+ * valid signature.
+ */
 import { z } from 'zod';
 
 /** Whatever a repository's author can write is cut to a size that is fit for a history. */
@@ -20,7 +23,7 @@ export const time = z
     return ms > 0 && ms <= MAX_MS ? ms : undefined;
   })
   .optional();
-/** Later there is no date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
+/** Latest valid date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
 const MAX_MS = 8.64e15;
 
 /** `owner/repo`. */

@@ -4,7 +4,9 @@ import type { JobDelivery } from '../jobDelivery.ts';
 import type { Headers } from '../requestHeaders.ts';
 import type { WebhookResponse } from '../webhookResponses.ts';
 
-/** How one kind of CI server sends deliveries of webhooks. Each kind has one implementation. */
+/**
+ * Format in which one kind of CI server sends webhook deliveries. Each kind has one implementation.
+ */
 export interface DeliveryFormat {
   /** Kind of CI server. Its deliveries go to `/webhooks/<server>`. */
   readonly server: CiServerKind;
@@ -17,8 +19,8 @@ export interface DeliveryFormat {
   /** Whether the body is signed with one of the secrets. */
   isSigned(headers: Headers, body: Buffer, secrets: readonly string[]): boolean;
   /**
-   * Reads a delivery whose signature is good. Its content is still untrusted.
-   * @param nowMs - stands for a time that the event should have and does not
+   * Reads a delivery with a valid signature. Its content is still untrusted.
+   * @param nowMs - used for a time that is missing from the event
    * @returns the response if there is no event to pass on
    */
   read(headers: Headers, body: Buffer, nowMs: number): JobDelivery | WebhookResponse;
@@ -28,7 +30,7 @@ export interface DeliveryFormat {
   readonly redelivery?: RedeliveryRules;
 }
 
-/** How a delivery appears in traces. */
+/** Span of a delivery in traces. */
 export interface DeliverySpan {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string | number>>;
@@ -36,7 +38,7 @@ export interface DeliverySpan {
   readonly traceId?: string;
 }
 
-/** How redelivery is requested from a kind of CI server. */
+/** Limits for requesting redelivery from one kind of CI server. */
 export interface RedeliveryRules {
   /** Maximum number of redeliveries requested in one round with one credential. */
   readonly maxPerRound: number;

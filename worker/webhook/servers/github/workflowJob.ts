@@ -5,7 +5,7 @@ import type { RunnerJobEvent, JobEvent } from '../../../../core/contract/index.t
 import { OUR_RUNNER_NAME, type JobDelivery } from '../../jobDelivery.ts';
 import { repositoryField, truncated, time } from '../deliveryFields.ts';
 
-/** What a `workflow_job` event asks for. */
+/** Result of reading a `workflow_job` event. */
 export type WorkflowJob =
   | { readonly kind: 'job'; readonly delivery: JobDelivery }
   | { readonly kind: 'otherAction' | 'expired' | 'malformed' };
@@ -47,9 +47,9 @@ const ACTIONS = [
 type Action = (typeof ACTIONS)[number];
 
 /**
- * Reads the body of a `workflow_job` event. A signature never expires and covers the body alone, so
- * an event whose latest time is over four days old is rejected: GitHub does not send it any more.
- * @param nowMs - stands for a time that the event should have and does not
+ * Reads the body of a `workflow_job` event. A signature never expires and covers only the body, so
+ * an event whose latest time is more than four days ago is rejected: GitHub no longer sends it.
+ * @param nowMs - used for a time that is missing from the event
  */
 export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
   const parsed = workflowJobEvent.safeParse(body);
