@@ -2,7 +2,7 @@
 /** The `holdfast` command. */
 import { holdfast } from './program.ts';
 
-// A reader that has seen enough (`| head`) is no error of ours.
+// A reader that closes the pipe early (`| head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(0);

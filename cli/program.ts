@@ -48,7 +48,7 @@ TEMPORAL_PROFILE and others), and from HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL
 export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
   const output = new Output(terminal, outputForm(args));
   try {
-    // Its arguments belong to the demo, all of them.
+    // All arguments belong to the demo.
     if (args[0] === 'demo')
       return await (await import('./installation/demo.ts')).demo(args.slice(1));
     let status: number = EXIT.ok;
@@ -114,7 +114,8 @@ function createProgram(
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      // Errors are printed once, by us; this is the help that stands in for a missing command.
+      // This program prints errors itself, once. What commander writes here is the help for a
+      // missing command.
       writeErr: (text) => void (output.json || terminal.stderr.write(text)),
       outputError: () => {},
     })

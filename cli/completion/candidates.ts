@@ -76,7 +76,7 @@ interface Walked {
   /** Arguments that were given already. */
   positionals: number;
   flags: Record<string, string>;
-  /** After `--`, where anything may stand. */
+  /** Whether the words follow `--`, where any argument may appear. */
   over: boolean;
 }
 
@@ -90,7 +90,7 @@ function walkCommands(program: Command, words: readonly string[]): Walked {
   };
   for (const word of words) {
     if (word === '--') return { ...at, over: true };
-    // bash has the sign between an option and its value as a word.
+    // bash passes the sign between an option and its value as a separate word.
     if (word === '=') continue;
     if (at.waiting !== undefined) {
       at.flags[at.waiting.attributeName()] = word;
@@ -124,7 +124,7 @@ function optionsOf(command: Command): Candidate[] {
   const all = ancestors(command)
     .flatMap((each) => each.createHelp().visibleOptions(each))
     .map(({ long, short, description }) => ({ value: long ?? short ?? '', description }));
-  // Each of them has a --help of its own.
+  // Each command has its own --help: offer it once.
   return [...new Map(all.map((each) => [each.value, each])).values()];
 }
 

@@ -12,7 +12,10 @@ import type { Candidate, Kind } from './candidates.ts';
 const TIMEOUT_MS = 2_000;
 const MOST = 200;
 
-/** None where Temporal does not answer soon: a shell has no place for an error while a line is typed. */
+/**
+ * Returns no IDs if Temporal does not answer soon: a shell cannot show an error while a line is
+ * typed.
+ */
 export async function findIds(
   kind: Kind,
   flags: Readonly<Record<string, string>>,

@@ -1,9 +1,12 @@
-/** Characters that no shell gives a meaning to. A word that begins with "-" is taken for an option. */
+/**
+ * Words without characters that are special in a shell. A word that begins with "-" would be an
+ * option.
+ */
 const SHELL_WORD = /^[A-Za-z0-9_./:@%+=][A-Za-z0-9_./:@%+=-]*$/;
 
 /**
- * Whether every shell takes the text for one word, as it is. Whoever may start a workflow chooses its ID, and what a shell completes is carried out
- * with the rights of the person who types.
+ * Returns whether every shell reads the text as one literal word. A client that starts a workflow
+ * chooses its ID, and a completed word runs with the rights of the user who types.
  */
 export function isShellWord(text: string): boolean {
   return SHELL_WORD.test(text);

@@ -1,4 +1,4 @@
-/** Ends what a task queue has, so that its workers may go for good. */
+/** Ends everything that runs on a task queue, so that its workers can be removed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import {
@@ -78,7 +78,7 @@ export async function decommission(
   const found = await runningOn(session, taskQueue);
   if (!yes && found.length > 0)
     await confirm(output, `end everything on the task queue ${taskQueue}: ${summary(found)}`);
-  // First: what it would start nobody will run.
+  // Delete the Schedule first: no worker will run the sweeps that it starts.
   const schedule = await session.call(
     async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
   );
@@ -153,8 +153,8 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
 }
 
 /**
- * `ended` before it was asked (Visibility may list it for a while), `not_yet` where it is to be
- * left alone until the next check.
+ * Result of a request to end: `ended` before the request (Visibility may still list it), `not_yet`
+ * to check it again later.
  */
 type Answer = 'accepted' | 'ended' | 'not_yet';
 
@@ -194,7 +194,10 @@ async function requestEnd(
   }
 }
 
-/** Left alone it waits a week for another version. @returns whether nothing was left for it to do */
+/**
+ * Ends a job group that has no work left. Otherwise it would wait a week for another version.
+ * @returns whether it had none
+ */
 async function endIdleGroup(session: Session, workflowId: string): Promise<boolean> {
   return await session.call(
     async (client) => {

@@ -108,7 +108,9 @@ function keysIn(
   }
 }
 
-/** Read anew for each request, so that a token may be rotated: each line of the file is one. */
+/**
+ * Reads the tokens again for each request, so they can be rotated. Each line of the file is one.
+ */
 function tokensIn(file: string | undefined): (() => string[]) | undefined {
   if (file === undefined) return undefined;
   const read = (): string[] => {

@@ -1,4 +1,7 @@
-/** `holdfast doctor`: what is right and wrong around the worker, with the command that mends it. */
+/**
+ * `holdfast doctor`: checks the environment of the worker and prints the command that fixes each
+ * fault.
+ */
 import { runAllChecks } from '../../worker/checks/bootCheck.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { ConfigError } from '../../worker/settings/configError.ts';

@@ -64,7 +64,7 @@ export async function cancelChangeSet(
   { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions,
 ): Promise<number> {
   const request = { mode, reason };
-  // Groups first: one that has heard of it begins no other run.
+  // Cancel groups first: a cancelled group starts no other run.
   const groups = (await listRunning(session, JOB_GROUP_WORKFLOW)).filter(({ workflowId }) => {
     const changeSet = parseJobGroupId(workflowId);
     return changeSet !== undefined && selectsChangeSet(selector, changeSet);
@@ -148,7 +148,10 @@ async function readSource(
   return isObject(input) && isObject(input['source']) ? input['source'] : {};
 }
 
-/** One that has ended meanwhile needs no cancel request. @throws CliError */
+/**
+ * Cancels a job or group. One that has ended meanwhile needs no request.
+ * @throws CliError
+ */
 async function cancel(session: Session, workflowId: string, request: CancelRequest): Promise<void> {
   try {
     await session.attempt((client) =>

@@ -1,4 +1,4 @@
-/** Follows a job that runs: its own log and what it waits for. */
+/** Follows a running job: its log and what it waits for. */
 import type { JobStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
@@ -10,7 +10,7 @@ import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
 import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
 
-/** How often it is looked at, in ms. */
+/** Interval between status queries (ms). */
 const REFRESH_MS = 1_000;
 
 /** A job, for who stays attached to it. */

@@ -29,14 +29,14 @@ import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.t
 
 /** Everything known about one job. */
 export interface JobDetails extends RunnerRow, JobSnapshot {
-  /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
+  /** What the running step waits for. Absent if no step runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
   /** Pause of its workflow in Temporal. */
   readonly paused?: PauseInfo;
   /** Why `job` is absent. */
   readonly note?: string;
   readonly pendingActivities: readonly PendingActivity[];
-  /** What it waits on that no worker takes up. */
+  /** Task queues with waiting tasks that no worker polls. */
   readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
 }
@@ -84,7 +84,10 @@ async function stepWaits(
   );
 }
 
-/** One that begins or ends at this moment may have no answer, and an old one is forgotten. */
+/**
+ * Returns the status, if available. A job that is starting or ending may not answer, and an old one
+ * is deleted.
+ */
 async function statusIfReachable<T>(session: Session, workflowId: string): Promise<T | undefined> {
   try {
     return await queryStatus<T>(session, workflowId);
@@ -141,7 +144,7 @@ export function jobLines(
   return [...lines, ...unpolledLines(unpolledQueues), ...stageLines(job?.steps ?? [], step, now)];
 }
 
-/** Stages, and under each its steps; one that runs says what it waits for itself. */
+/** Lists the stages, each with its steps. A running step shows what it waits for. */
 function stageLines(
   steps: readonly StepStatus[],
   waiting: JobDetails['step'],

@@ -1,4 +1,4 @@
-/** How the commands find jobs, ask them and tell errors about them. */
+/** Finds and queries jobs, and explains errors about them. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
@@ -35,7 +35,7 @@ export async function describeJob(
   );
 }
 
-/** What a job says of itself, and how it ended. */
+/** Status of a job, and its end. */
 export interface JobSnapshot {
   /** Absent when no worker answers. */
   readonly job?: Pick<JobStatus, 'steps' | 'log'> & Partial<JobStatus>;
@@ -43,7 +43,11 @@ export interface JobSnapshot {
   readonly end?: RunnerEnd;
 }
 
-/** Of a job that gave no verdict (it was terminated, say) its workflow is asked all the same, and says how far it had come. @throws CliError */
+/**
+ * Reads a job. The workflow of a job without a verdict (such as a terminated one) is also queried,
+ * for how far it came.
+ * @throws CliError
+ */
 export async function readJob(
   session: Session,
   { workflowId, runId, status }: WorkflowExecutionDescription,
@@ -54,7 +58,7 @@ export async function readJob(
   const end = await getResult(session, workflowId, runId);
   const { steps, log, ...verdict } = end;
   if (steps !== undefined && log !== undefined) return { job: { steps, log }, end: verdict };
-  // Nobody was asked to run one whose input was invalid.
+  // No step ran if the input was invalid.
   return {
     ...(end.outcome === 'failed' ? {} : withJob(await queryStatus<JobStatus>(session, workflowId))),
     end,
@@ -63,7 +67,7 @@ export async function readJob(
 
 const withJob = (job: JobStatus | undefined): JobSnapshot => (job === undefined ? {} : { job });
 
-/** Any error of the client, in the words of jobs. */
+/** Maps an error of the client to one about a job. */
 export function jobError(error: unknown, session: Session, workflowId: string): CliError {
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
     return new CliError(

@@ -9,7 +9,7 @@ import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.
 import type { JobSelection } from './listJobs.ts';
 import type { RevisionFlags } from './runRevision.ts';
 
-/** Adds the commands. Each opens a session of its own and closes it. */
+/** Adds the commands. Each opens a session and closes it. */
 export function addJobCommands(program: Command, context: CommandContext): void {
   const job = program
     .command('job')

@@ -22,7 +22,7 @@ export interface RevisionFlags {
   readonly base?: string;
   /** Number. */
   readonly pullRequest?: string;
-  /** Whether to run the commit once more. */
+  /** Whether to run a commit again that has run before. */
   readonly rerun?: boolean;
 }
 
@@ -94,7 +94,7 @@ export async function runRevision(
   ]);
 }
 
-/** What becomes of this commit. */
+/** Describes what happens with this commit. */
 function statusText(
   asked: string,
   { runNumber, commit = '', running, queued, outcome }: JobGroupStatus,

@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, ArcKind>> = {
   [`${LEGACY_GROUP} Runner`]: 'Runner',
   [`${LEGACY_GROUP} HorizontalRunnerAutoscaler`]: 'HorizontalRunnerAutoscaler',
 };
-/** As much of a name as a message shows. */
+/** Maximum length of a name in a message. */
 const MAX_NAME = 100;
 
 /** In the order in which they were found. */
@@ -71,7 +71,7 @@ export function findArcObjects(found: readonly FoundValue[]): {
   return { objects, leftOut };
 }
 
-/** What `kubectl get -o yaml` prints is one list. */
+/** Returns the items of a List, which `kubectl get -o yaml` prints. */
 function itemsOf({ source, value }: FoundValue): FoundValue[] {
   if (value === null || value === undefined) return [];
   if (!isObject(value) || !toText(value['kind']).endsWith('List') || !Array.isArray(value['items']))

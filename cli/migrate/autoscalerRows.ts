@@ -1,4 +1,4 @@
-/** What becomes of a HorizontalRunnerAutoscaler: the size of the set that is made of what it scales. Pure. */
+/** Converts a HorizontalRunnerAutoscaler to the size of the set that it scales. Pure. */
 import { isObject } from '../../core/domain/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
 import {
@@ -33,7 +33,7 @@ const delayRow: FieldRow = (value, draft, field) =>
     ? draft.put('set', 'scaleDownDelay', `${value}s`)
     : draft.addError(field, 'must be a number of seconds');
 
-/** What there is of events apart from jobs. */
+/** Reports triggers by events other than jobs. */
 const triggersRow: FieldRow = (value, draft, field) => {
   const events = draft
     .objects(value, field)
@@ -69,18 +69,22 @@ export const autoscalerRows = (now: number): FieldRows => ({
   githubAPICredentialsFrom: credentialsFromRow,
 });
 
-/** @param draft - of what it scales @param now - ms since the epoch */
+/**
+ * Converts an autoscaler.
+ * @param draft - draft of the set that it scales
+ * @param now - ms since the epoch
+ */
 export function convertAutoscaler({ name, fields }: ArcObject, draft: SetDraft, now: number): void {
   const rows = autoscalerRows(now);
   const at = `HorizontalRunnerAutoscaler ${name}: spec`;
-  // Schedules have bounds of their own, beside those of the set.
+  // Schedules have their own limits in addition to those of the set.
   const { scheduledOverrides, ...first } = fields;
   convertFields(first, rows, at, draft);
   if (draft.parts.set['max'] === undefined) draft.addError(`${at}.maxReplicas`, 'is missing');
   if (scheduledOverrides !== undefined) convertFields({ scheduledOverrides }, rows, at, draft);
 }
 
-/** `kind/name` of what it scales. */
+/** Returns `kind/name` of the object that it scales. */
 export function targetOf({ fields }: ArcObject): string {
   const [kind, name] = ['kind', 'name'].map((key) => getPath(fields, 'scaleTargetRef', key));
   return `${toText(kind) || 'RunnerDeployment'}/${toText(name)}`;

@@ -81,7 +81,7 @@ function valuesIn(value: unknown, label: string, release: string): ChartValues[]
   );
 }
 
-/** Text that is no YAML holds no values: the installer rejects it, too. */
+/** Parses text. Invalid YAML holds no values, and the installer rejects it too. */
 function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return undefined;
   try {

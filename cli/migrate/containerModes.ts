@@ -1,6 +1,8 @@
 /**
- * What ARC adds to a pod for a mode of its own, written out: Holdfast has no such modes, a pod template says all. The parts are those that the chart
- * gha-runner-scale-set makes: https://github.com/actions/actions-runner-controller/blob/master/charts/gha-runner-scale-set/values.yaml. Pure.
+ * Writes out what ARC adds to a pod for its container modes. Holdfast has no such modes: the pod
+ * template is complete. The parts are those that the chart gha-runner-scale-set makes:
+ * https://github.com/actions/actions-runner-controller/blob/master/charts/gha-runner-scale-set/values.yaml.
+ * Pure.
  */
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import type { Json, SetDraft } from './setDraft.ts';
@@ -9,18 +11,24 @@ const WORK = { name: 'work', mountPath: '/home/runner/_work' };
 const SOCKET = { name: 'dind-sock', mountPath: '/var/run' };
 const EXTERNALS = 'dind-externals';
 
-/** What was said of the Docker daemon beside the runner. */
+/** Settings of the Docker daemon next to the runner. */
 export interface DockerDaemon {
   /** Fields of its container, laid over those of the chart; `args`, `env` and `volumeMounts` are added to them. */
   readonly container: Json;
   readonly args: readonly string[];
   readonly env: readonly Json[];
   readonly volumeMounts: readonly Json[];
-  /** Of the volume with its socket. @default an emptyDir */
+  /**
+   * Volume source for its socket.
+   * @default an emptyDir
+   */
   readonly socketVolume?: Json;
 }
 
-/** A Docker daemon beside the runner, as a native sidecar that outlives it. @param field - of ARC's, for the note */
+/**
+ * Adds a Docker daemon next to the runner, as a native sidecar that outlives it.
+ * @param field - field of ARC, for the note
+ */
 export function addDockerDaemon(
   draft: SetDraft,
   field: string,
@@ -77,7 +85,10 @@ export function addDockerDaemon(
   );
 }
 
-/** Jobs in pods of their own, which the runner's hooks make. @param workClaim - spec of the claim for the work folder; absent: without such a volume */
+/**
+ * Adds jobs in separate pods, which the runner's hooks create.
+ * @param workClaim - spec of the claim for the work folder; absent for no such volume
+ */
 export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): void {
   const folder = workClaim === undefined ? 'k8s-novolume' : 'k8s';
   draft.env({ name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: `/home/runner/${folder}/index.js` });

@@ -109,7 +109,7 @@ function pairAutoscalers(objects: readonly ArcObject[]): {
   return { autoscalers, unused };
 }
 
-/** As ARC's, where a set may have that name, and no other one has. */
+/** Returns the name in ARC if it is a valid and unused set name, otherwise a similar one. */
 function setName(name: string, taken: Set<string>, draft: SetDraft): string {
   const clean = name.replaceAll(/[^A-Za-z0-9_.-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
   const cut = (length: number): string => clean.slice(0, length).replace(/[^A-Za-z0-9]+$/, '');

@@ -30,7 +30,7 @@ import { quoted, type Json, type SetDraft } from './setDraft.ts';
 import { convertClaims } from './volumeClaims.ts';
 
 const SELF_HOSTED = 'self-hosted';
-/** How long the entry point of ARC's images lets a job go on after SIGTERM, in seconds. */
+/** Time that the entry point of ARC's images gives a job after SIGTERM (seconds). */
 const GRACEFUL_STOP = 'RUNNER_GRACEFUL_STOP_TIMEOUT';
 /** Folder of the runner in the images of this mode. */
 const LEGACY_HOME = /^\/runner(?=\/|$)/;
@@ -178,7 +178,10 @@ const LEGACY_CONTAINER_ROWS: FieldRows = {
   volumeMounts: legacyMountsRow,
 };
 
-/** Fields of the pod that this mode has beside those of a Runner. All others are those of a pod's spec. */
+/**
+ * Pod fields that this mode has in addition to those of a Runner. All others are those of a pod's
+ * spec.
+ */
 export const RUNNER_POD_ROWS: FieldRows = {
   ...POD_SPEC_ROWS,
   containers: (value, draft, field) => {
@@ -284,7 +287,7 @@ function daemonMountsOf(pod: unknown, draft: SetDraft, at: string): Json[] {
   ];
 }
 
-/** Unless it says otherwise, a runner of this mode has a Docker daemon beside it. */
+/** Adds the Docker daemon that a runner of this mode has by default. */
 function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): void {
   if (config['containerMode'] === 'kubernetes')
     return addJobPods(draft, `${at}.containerMode`, config['workVolumeClaimTemplate'] ?? undefined);
@@ -336,7 +339,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
   );
 }
 
-/** Where ARC bounds the volume that the runner and its work folder are in. */
+/** Adds the volume of the runner and its work folder, if ARC limits its size. */
 function addWorkFolder(
   { volumeSizeLimit: sizeLimit, volumeStorageMedium: medium }: Fields,
   draft: SetDraft,
@@ -354,7 +357,7 @@ function addWorkFolder(
   });
 }
 
-/** Of the pod's grace, what is left when the job has had its time. */
+/** Sets the cleanup timeout to what is left of the pod's grace period after the job's share. */
 function restOfGrace(draft: SetDraft): void {
   const stop = draft.parts.template['stop'] as
     { drainTimeout?: string; signalTimeout?: string } | undefined;

@@ -111,7 +111,7 @@ function kubeConfigOf({ kubeconfig, context }: MigrateFlags): ReturnType<typeof 
   }
 }
 
-/** Never over a file that somebody may have worked on. */
+/** Never overwrite a file: it may have been edited. */
 function write(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx' });

@@ -1,4 +1,6 @@
-/** The way over from ARC, in words: which steps, in which order, with the names of what is here. Pure. */
+/**
+ * Plan of the migration from ARC: the steps in order, with the names of the given objects. Pure.
+ */
 import { stringify } from 'yaml';
 import type { Fields, SkippedObject } from './arcObjects.ts';
 import type { MigratedSet } from './convertArc.ts';
@@ -10,7 +12,7 @@ import {
 } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
-/** Only what is a name of Kubernetes may stand in a command that somebody copies to a shell. */
+/** Only valid Kubernetes names may appear in a command that a user copies to a shell. */
 const inCommand = (name: string | undefined, otherwise: string): string =>
   name !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : otherwise;
 
@@ -122,7 +124,7 @@ function webhook(sets: readonly MigratedSet[]): string | undefined {
   return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
 }
 
-/** How each format is tried, and then applied. */
+/** Commands that try and then apply each format. */
 const APPLY: Readonly<Record<SetFormat, (file: string) => string>> = {
   sets: (file) => `"holdfast set apply -f ${file} --dry-run", then without --dry-run`,
   runnerset: (file) =>
@@ -198,7 +200,7 @@ const isScaleSet = ({ from }: MigratedSet): boolean =>
   from.kind === 'values' || from.kind === 'AutoscalingRunnerSet';
 const nameOf = ({ input }: MigratedSet): string => input.name;
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
-/** As many as a line has room for. */
+/** Lists as many names as fit in a line. */
 const some = (names: readonly string[]): string =>
   names.length > 20
     ? `${names.slice(0, 20).join('; ')} and ${names.length - 20} more`

@@ -1,4 +1,4 @@
-/** What becomes of a pod template, and of the runner's container in it. Pure. */
+/** Converts a pod template and its runner container. Pure. */
 import {
   isArcLabel,
   isReservedEnv,
@@ -18,7 +18,10 @@ import {
 } from './fieldRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
-/** Of a pod's grace, what Holdfast keeps for cleaning up: the default of `stop.cleanupTimeout`. */
+/**
+ * Part of a pod's grace period that Holdfast reserves for cleanup: the default of
+ * `stop.cleanupTimeout`.
+ */
 const CLEANUP_SECONDS = 5;
 /** GitHub's own image, where it is whatever is newest. */
 const NEWEST_IMAGE = /^ghcr\.io\/actions\/actions-runner(:latest)?$/;
@@ -113,7 +116,7 @@ export const sameField =
   (value, draft, _field, key) =>
     draft.put(part, key, value);
 
-/** The container called `runner`, and those beside it. */
+/** Converts the container `runner` and the other containers. */
 const containersRow: FieldRow = (value, draft, field) => {
   for (const [index, container] of draft.objects(value, field).entries()) {
     if (container['name'] === RUNNER_CONTAINER)
@@ -234,7 +237,7 @@ export function omitDefaultImage(draft: SetDraft): void {
   }
   const isUsual =
     command === undefined || JSON.stringify([command, args]) === JSON.stringify([[RUN], undefined]);
-  // What the daemon's container copies out of the image has to be of the runner's own version.
+  // The files that the daemon's container copies out of the image must be of the runner's version.
   if (!isUsual || draft.initContainers.some((container) => container['image'] === image)) return;
   delete template['image'];
   delete template['command'];

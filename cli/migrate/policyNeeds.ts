@@ -59,7 +59,7 @@ export function podNeeds({
       security: podSecurity(made.spec ?? { containers: [] }),
     };
   } catch (error) {
-    // As the worker judges a template that is anybody's text.
+    // The worker rejects a malformed template with the same errors.
     if (error instanceof TypeError || error instanceof ComputeError) return undefined;
     throw error;
   }

@@ -1,4 +1,7 @@
-/** What becomes of an AutoscalingRunnerSet, and of the values of the chart gha-runner-scale-set that make one. Pure. */
+/**
+ * Converts an AutoscalingRunnerSet, and the values of the chart gha-runner-scale-set that create
+ * one. Pure.
+ */
 import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
@@ -23,7 +26,7 @@ import {
 } from './podRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
-/** Where ARC sets no bound; a set has to have one. */
+/** Limit of a set if ARC has none: a set needs one. */
 const USUAL_MAX = 100;
 const CHART_ACCOUNTS = [
   'actions.github.com/cleanup-no-permission-service-account-name',
@@ -151,7 +154,7 @@ const LISTENER = unsupported(
 const METRICS = unsupported('left out: the metrics of sets are in docs/configuration.md', 'set');
 const METADATA = unsupported('left out: these are labels of objects that only ARC makes', 'set');
 
-/** What both have. */
+/** Rows for an AutoscalingRunnerSet and for values of the chart. */
 const COMMON_ROWS: FieldRows = {
   githubConfigUrl: configUrlRow,
   githubConfigSecret: secretRow,

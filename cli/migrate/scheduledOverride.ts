@@ -84,7 +84,11 @@ export function convertOverride(
   ];
 }
 
-/** Minutes east of UTC; `undefined` of what is no whole number of hours, which has no time zone that keeps it, and is told in UTC where that is the same. */
+/**
+ * Returns the offset in minutes east of UTC.
+ * @returns `undefined` if it is not a whole number of hours: no time zone keeps that, so such a
+ * time is written in UTC if that means the same
+ */
 function offsetOf(time: string): number | undefined {
   const [, sign, hours, minutes] = /T.*([+-])(\d{2}):?(\d{2})$/.exec(time) ?? [];
   if (sign === undefined) return 0;

@@ -34,7 +34,7 @@ export interface MigrationNote {
 }
 
 const MAX_SHOWN = 200;
-/** What a reader of a template looks for first. */
+/** Fields that are written first, because readers need them first. */
 const FIRST = [
   'enterprise',
   'organization',
@@ -47,7 +47,7 @@ const FIRST = [
   'args',
 ];
 
-/** What of an object's own words goes into a note: one line, not too long. */
+/** Quotes a value of an object for a note: on one line, shortened. */
 export const quoted = (value: unknown): string =>
   JSON.stringify(
     truncate(
@@ -58,7 +58,7 @@ export const quoted = (value: unknown): string =>
 
 /** Collects fields, notes, and what is wrong. */
 export class SetDraft {
-  /** Of the object that it comes from. */
+  /** Label of the object that it is converted from. */
   readonly label: string;
   readonly notes: MigrationNote[] = [];
   readonly faults: FieldError[] = [];
@@ -112,7 +112,7 @@ export class SetDraft {
     });
   }
 
-  /** As {@link note}; the set is written paused. */
+  /** Adds a note like {@link note}. The set is written paused. */
   needsDecision(field: string, text: string, part: Part, key?: string): void {
     this.notes.push({
       field,

@@ -1,4 +1,7 @@
-/** How migrated sets are written: for `holdfast set apply`, as Kubernetes resources, or as values of the chart. Pure. */
+/**
+ * Formats of migrated sets: for `holdfast set apply`, as Kubernetes resources, or as values of the
+ * chart. Pure.
+ */
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 
 /** Formats of `holdfast migrate arc --format`. */

@@ -6,12 +6,14 @@ import type { MigrationNote } from './setDraft.ts';
 import { setDocuments, type SetDocument, type SetFormat } from './setFormats.ts';
 
 const WIDTH = 140;
-/** What a comment stands before. */
+/** A YAML node that can have a comment before it. */
 interface Commented {
   commentBefore?: string | null | undefined;
 }
 
-/** What `escaped` may write otherwise: only a string in double quotes says the same then. */
+/**
+ * Whether `escaped` would change the text. Only a string in double quotes keeps its meaning then.
+ */
 const needsQuotes = (text: string): boolean =>
   escapeControlCharacters(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
 
@@ -59,7 +61,7 @@ function documentText({ value, places }: SetDocument, sets: readonly MigratedSet
   }
   for (const [place, lines] of comments)
     place.commentBefore = lines.map((line) => comment(line, 3)).join('\n');
-  // Not more than the last line's end: the one before it may be a value's own.
+  // Remove only the last newline: the one before may be part of a value.
   return document
     .toString({ lineWidth: 0 })
     .replace(/\n$/, '')

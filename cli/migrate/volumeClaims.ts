@@ -1,4 +1,6 @@
-/** What becomes of the claims of a RunnerSet: each of Holdfast's runners has a slot, and with it a claim of its own. Pure. */
+/**
+ * Converts the claims of a RunnerSet. Each Holdfast runner has a slot, with its own claim. Pure.
+ */
 import { isObject } from '../../core/domain/isObject.ts';
 import { getPath, toText } from './fieldRows.ts';
 import type { Json, SetDraft } from './setDraft.ts';
@@ -7,8 +9,8 @@ const MODES = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'];
 const FIELD = 'spec.volumeClaimTemplates';
 
 /**
- * Takes the mounts of the claims out of the runner's container, too.
- * @param daemonMounts - of the Docker daemon beside the runner
+ * Converts the claims, and removes their mounts from the runner's container.
+ * @param daemonMounts - mounts of the Docker daemon next to the runner
  */
 export function convertClaims(
   value: unknown,

@@ -38,7 +38,7 @@ export interface RunnerDetails extends RunnerRow {
   /** Rerun of the job that was lost with the runner, if there is one. */
   readonly rerun?: RerunDetails;
   readonly pendingActivities: readonly PendingActivity[];
-  /** What it waits on that no worker takes up. */
+  /** Task queues with waiting tasks that no worker polls. */
   readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
 }

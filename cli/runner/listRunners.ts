@@ -9,9 +9,9 @@ import type { Session } from '../shared/session.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 
-/** What a list tells of a runner. */
+/** A runner in a list. */
 export interface ListedRow extends RunnerRow {
-  /** How it ended, if it gave no verdict. */
+  /** End of the runner, if it gave no verdict. */
   readonly end?: RunnerEnd;
 }
 

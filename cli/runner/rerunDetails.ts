@@ -1,4 +1,4 @@
-/** What became of a job that was lost with its runner. */
+/** Describes the rerun of a job that was lost with its runner. */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { RerunResult } from '../../core/contract/index.ts';
 import type { Session } from '../shared/session.ts';

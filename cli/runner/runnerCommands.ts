@@ -15,7 +15,7 @@ import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { StartedRunner } from './startRunner.ts';
 import type { Selection } from '../shared/selection.ts';
 
-/** Adds the commands. Each opens a session of its own and closes it. */
+/** Adds the commands. Each opens a session and closes it. */
 export function addRunnerCommands(program: Command, context: CommandContext): void {
   const runner = program.command('runner').description('Start, list, drain and cancel runners');
   addStart(runner, context);

@@ -1,6 +1,6 @@
 /** From the flags of `runner start` and `run`, and a file, to the one JSON object that the workflow takes. */
 import { readFileSync } from 'node:fs';
-// Not the contract's index: what prints the help must not load Temporal's SDK.
+// Do not import the contract's index: printing the help must not load Temporal's SDK.
 import {
   RUNNER_TIMEOUTS,
   STOP_TIMEOUTS,
@@ -13,7 +13,9 @@ import { CliError, type FieldError } from '../shared/exit.ts';
 
 /** An option of `runner start` and `run`, and the field of the input that it fills. */
 interface RunnerFlag {
-  /** As commander reads it; its long name in camel case is the key in {@link RunnerFlags}. */
+  /**
+   * Option in commander's syntax. Its long name in camel case is the key in {@link RunnerFlags}.
+   */
   readonly option: string;
   readonly field:
     keyof RunnerInput | `timeouts.${keyof RunnerTimeouts}` | `stop.${keyof StopInput}`;
@@ -189,12 +191,12 @@ export function inputFromFlags(
 ): Json {
   const given = fieldsOf(flags);
   const input = { ...fromFile };
-  // One scope flag stands for "this scope", whatever kind of scope the file names.
+  // One scope flag replaces whatever scope the file has.
   if (SCOPES.some((scope) => scope in given)) for (const scope of SCOPES) delete input[scope];
   for (const [field, value] of Object.entries(given)) {
     const before = input[field];
     if (!isObject(value) || before === undefined) input[field] = value;
-    // What the file has in its place, if it is no object, is for validation to refuse.
+    // If the file has something else than an object here, validation rejects it.
     else if (isObject(before)) input[field] = { ...before, ...value };
   }
   if (command.length === 0) return input;

@@ -19,7 +19,7 @@ export interface RunnerLogsFlags {
   readonly tail?: number;
 }
 
-/** What Temporal knows of a runner whose log is read. */
+/** Facts from Temporal about a runner whose log is read. */
 interface RunnerFacts {
   readonly workflowId: string;
   readonly firstRunId: string;
@@ -30,7 +30,7 @@ interface RunnerFacts {
   readonly place?: string;
 }
 
-/** Interval between two looks at a runner that is not admitted yet, or is followed (ms). */
+/** Interval between checks of a runner that is not admitted yet, or is followed (ms). */
 const ADMISSION_POLL_MS = 100;
 const END_POLL_MS = 1_000;
 
@@ -146,7 +146,7 @@ const isOfSupervisor = (line: string): boolean => line.startsWith('{"component":
 
 /**
  * Returns the facts of a runner once a worker has admitted it.
- * @param wait - whether to wait for that; otherwise the facts of now
+ * @param wait - whether to wait for that; otherwise returns the current facts
  * @returns `undefined` if the runner ended before, or `over` was aborted
  */
 async function admitted(

@@ -18,7 +18,7 @@ export interface StartPlan {
   readonly searchAttributes: SearchAttributePair[];
   /** Scope of the runner: tasks of different organisations take turns (https://docs.temporal.io/task-queue-priority-fairness). */
   readonly fairnessKey: string;
-  /** What will not do what its author may expect. */
+  /** Input that does not have the effect its author may expect. */
   readonly warnings: readonly string[];
 }
 
@@ -26,11 +26,14 @@ export interface StartPlan {
 export interface StartedRunner {
   readonly workflowId: string;
   readonly runId: string;
-  /** It existed already. */
+  /** Whether the runner existed already. */
   readonly attached: boolean;
 }
 
-/** Reads and validates what a runner shall be. @throws CliError `usage` or `invalid_input` */
+/**
+ * Reads and validates the input of a runner.
+ * @throws CliError `usage` or `invalid_input`
+ */
 export async function planStart(
   flags: RunnerFlags,
   command: readonly string[] = [],

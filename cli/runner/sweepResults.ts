@@ -1,4 +1,7 @@
-/** What sweeps did about the pods of lives that were ended from outside: their reports say it, and the removals of registrations that they started. */
+/**
+ * Reads what sweeps did about the pods of terminated runners, from their reports and from the
+ * deregistrations that they started.
+ */
 import pMap from 'p-map';
 import {
   ORPHANED_POD_MESSAGE,

@@ -4,14 +4,17 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { CliError, type FieldError } from '../shared/exit.ts';
 import type { SetDocument } from './setDocuments.ts';
 
-/** What the documents are to be. */
+/** Kind of the documents in a file. */
 export interface DocumentKind<Admitted> {
   /** `set` */
   readonly what: string;
   /** `the fields of a set: name, …` */
   readonly fields: string;
   readonly parse: (value: Record<string, unknown>) => Parsed<Admitted>;
-  /** What no two of them may have in common; `undefined`: it says none. */
+  /**
+   * Returns the value that must be unique among the documents, or `undefined` if a document has
+   * none.
+   */
   readonly key: (value: Record<string, unknown>) => string | undefined;
 }
 

@@ -9,7 +9,7 @@ import type { SetDocument } from './setDocuments.ts';
 export interface AdmittedDocument {
   readonly input: RunnerSetInput;
   readonly spec: SetSpec;
-  /** What will not do what its author may expect. */
+  /** Input that does not have the effect its author may expect. */
   readonly warnings: readonly string[];
 }
 

@@ -26,7 +26,7 @@ import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { getSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
 
-/** What is to be done for one document, and what became of it. */
+/** Planned change for one document, and its result. */
 interface Application {
   readonly name: string;
   readonly id: string;
@@ -43,7 +43,7 @@ interface Application {
   ui?: string;
 }
 
-/** Requests under way at once. */
+/** Maximum number of concurrent requests. */
 const AT_ONCE = 10;
 
 /**

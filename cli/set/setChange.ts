@@ -1,4 +1,4 @@
-/** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
+/** `holdfast set scale|pause|resume|hold|delete`: changes to one set. */
 import {
   type RunnerSetStatus,
   type SetCommandResult,
@@ -100,7 +100,10 @@ export async function holdRunner(
   ]);
 }
 
-/** How the set calls this runner. @throws CliError not_found */
+/**
+ * Returns the name under which the set knows a runner.
+ * @throws CliError not_found
+ */
 function findIn(
   { name, runners, holds }: RunnerSetStatus,
   runner: string,
@@ -160,7 +163,11 @@ export async function deleteSet(
   return deleted ? EXIT.ok : EXIT.failed;
 }
 
-/** Has a set drain its runners and end. @param set - one that runs @throws CliError as {@link runSetCommand} */
+/**
+ * Makes a set drain its runners and end.
+ * @param set - a running set
+ * @throws CliError as {@link runSetCommand}
+ */
 export async function requestDeletion(
   session: Session,
   output: Output,

@@ -1,4 +1,4 @@
-/** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
+/** Queries and commands of `holdfast set`, and errors about sets. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   WorkflowFailedError,
@@ -31,7 +31,7 @@ import { isConnectionLoss, toCliError } from '../shared/temporalErrors.ts';
 
 /** A set whose worker runs answers a command within this, in ms: two workflows, and an activity or two. */
 const COMMAND_TIMEOUT_MS = 10_000;
-/** How long to leave a server that does not answer, in ms. */
+/** Time to wait before a server that did not answer is called again (ms). */
 const RECONNECT_MS = 200;
 
 /** A set that a command is for. */
@@ -145,7 +145,9 @@ export async function querySetState(
   }
 }
 
-/** As {@link querySetState}, with `undefined` for a set that no worker has admitted yet. */
+/**
+ * Like {@link querySetState}, but returns `undefined` for a set that no worker has admitted yet.
+ */
 export async function queryAdmittedSet(
   ...call: Parameters<typeof querySetState>
 ): Promise<RunnerSetStatus | undefined> {
@@ -153,7 +155,11 @@ export async function queryAdmittedSet(
   return status instanceof SetNotAdmittedError ? undefined : status;
 }
 
-/** Has the set carry out a command, and waits for its answer. @throws CliError; `invalid_input` and `failed` with the set's own words, `not_found` when it has ended */
+/**
+ * Sends a command to the set and waits for its result.
+ * @throws CliError; `invalid_input` and `failed` with the set's message, `not_found` if the set has
+ * ended
+ */
 export async function runSetCommand(
   session: Session,
   set: CommandedSet,
@@ -203,7 +209,7 @@ const optionsFor = (
   command: SetCommand,
 ): WorkflowStartOptions => setCommandOptions(nameOf(workflowId), command, taskQueue);
 
-/** Any error of the client, in the words of sets. */
+/** Maps an error of the client to one about a set. */
 export function setError(error: unknown, session: Session, workflowId: string): CliError {
   const name = nameOf(workflowId);
   if (error instanceof WorkflowNotFoundError) {

@@ -5,7 +5,7 @@ import { warn, withSession, type CommandContext } from '../shared/commandContext
 import { CliError } from '../shared/exit.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 
-/** Adds the commands. Each opens a session of its own and closes it. */
+/** Adds the commands. Each opens a session and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
   const set = program
     .command('set')

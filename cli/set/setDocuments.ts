@@ -12,15 +12,20 @@ export interface SetDocument {
   /** For messages: `document 2 (linux)`, `document 1, item 3`. */
   readonly label: string;
   readonly value: unknown;
-  /** The line where a field of it stands, counted from 1; of what is missing, the line of what it is missing from. @param field - `template.labels.0` */
+  /**
+   * Returns the line of a field, counted from 1. For a missing field it is the line of the object
+   * that lacks it.
+   * @param field - such as `template.labels.0`
+   */
   readonly lineOf: (field: string) => number;
 }
 
 /**
- * Splits a file into its documents. Empty ones do not count; the items of a list count as documents.
- * @param shown - the file's name, for messages
- * @param otherwise - what is said of a file that holds none
- * @throws CliError `invalid_input`, with everything that is no YAML, or when it is too long
+ * Splits a file into its documents. Empty ones do not count; the items of a list count as
+ * documents.
+ * @param shown - name of the file, for messages
+ * @param otherwise - message for a file without documents
+ * @throws CliError `invalid_input`, with all syntax errors, or if the file is too long
  */
 export function readSetDocuments(text: string, shown: string, otherwise = NO_SET): SetDocument[] {
   const lines = new LineCounter();
@@ -81,7 +86,7 @@ function labelOf(place: string, value: unknown): string {
   return typeof name === 'string' && name !== '' ? `${place} (${name})` : place;
 }
 
-/** Where the deepest part of a path begins that is written there. */
+/** Returns the start of the deepest part of a path that exists in the document. */
 function startOf(document: Document.Parsed, path: readonly string[]): number {
   let start = document.contents?.range?.[0] ?? document.range[0];
   for (let depth = 1; depth <= path.length; depth++) {
@@ -95,6 +100,6 @@ function startOf(document: Document.Parsed, path: readonly string[]): number {
 
 function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): Node | undefined {
   const node = document.hasIn(path) ? document.getIn(path, true) : undefined;
-  // What an alias stands for is written elsewhere.
+  // The value of an alias is written elsewhere.
   return isNode(node) && !isAlias(node) ? node : undefined;
 }

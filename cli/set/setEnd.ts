@@ -1,4 +1,4 @@
-/** How a set ended, asked now or waited for. */
+/** Reads how a set ended, now or once it has. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
@@ -13,7 +13,7 @@ export interface SetEnd {
   readonly message: string;
 }
 
-/** How often we look again for Temporal when it does not answer, in ms. */
+/** Interval between attempts to reach Temporal when it does not answer (ms). */
 const RECONNECT_MS = 2_000;
 
 /** The end of a set; `undefined` while it runs. @throws CliError */

@@ -46,7 +46,7 @@ export interface SetDetails {
   /** Pause of its workflow in Temporal. */
   readonly paused?: PauseInfo;
   readonly pendingActivities: readonly PendingActivity[];
-  /** What it waits on that no worker takes up. */
+  /** Task queues with waiting tasks that no worker polls. */
   readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
   /** Address of the page that lists those of its runners that ended badly. */

@@ -47,7 +47,7 @@ export interface SetRow extends Partial<
   readonly scope?: string;
   readonly labels?: readonly string[];
   readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
-  /** What it waits on that no worker takes up. */
+  /** Task queues with waiting tasks that no worker polls. */
   readonly unpolledQueues: readonly UnpolledQueue[];
   readonly note?: string;
 }
@@ -139,7 +139,7 @@ async function withStatus(
       ? { ...row, unpolledQueues: unpolled, note: 'no worker answered within 3 s' }
       : { ...row, unpolledQueues: unpolled, ...summarized(status) };
   } catch (error) {
-    // It has ended since it was listed, or does not understand the question: the others are listed all the same.
+    // The set has ended since it was listed, or does not know the query. List the others anyway.
     return {
       ...row,
       unpolledQueues: [],

@@ -12,32 +12,35 @@ import { printCommandOutput } from '../runner/runnerLogs.ts';
 import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
 
-/** How often the line is brought up to date, in ms. */
+/** Interval between updates of the line (ms). */
 const REFRESH_MS = 1_000;
 /** Time to wait for the rest of the output of a runner that has ended (ms). */
 const LAST_OUTPUT_MS = 2_000;
-/** How long leaving waits for a cancel request that is still under way, in ms. */
+/** Time that detaching waits for a cancel request in flight (ms). */
 const LAST_WORDS_MS = 1_500;
 
-/** What is followed, and how its commands are called. */
+/** Kind of object that is followed, and the names of its commands. */
 export interface AttachTarget {
-  /** The words in front of its id. */
+  /** Words of the commands, without the ID. */
   readonly commands: {
     readonly run: string;
     readonly attach: string;
     readonly get: string;
     readonly cancel: string;
   };
-  /** What the first Ctrl-C lets happen. */
+  /** Effect of the first Ctrl-C, for messages. */
   readonly drains: string;
   /** @throws CliError `not_found`, `unreachable` */
   readonly find: (session: Session, id: string) => Promise<StartedRunner>;
-  /** What its workflow says; `undefined` when no worker answers. @throws CliError */
+  /**
+   * Returns the status of the workflow, or `undefined` if no worker answers.
+   * @throws CliError
+   */
   readonly look: (session: Session, workflowId: string) => Promise<Observation | undefined>;
   /**
-   * Prints what it writes, until it has ended.
+   * Prints the output until the object has ended.
    * @param how.ended - aborted when it has ended; `how.signal` when nothing more is to be printed
-   * @returns whether there was something to read; `undefined` if it writes nothing of its own
+   * @returns whether there was any output; `undefined` for an object that has none
    * @default nothing is printed
    */
   readonly printOutput?: (
@@ -66,7 +69,7 @@ const RUNNER: AttachTarget = {
   printOutput: printCommandOutput,
 };
 
-/** What is followed, and what signals mean for it. */
+/** Object that is followed, and the effect of signals on it. */
 export interface AttachOptions {
   /** @default a runner */
   readonly target?: AttachTarget;
@@ -78,12 +81,13 @@ type ExitReason =
   { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
- * Starts one runner or job, if it does not run yet, and follows it. On a terminal SIGINT drains, stops, and at the third leaves; elsewhere it stops
- * and at the second leaves. That holds from the very start on: a runner whose start is still under way is cancelled as soon as it is there. SIGTERM
- * and SIGHUP leave at once and touch nothing: whoever stops this process (a node drain, a closed terminal) does not thereby mean the runner. With
- * `onSigterm: 'stop'` the first SIGTERM stops it.
- * @param begin - starts it, or has found it
- * @returns the status to exit with
+ * Starts one runner or job, if it does not run yet, and follows it. On a terminal the first SIGINT
+ * drains it, the second stops it, and the third detaches. Elsewhere the first stops it and the
+ * second detaches. This holds from the start: a runner whose start is in flight is cancelled once
+ * it exists. SIGTERM and SIGHUP detach at once and change nothing, because a node drain or a closed
+ * terminal is not meant for the runner. With `onSigterm: 'stop'` the first SIGTERM stops it.
+ * @param begin - starts the object, or has found it
+ * @returns the exit status
  * @throws CliError if it cannot be started
  */
 export async function attach(
@@ -139,7 +143,7 @@ export async function attach(
       return await detach(line, runner.workflowId, first.signal, requests, followed);
     await printing.finish(first.end);
     line.end();
-    // What it said last may not have been looked at.
+    // Print the last line of the log: the status may not have been read since.
     line.tell(first.end.log);
     return report(session, output, runner, first.end);
   } finally {
@@ -182,7 +186,10 @@ function printOutput(
   };
 }
 
-/** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */
+/**
+ * If the answer to a start is lost after the user asked for the end, search for the object: it must
+ * not stay behind.
+ */
 async function startOrAttach(
   session: Session,
   workflowId: string,
@@ -375,10 +382,10 @@ class CancelRequests {
     this.onProblem = onProblem;
   }
 
-  /** Nothing is sent before there is somebody to hear it. */
+  /** Send nothing before the workflow exists. */
   follow(starting: Promise<StartedRunner>): void {
     this.starting = starting;
-    // Its failure is for who waits for it.
+    // The caller that awaits `starting` handles its failure.
     starting.then(() => (this.started = true)).catch(() => undefined);
   }
 
@@ -391,7 +398,10 @@ class CancelRequests {
     return this.sending.length > 0;
   }
 
-  /** @param cause - signal that asked for it, in words */
+  /**
+   * Sends a cancel request.
+   * @param cause - name of the signal that caused it
+   */
   send(mode: CancelMode, cause: string): void {
     this.sending.push(this.deliver(mode, cause));
   }
@@ -434,7 +444,10 @@ class CancelRequests {
   }
 }
 
-/** Shows the phase again and again. Never resolves: the end is told by the result. @throws nothing; trouble is shown in the line */
+/**
+ * Updates the phase on the line. Never resolves: the result of the workflow ends it. Never throws:
+ * faults are shown in the line.
+ */
 async function watch(
   session: Session,
   workflowId: string,

@@ -1,4 +1,4 @@
-/** What every command is given, and how it gets to Temporal. */
+/** Context of every command, and its session with Temporal. */
 import type { Command } from 'commander';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
@@ -6,7 +6,7 @@ import { CliError } from './exit.ts';
 import type { Output, Terminal } from './output.ts';
 import type { ConnectionFlags, Session } from './session.ts';
 
-/** What the commands share. */
+/** Context that all commands share. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly output: Output;
@@ -14,7 +14,11 @@ export interface CommandContext {
   readonly exit: (status: number) => void;
 }
 
-/** Tells what its author may not expect of an input, values of variables that go to Temporal in clear among it. @param of - whose, where there are several */
+/**
+ * Prints warnings about an input, including values of variables that are sent to Temporal in clear
+ * text.
+ * @param of - name of the input, if there are several
+ */
 export function warn(
   { output, terminal }: CommandContext,
   warnings: readonly string[],

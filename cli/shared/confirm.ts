@@ -3,9 +3,10 @@ import { CliError } from './exit.ts';
 import type { Output } from './output.ts';
 
 /**
- * Asks a person whether to go on.
- * @param what - what would be done: `drain 3 runners: …`
- * @throws CliError `usage` where nobody can answer, `failed` on a no, `interrupted` on Ctrl-C: nothing was done
+ * Asks the user to confirm.
+ * @param what - pending change: `drain 3 runners: …`
+ * @throws CliError `usage` without a terminal, `failed` after a no, `interrupted` after Ctrl-C:
+ * nothing was changed
  */
 export async function confirm(output: Output, what: string): Promise<void> {
   if (!output.terminal.interactive || output.json)

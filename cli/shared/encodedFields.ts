@@ -1,7 +1,7 @@
-/** What the client hands on as Temporal has it, read with the data converter: payloads, and the messages of failures. */
+/** Decodes payloads and failure messages that the client returns encoded. */
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
 
-/** As far as it is read here. */
+/** Fields of a failure that are read here. */
 interface RawFailure {
   readonly message?: string | null;
   readonly encodedAttributes?: Payload | null;
@@ -31,7 +31,11 @@ export async function failureText(
   return messages.length === 0 ? undefined : messages.join(': ');
 }
 
-/** Where failures are encoded, the message in clear says only that. @throws PayloadKeyError */
+/**
+ * Returns the message of a failure. If failures are encoded, the message in clear text says only
+ * that.
+ * @throws PayloadKeyError
+ */
 export async function failureMessage(
   converter: LoadedDataConverter,
   { message, encodedAttributes }: RawFailure,

@@ -1,4 +1,4 @@
-/** How a runner's life, or a job, ended, asked now or waited for. */
+/** Reads how a runner or a job ended, now or once it has. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import type { JobResult, RunnerResult } from '../../core/contract/index.ts';
@@ -6,7 +6,7 @@ import { EXIT } from './exit.ts';
 import type { Session } from './session.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
 
-/** The verdict, or what stands for it when the workflow gave none. */
+/** Verdict, or its replacement for a workflow that gave none. */
 export interface RunnerEnd
   extends
     Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>,
@@ -15,13 +15,13 @@ export interface RunnerEnd
   readonly outcome: string;
   readonly cause?: string;
   readonly message: string;
-  /** Who terminated the workflow, as far as it is known: the identity that the client gave, such as `4711@host`. */
+  /** Identity of the client that terminated the workflow, such as `4711@host`, if known. */
   readonly terminatedBy?: string;
-  /** What a sweep did about the pod that it had left. */
+  /** Action of a sweep on the pod that was left behind. */
   readonly sweep?: string;
 }
 
-/** How often we look again for Temporal when it does not answer, in ms. */
+/** Interval between attempts to reach Temporal when it does not answer (ms). */
 const RECONNECT_MS = 2_000;
 
 /** The end of a runner that has ended. @throws CliError */

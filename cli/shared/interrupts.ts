@@ -20,7 +20,7 @@ export const onSigtermOption = (): Option =>
     'What SIGTERM does. detach: leave it running; stop: stop it within its grace period and wait (default: detach)',
   ).choices(ON_SIGTERM);
 
-/** Where SIGINT comes from. */
+/** Source of SIGINT. */
 export interface InterruptSource {
   /**
    * Whether a person can press Ctrl-C: standard input is a terminal. Elsewhere SIGINT is the
@@ -32,9 +32,10 @@ export interface InterruptSource {
 }
 
 /**
- * How long after a signal another one is still the same press of Ctrl-C, in ms. The terminal signals the whole process group, and
- * `npm run` and `npx`, being in it, pass on what they got (npm's run-script/lib/signal-manager.js): one press arrives twice.
- * Everywhere else each signal counts.
+ * Returns the time in which another signal counts as the same press of Ctrl-C (ms). The terminal
+ * signals the whole process group, and `npm run` and `npx`, which are in it, forward the signal
+ * (npm's run-script/lib/signal-manager.js), so one press arrives twice. Without them every signal
+ * counts.
  */
 export function debounceMs(
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** Where a command's results go: text for people, or one document on stdout and errors as JSON on stderr. */
+/** Output of a command: text, or one document on stdout and errors as JSON on stderr. */
 import { stringify } from 'yaml';
 import { CliError, EXIT } from './exit.ts';
 import { stripControlCharacters } from '../../core/domain/displayText.ts';
@@ -6,7 +6,7 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { cleanDeep } from './text.ts';
 import { formatFieldError } from '../runner/runnerFlags.ts';
 
-/** What a command needs of its process; tests hand in their own. */
+/** Parts of the process that a command uses. Tests replace them. */
 export interface Terminal {
   readonly stdout: Stream;
   readonly stderr: Stream;
@@ -104,7 +104,10 @@ const cleanLine = (line: string): string =>
     .join('')
     .trimEnd();
 
-/** The id of what a document is about, or the ids of what it lists; their names, where they have no ids. */
+/**
+ * Returns the ID of a document's object, or the IDs of the listed objects; their names if they have
+ * no IDs.
+ */
 function namesIn(document: unknown): string[] {
   if (!isObject(document)) return [];
   const own = nameOf(document);

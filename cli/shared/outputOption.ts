@@ -3,7 +3,10 @@ import type { Command } from 'commander';
 import { CliError } from './exit.ts';
 import { OUTPUT_FORMS, type Output, type OutputForm } from './output.ts';
 
-/** The form that the arguments ask for: read before they are parsed, so that parsing errors take it too. What follows `--` is no option. */
+/**
+ * Returns the output form that the arguments select. They are read before parsing, so that parse
+ * errors use it too. Arguments after `--` are not options.
+ */
 export function outputForm(args: readonly string[]): OutputForm {
   const end = args.indexOf('--');
   const own = end < 0 ? args : args.slice(0, end);

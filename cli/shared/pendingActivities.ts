@@ -1,4 +1,4 @@
-/** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
+/** Pending activities of a runner, with attempts, the last failure and the next retry. */
 import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -9,10 +9,10 @@ export interface PendingActivity {
   readonly id: string;
   readonly type: string;
   readonly state: string;
-  /** Where a worker takes it from. */
+  /** Task queue of the activity. */
   readonly taskQueue?: string;
   readonly attempt: number;
-  /** What it says that it is at. */
+  /** Progress from its last heartbeat. */
   readonly progress?: string;
   readonly lastFailure?: string;
   readonly lastStartedAt?: string;

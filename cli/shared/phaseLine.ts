@@ -4,7 +4,7 @@ import type { Output } from './output.ts';
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { formatAge } from './text.ts';
 
-/** What is known at one moment. `status` is absent while no worker answers. */
+/** State at one moment. `status` is absent while no worker answers. */
 export interface Observation {
   readonly phase: string;
   readonly status?: Partial<RunnerStatus>;
@@ -14,7 +14,7 @@ export interface Observation {
   readonly problem?: string;
 }
 
-/** What the line says about a runner, without its id and times. */
+/** Returns the text of the line for a runner, without its ID and times. */
 export function describeObservation({ phase, status, problem }: Observation): string {
   return [
     phase,
@@ -96,7 +96,7 @@ export class ProgressLine {
 
   private draw(now: number): void {
     const line = `${this.id}  ${formatAge(now - this.startedAt)}  ${this.text ?? ''}`;
-    // A pseudo-terminal that nobody has given a size says 0 columns.
+    // A pseudo-terminal without a size reports 0 columns.
     this.output.terminal.stdout.write(
       `\r\u001B[2K${truncate(line, (this.output.terminal.stdout.columns || 80) - 1)}`,
     );

@@ -5,13 +5,13 @@ import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { Session } from './session.ts';
 import { toCliError } from './temporalErrors.ts';
 
-/** What visibility says of a runner. Times in ISO 8601. */
+/** Fields of a runner in Visibility. Times in ISO 8601. */
 export interface RunnerRow {
   readonly id: string;
   readonly runId: string;
   /** Temporal's: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
   readonly status: string;
-  /** Where it is in its life. Absent when that was ended from outside: what it said last is not true any more. */
+  /** Phase of the runner. Absent if it was terminated, because its last phase no longer applies. */
   readonly phase?: string;
   readonly scope?: string;
   readonly set?: string;
@@ -54,7 +54,7 @@ export function toRow(
   };
 }
 
-/** How long the status query may take before we stop believing in a worker, in ms. */
+/** Timeout of the status query, after which no worker is assumed to run (ms). */
 export const QUERY_TIMEOUT_MS = 3_000;
 
 /** The workflow's own status, a runner's or a job's; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
@@ -70,8 +70,8 @@ export async function queryStatus<Status = RunnerStatus>(
     );
   } catch (error) {
     const known = toCliError(error, session.errorSubject(workflowId));
-    // Temporal answers at once, with FAILED_PRECONDITION, when no worker has polled of late; else the deadline passes. A new workflow
-    // that no worker has seen yet cannot answer either.
+    // Temporal answers FAILED_PRECONDITION immediately if no worker has polled recently. Otherwise
+    // the deadline passes. A new workflow that no worker has processed cannot answer either.
     if (known.code === 'not_found' || known.code === 'usage') throw known;
     return undefined;
   }

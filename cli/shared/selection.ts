@@ -4,7 +4,7 @@ import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { CliError } from './exit.ts';
 
-/** Of runners and jobs: those that somebody should look at. */
+/** Filter for runners and jobs that need attention. */
 export const FAILED_OR_ERRORED = "RunnerOutcome IN ('errored', 'failed')";
 
 /** Which runners are meant. */

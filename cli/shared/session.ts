@@ -31,7 +31,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 type ClientOptions = ConnectionOptions & { readonly apiKey?: string };
 
-/** Where Temporal is, and which setting said so. */
+/** Address of Temporal, and the setting that it comes from. */
 export interface ConnectionSettings {
   readonly options: ClientOptions;
   readonly server: string;
@@ -41,11 +41,14 @@ export interface ConnectionSettings {
   readonly ui: string | undefined;
 }
 
-/** How long connecting may take, in ms: a wrong address is an error of seconds. */
+/** Timeout of connecting (ms). A wrong address fails within seconds. */
 const CONNECT_TIMEOUT_MS = 4_000;
-/** How long one call may take, in ms. */
+/** Timeout of one call (ms). */
 const CALL_TIMEOUT_MS = 10_000;
-/** How long to leave a workflow that has not heard, as a new one before its input has been checked, in ms. */
+/**
+ * Time to wait before calling a workflow again that does not accept messages yet, such as one whose
+ * input is not validated (ms).
+ */
 const HEARING_MS = 100;
 
 /**
@@ -177,7 +180,10 @@ interface Opened {
   readonly settings: ConnectionSettings;
   readonly dataConverter: DataConverter;
   readonly tracing: Tracing | undefined;
-  /** What `TRACEPARENT` of the environment says: whoever started the command is in this trace (https://opentelemetry.io/docs/specs/otel/context/env-carriers/). */
+  /**
+   * Value of `TRACEPARENT`: the caller of the command is in this trace
+   * (https://opentelemetry.io/docs/specs/otel/context/env-carriers/).
+   */
   readonly trace: string | undefined;
   readonly read: () => ConnectionSettings;
 }
@@ -246,7 +252,7 @@ export class Session {
     );
   }
 
-  /** The one of now: another when certificates were rotated. Who stays long asks for it again. */
+  /** Current client. It changes when certificates are rotated, so do not keep it. */
   get client(): Client {
     return this.#client;
   }
@@ -256,7 +262,10 @@ export class Session {
     return this.#client.options.loadedDataConverter;
   }
 
-  /** Takes up what was rotated. @throws CliError */
+  /**
+   * Applies rotated credentials.
+   * @throws CliError
+   */
   async #check(): Promise<void> {
     if (this.#checking) return;
     this.#checking = true;
@@ -282,7 +291,11 @@ export class Session {
     }
   }
 
-  /** Runs calls that shall answer soon. @param timeoutMs - for all of them together @throws CliError */
+  /**
+   * Runs calls that are expected to answer soon.
+   * @param timeoutMs - for all of them together
+   * @throws CliError
+   */
   async call<T>(
     fn: (client: Client) => Promise<T>,
     more: { workflowId?: string; timeoutMs?: number } = {},
@@ -302,8 +315,8 @@ export class Session {
   }
 
   /**
-   * Like {@link attempt}, again while the workflow has not heard.
-   * @param timeoutMs - for all tries together
+   * Like {@link attempt}, but retries while the workflow does not accept the message.
+   * @param timeoutMs - for all attempts together
    */
   async attemptUntilDelivered<T>(
     fn: (client: Client) => Promise<T>,

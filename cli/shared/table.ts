@@ -27,7 +27,7 @@ export interface Column<Row> {
   readonly wide?: true;
 }
 
-/** A list's rows in its columns; `-` stands for what is not known. */
+/** Formats rows as a table; `-` is shown for unknown values. */
 export function listTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

@@ -1,4 +1,4 @@
-/** What the Temporal client throws, as errors for people. */
+/** Maps errors of the Temporal client to errors for users. */
 import {
   QueryNotRegisteredError,
   WorkflowFailedError,
@@ -27,7 +27,7 @@ const UNAUTHENTICATED = 16;
 /** No verdict of Temporal's. A call whose deadline the server was the first to notice is reset by it, and counts as cancelled here. */
 const NO_ANSWER: readonly (number | undefined)[] = [UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED];
 
-/** What an error is about, to name it. */
+/** Object that an error is about, for messages. */
 export interface ErrorSubject {
   /** For messages: `127.0.0.1:7233 (from TEMPORAL_ADDRESS)`. */
   readonly server: string;
@@ -35,7 +35,7 @@ export interface ErrorSubject {
   readonly workflowId?: string;
 }
 
-/** The same error in the words of the CLI; one that is such an error already is returned as it is. */
+/** Maps an error to a CliError. A CliError is returned unchanged. */
 export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof NamespaceNotFoundError) return namespaceNotFound(about, error);
@@ -81,14 +81,15 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   );
 }
 
-/** Temporal does not answer now, which is no verdict: asking again may help. */
+/** Whether Temporal did not answer, so a retry may help. */
 export function isConnectionLoss(error: unknown): boolean {
   return NO_ANSWER.includes(grpcStatus(error)?.code);
 }
 
 /**
- * The query or update has not reached the workflow, which is no verdict: it has only begun and knows none yet, or the task that took the
- * update was thrown away, because something else came in while the workflow ended
+ * Whether the query or update did not reach the workflow, so a retry may help. The workflow has
+ * just started and has no handlers yet, or the task that took the update was dropped because
+ * another event arrived while the workflow ended
  * (https://docs.temporal.io/references/errors#unhandled-command).
  */
 export function isUndelivered(error: unknown): boolean {
@@ -145,7 +146,7 @@ function invalidArgument(details: string, cause: unknown): CliError {
   return new CliError('usage', `Temporal rejected the request: ${details}${hint}`, { cause });
 }
 
-/** What is missing to read what was encrypted, somewhere in the chain of causes. */
+/** Returns the error about a missing key from the chain of causes. */
 function payloadKeyError(error: unknown): PayloadKeyError | undefined {
   for (let each: unknown = error; each instanceof Error; each = each.cause)
     if (each instanceof PayloadKeyError) return each;

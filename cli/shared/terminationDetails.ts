@@ -1,4 +1,4 @@
-/** How a life ended that gave no verdict: by Temporal's own record, the last event of its history. */
+/** Reads how a workflow without a verdict ended from the last event of its history. */
 import pMap from 'p-map';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { failureMessage } from './encodedFields.ts';
@@ -8,10 +8,13 @@ import type { RunnerEnd } from './followRunner.ts';
 import type { RunnerRow } from './runnerRow.ts';
 import { sweepResults } from '../runner/sweepResults.ts';
 
-/** Temporal's words for an end that no workflow chooses; nor does a runner's fail but for an invalid input, or a defect. */
+/**
+ * Statuses of a workflow that ended without a verdict. A runner's workflow fails only for an
+ * invalid input, or a defect.
+ */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'TIMED_OUT']);
 
-/** As far as it is read here. What was not given is an empty string. */
+/** Fields of the event that are read here. Missing values are empty strings. */
 interface LastEvent {
   readonly workflowExecutionTerminatedEventAttributes?: {
     readonly identity?: string | null;

@@ -17,7 +17,7 @@ const TYPES = { workflow: 1, activity: 2 } as const;
 /** temporal.api.enums.v1.VersioningBehavior */
 const PINNED = 1;
 
-/** Of a Worker Deployment. */
+/** Version of a Worker Deployment. */
 interface Version {
   readonly deploymentName?: string | null;
   readonly buildId?: string | null;
@@ -72,7 +72,10 @@ export async function unpolledQueues(
     .map((queue) => ({ taskQueue: queue, fix: fixFor(queue, taskQueue) }));
 }
 
-/** What an operator has overridden is not Holdfast's to explain. */
+/**
+ * Returns the version to which Holdfast has pinned a workflow. An override by an operator is not
+ * explained here.
+ */
 function pinnedTo({
   workflowExecutionInfo,
 }: WorkflowExecutionDescription['raw']): Version | undefined {
@@ -114,7 +117,10 @@ async function isPolled(
   );
 }
 
-/** What makes a worker poll the queue. @param taskQueue - the workflow's own */
+/**
+ * Returns what makes a worker poll the queue.
+ * @param taskQueue - task queue of the workflow
+ */
 export function fixFor(queue: string, taskQueue: string): string {
   const ofCredentials = ciTaskQueue(taskQueue, '');
   if (!queue.startsWith(ofCredentials))

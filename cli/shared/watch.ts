@@ -13,7 +13,10 @@ export interface WatchFlags {
   readonly interval: number;
 }
 
-/** Prints one answer. @returns whether there will be no other: what it is about has ended */
+/**
+ * Prints one frame.
+ * @returns whether it was the last one, because the object has ended
+ */
 export type Show = (output: Output) => Promise<boolean | void>;
 
 /** Waits before the next look. */
@@ -57,7 +60,10 @@ export async function printOrWatch(
   else await show(output);
 }
 
-/** @throws what the first look throws, and whatever is no loss of the connection */
+/**
+ * Shows frames until the last one.
+ * @throws the error of the first frame, and any error that is not a connection loss
+ */
 export async function renderLoop(output: Output, show: Show, pause: Pause): Promise<void> {
   const screen =
     output.form !== 'json' && output.form !== 'yaml' && output.terminal.stdout.isTTY === true;
@@ -93,7 +99,10 @@ export async function renderLoop(output: Output, show: Show, pause: Pause): Prom
   }
 }
 
-/** What one look prints, and the document by which it is told from the one before: texts have ages, which never are the same. */
+/**
+ * Output of one frame, and the document that tells it from the previous one: texts contain ages,
+ * which always differ.
+ */
 class Frame extends Output {
   document: unknown;
   readonly written: { readonly out: string; readonly err: string };

@@ -18,7 +18,7 @@ import { fixFor, createPollerCheck } from '../shared/unpolledQueues.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
-/** How often the sweep is asked what it is at, in ms. */
+/** Interval between queries of the sweep's progress (ms). */
 const REFRESH_MS = 1_000;
 
 /**
@@ -95,7 +95,10 @@ async function start(session: Session, workflowId: string, input: SweepInput): P
   }
 }
 
-/** Tells what the sweep is at, and why it was tried again. That is for show: what cannot be had just now is told next time. */
+/**
+ * Prints the progress of the sweep, and why it was retried. A failed query is ignored: the next one
+ * shows the progress.
+ */
 async function watch(
   session: Session,
   output: Output,

@@ -77,7 +77,10 @@ export function addSweepCommand(
     });
 }
 
-/** What the flags ask for, as the workflow is given it. @throws CliError usage */
+/**
+ * Returns the workflow input for the flags.
+ * @throws CliError usage
+ */
 export function sweepInput({
   dryRun,
   force,

@@ -1,4 +1,7 @@
-/** `holdfast sweep --standalone`: in this process, so that the cleaner does not die with what it cleans up after. */
+/**
+ * `holdfast sweep --standalone`: runs the sweep in this process, so it works when the workers do
+ * not.
+ */
 import { pino } from 'pino';
 import { sweep } from '../../activities/sweep/sweep.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
