@@ -166,7 +166,7 @@ function createProgram(
     .description('Check the settings, Temporal, the compute and its permissions')
     .addHelpText(
       'after',
-      '\nRun it where the worker runs, with the same environment. It says how to fix each problem. Exit status 0: runners can work; 1: they cannot;\n2: the settings are invalid.',
+      '\nRun it where the worker runs, with the same environment. It prints how to fix each problem. Exit status 0: runners can work; 1: they cannot;\n2: the settings are invalid.',
     )
     .action(async () =>
       exit(

@@ -54,10 +54,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function uploaderOptions(env: Environment): Promise<UploaderOptions> {
   const port = Number(required(env, 'probePort'));
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new Error(`${UPLOADER_ENV.probePort} is no port`);
+    throw new Error(`${UPLOADER_ENV.probePort} must be a port`);
   const timeoutMs = parseDuration(required(env, 'timeout'));
   if (timeoutMs === undefined)
-    throw new Error(`${UPLOADER_ENV.timeout} is no duration such as 10m`);
+    throw new Error(`${UPLOADER_ENV.timeout} must be a duration such as 10m`);
   const secrets = env[UPLOADER_ENV.secrets];
   return {
     records: required(env, 'records'),

@@ -70,7 +70,7 @@ export async function runUploader(
     late.signal.addEventListener('abort', () =>
       reject(
         new Error(
-          `What the step made was not stored within ${formatDuration(timeoutMs)}: ${String(last)}`,
+          `artifacts were not stored within ${formatDuration(timeoutMs)}: ${String(last)}`,
           { cause: last },
         ),
       ),

@@ -36,7 +36,7 @@ export async function deleteCompletedPod(
   } catch (error) {
     logger.warn(
       { err: error, pod: pod.name },
-      "could not delete a pod whose job is done ahead of its workflow's tear-down",
+      'failed to delete the pod of a completed job early; the tear-down deletes it',
     );
   }
 }

@@ -218,7 +218,7 @@ async function findUnusedRegistration(
   if (runner?.online === true || runner?.busy === true) {
     throw new CiServerError(
       'unavailable',
-      `${runnerName} is ${runner.busy ? 'busy' : 'online'}, and its pod is gone: its registration is of no use until the CI server has noticed`,
+      `${runnerName} is ${runner.busy ? 'busy' : 'online'}, and its pod is gone; its registration cannot be used until the CI server shows it offline`,
     );
   }
   if (runner !== undefined) return stored;

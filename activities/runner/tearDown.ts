@@ -39,7 +39,7 @@ async function deleteAll(
   const { compute, deferredCompletions } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await withClusterErrors(
-    `deleting what ran of ${compute.podName(identity)}`,
+    `deleting the objects of ${compute.podName(identity)}`,
     async () => {
       const deleted = await deletePod(ports, input);
       if (isLeft(deleted.state)) return { state: forWorkflow(deleted.state) };

@@ -128,10 +128,9 @@ async function checkStaleJobs(
       else if (job !== undefined) found.push(job);
     } catch (error) {
       if (!(error instanceof CiServerError)) throw error;
-      log.warn(
-        'jobs of which nothing was heard for long cannot be looked at; trying again at the next look',
-        { err: error },
-      );
+      log.warn('failed to check jobs without recent events; retrying at the next check', {
+        err: error,
+      });
       break;
     }
   }

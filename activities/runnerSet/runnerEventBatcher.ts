@@ -106,7 +106,7 @@ export class RunnerEventBatcher {
     }
     const refusal = await promise;
     if (refusal !== undefined)
-      log.warn('A set does not take news of its runner: it will see for itself, in its list', {
+      log.warn('failed to signal a set about its runner; the set learns it from its next list', {
         set,
         error: refusal,
       });
@@ -160,7 +160,7 @@ function dropLate({ waiting }: Lane): void {
   let late = 0;
   while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
   for (const { reject } of waiting.splice(0, late))
-    reject(new Error('the news waited too long for its set'));
+    reject(new Error('the event waited too long for its set'));
 }
 
 /** A rejected event must not fail the others, so each is then sent on its own. */

@@ -43,7 +43,7 @@ function requireCaller(field: string, workflowId: string): void {
   const caller = callingWorkflowId();
   if (workflowId === caller) return;
   throw applicationFailure(
-    `${field}: "${workflowId}" must be the workflow that asks ("${caller}"), whose runner this is about`,
+    `${field}: "${workflowId}" must be the calling workflow ("${caller}"), which owns the runner`,
     FAILURE_TYPES.foreignObject,
     { final: true },
   );

@@ -63,7 +63,7 @@ export async function assertServed(
   const served = await withClusterErrors('read the location', async () => await compute.location());
   if (servesLocation(served, location)) return;
   throw applicationFailure(
-    `This runner's pods are in ${formatLocation(location)}, and this worker's in ${formatServedLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
+    `the pods of this runner are in ${formatLocation(location)}, and those of this worker in ${formatServedLocation(served)}; run a worker with the settings of the former, and give this one a separate task queue`,
     FAILURE_TYPES.wrongLocation,
     {
       nextRetryDelayMs: exponentialBackoff(

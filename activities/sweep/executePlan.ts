@@ -148,7 +148,7 @@ async function removeMark({ owned, sources }: RepairTools, object: OwnedObject):
     // A leftover mark is safe: every repair assesses the object again first.
     sources.logger.warn(
       { err: error, name: object.name },
-      'sweep: a mark that is no longer right could not be taken away; the next sweep tries again',
+      'sweep: failed to remove an outdated mark; the next sweep retries',
     );
   }
 }

@@ -144,7 +144,7 @@ export async function collectInventory(
     return await lives.namespaceId();
   });
   if (ownId === undefined) return { ...NOTHING, examined, incompleteLists, skippedLists };
-  progress?.('listing pods, workflows and what belongs to them');
+  progress?.('listing pods, workflows and their objects');
   // List pods before workflows, so that the workflow of every listed pod is in the list.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
   const [secrets = [], claims = [], jobObjects, running, deregistrations] = await Promise.all([
@@ -183,7 +183,7 @@ export async function collectInventory(
   const lists: Lists = { ...own, running, deregistrations, allPods: pods };
   const seenSoFar = { examined, incompleteLists, skippedLists, foreign, otherTemporal };
 
-  progress?.('asking Temporal for the lives of what was listed');
+  progress?.('describing the workflows of the listed objects');
   const queues = new TaskQueuePollers(sources.client);
   const seen = await attempt('workflows', async () => {
     const lifeOf = await ownerWorkflows(lists, lives);

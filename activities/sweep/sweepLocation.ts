@@ -39,7 +39,7 @@ export async function sweepLocation(
       {
         code: 'conflict',
         field: 'taskQueue',
-        message: `must be the one whose sweeps are done on ${activityInfo().taskQueue}`,
+        message: `must be the location of the sweeps on ${activityInfo().taskQueue}`,
       },
     ]);
   let doing = 'sweeping';

@@ -20,7 +20,7 @@ export async function recheckMissingPods(
     await completer.requestRecheck(
       workflowId,
       activityId,
-      'the pod is not in a new list of all: looked at live',
+      'the pod is missing from a new list of all pods: read live',
     );
   }
 }

@@ -77,7 +77,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     othersFirstMs = 5_000,
   } = options;
   const queue = new RetryQueue(concurrency, (error, what) =>
-    logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`),
+    logger.warn({ err: error }, `${what} failed; the re-sync of the wait will find the state`),
   );
   const timers = new PodTimers();
   /**
@@ -119,7 +119,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       if (!(await completer.completeDeferred(activity, result)))
         logger.warn(
           { pod: podName },
-          'nobody waited for an answer that was held back: its activity had timed out, and is tried again',
+          'a deferred completion found no waiting activity: it had timed out, and is retried',
         );
     });
   });

@@ -32,7 +32,7 @@ export async function stepLog(
       ? undefined
       : await read(store, `${artifactPath}${ARTIFACT_NAMES.log}`);
   if (artifactPath === undefined || log === undefined) {
-    const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
+    const live = pod === undefined ? '' : `; while its pod exists: kubectl logs ${pod}`;
     throw new CliError(
       'not_found',
       `the output of ${name} is not stored (${state}${artifactPath === undefined ? '' : `, ${artifactPath} in ${store}`})${live}`,

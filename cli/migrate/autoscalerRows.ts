@@ -22,7 +22,7 @@ const minReplicasRow: FieldRow = (value, draft, field) => {
   if (value !== 0)
     draft.note(
       field,
-      'it counted busy runners, too. minIdle counts idle ones, on top of those that have a job: it may be lower',
+      'it counted busy runners, too. minIdle counts only idle runners, so it can be lower',
       'set',
       'minIdle',
     );

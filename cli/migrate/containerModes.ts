@@ -79,7 +79,7 @@ export function addDockerDaemon(
   draft.volume({ name: EXTERNALS, emptyDir: {} });
   draft.note(
     field,
-    "a Docker daemon beside the runner: it is privileged, which the worker's pod policy has to allow (privileged: true), and whoever gets out of it has the node. If no job needs Docker, leave out what is called dind, work and DOCKER",
+    "a Docker daemon next to the runner: it is privileged, which the worker's pod policy must allow (privileged: true), and a job that escapes from it controls the node. If no job needs Docker, leave out what is called dind, work and DOCKER",
     'spec',
     'initContainers',
   );

@@ -71,7 +71,7 @@ function convert(
   if (typeof name !== 'string' || name === '') {
     return draft.addError(
       'runnerScaleSetName',
-      'is missing: give it, or the name of the Helm release (--release), which is what jobs say in runs-on',
+      'is required; set it, or the name of the Helm release (--release), which jobs have in runs-on',
     );
   }
   draft.put('set', 'name', setName(name, taken, draft));
@@ -100,7 +100,7 @@ function pairAutoscalers(objects: readonly ArcObject[]): {
     if (target === undefined)
       unused.push({
         label: autoscaler.label,
-        reason: `what it scales, ${quoted(wanted)}, is not here`,
+        reason: `its target ${quoted(wanted)} is not among the given objects`,
       });
     else if (autoscalers.has(target))
       unused.push({ label: autoscaler.label, reason: `${quoted(wanted)} has another autoscaler` });
@@ -152,7 +152,7 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
     };
   draft.addError(
     'template.pod of the set',
-    "does not match Kubernetes' PodSpec; look for fields of the wrong type (list, object or string)",
+    "does not match Kubernetes' PodSpec; check for fields of the wrong type (list, object or string)",
   );
   return undefined;
 }

@@ -50,7 +50,7 @@ export const nested =
 const unknown: FieldRow = (_value, draft, field) =>
   draft.note(
     field,
-    'not known to this command: see what it meant, and whether the set needs it',
+    'not known to this command; check what it means, and whether the set needs it',
     'set',
   );
 

@@ -117,7 +117,7 @@ const ENTRY_POINT_VARIABLES: Readonly<Record<string, string>> = {
   RUNNER_FEATURE_FLAG_EPHEMERAL: 'ephemeral',
   RUNNER_ASSETS_DIR: 'the image',
   RUNNER_HOME: 'the image',
-  RUNNER_STATUS_UPDATE_HOOK: 'nothing: the supervisor tells',
+  RUNNER_STATUS_UPDATE_HOOK: 'nothing: the supervisor reports it',
   UNITTEST: 'nothing',
 };
 

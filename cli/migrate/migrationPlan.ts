@@ -56,7 +56,7 @@ function decide(sets: readonly MigratedSet[]): string {
     'Read the comments: each is a field of ARC that means something else here, or nothing.';
   return open.length === 0
     ? read
-    : `${read} ${some(open)} ${open.length === 1 ? 'is' : 'are'} written "paused: true": settle what says DECIDE, then remove that line.`;
+    : `${read} ${some(open)} ${open.length === 1 ? 'is' : 'are'} written "paused: true": resolve each note that begins with DECIDE, then remove that line.`;
 }
 
 function prepare(sets: readonly MigratedSet[]): string {
@@ -69,7 +69,7 @@ function prepare(sets: readonly MigratedSet[]): string {
   const objects = unique(pods.flatMap((spec) => namedObjects(spec)));
   const policy = unique(sets.flatMap((set) => set.policy));
   return [
-    'Give a worker of Holdfast what the sets need ("holdfast doctor" checks the rest).',
+    'Configure a worker of Holdfast for what the sets need ("holdfast doctor" checks the rest).',
     credentials.length === 0
       ? 'Credential: "default".'
       : `Credentials (HOLDFAST_CREDENTIALS_FILE): ${some(credentials)}; where one is not named: "default".`,
@@ -121,7 +121,7 @@ function webhook(sets: readonly MigratedSet[]): string | undefined {
     ({ input }) => input.max !== undefined && input.template.demand !== 'scaleSet',
   );
   if (byEvents.length === 0) return undefined;
-  return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
+  return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), in addition to one that ARC may have. Without it a set finds a job only by its check every queueCheck (5m).';
 }
 
 /** Commands that try and then apply each format. */
@@ -137,7 +137,7 @@ function sideBySide(sets: readonly MigratedSet[], { file, format }: WrittenSets)
   const ofStatic = sets.some(({ input }) => input.template.ephemeral === false)
     ? ' A static runner keeps its registration until it is drained.'
     : '';
-  return `Run both side by side: ${APPLY[format](file)}. They may share cluster and namespace: neither touches what the other has made, and no runner has the other's name.${ofStatic}`;
+  return `Run both in parallel: ${APPLY[format](file)}. They may share cluster and namespace: neither changes the other's objects, and their runners have different names.${ofStatic}`;
 }
 
 function labels(sets: readonly MigratedSet[]): string[] {
@@ -193,7 +193,7 @@ function remove(sets: readonly MigratedSet[]): string {
   const first = sets.some(isScaleSet)
     ? 'uninstall the releases of its scale sets before that of its controller (which removes their finalizers)'
     : 'delete its objects before its controller (which removes their finalizers)';
-  return `Remove ARC: ${first}, then its CRDs, Secrets and webhook. At GitHub, offline runners that are left go by themselves within a day (ephemeral) or two weeks; "holdfast sweep --dry-run" shows what Holdfast itself has left.`;
+  return `Remove ARC: ${first}, then its CRDs, Secrets and webhook. GitHub removes the remaining offline runners within a day (ephemeral) or two weeks; "holdfast sweep --dry-run" shows what Holdfast itself has left behind.`;
 }
 
 const isScaleSet = ({ from }: MigratedSet): boolean =>

@@ -78,11 +78,15 @@ export const envRow: FieldRow = (value, draft, field) => {
 
 const LIFECYCLE_ROWS: FieldRows = {
   preStop: unsupported(
-    'left out: its time would be taken out of the grace before anybody is told to stop. stop.cleanupCommand runs after the end, stop.signals is a sequence of signals',
+    'left out: it would use the grace period before any process is signaled. stop.cleanupCommand runs after the end, stop.signals is a sequence of signals',
     'template',
     'stop',
   ),
-  stopSignal: unsupported('left out: stop.signals says what the runner gets', 'template', 'stop'),
+  stopSignal: unsupported(
+    'left out: stop.signals sets the signals of the runner',
+    'template',
+    'stop',
+  ),
 };
 
 /** Rows of the runner container. */
@@ -101,11 +105,11 @@ export const RUNNER_CONTAINER_ROWS: FieldRows = {
     }),
   ),
   startupProbe: unsupported(
-    "left out: Holdfast's own probes tell when the runner is online",
+    "left out: Holdfast's own probes show when the runner is online",
     'runner',
   ),
   readinessProbe: unsupported(
-    "left out: Holdfast's own probes tell when the runner is busy",
+    "left out: Holdfast's own probes show when the runner is busy",
     'runner',
   ),
 };
@@ -200,7 +204,7 @@ export const POD_SPEC_ROWS: FieldRows = {
         ),
   terminationGracePeriodSeconds: gracePeriodRow,
   activeDeadlineSeconds: unsupported(
-    'left out: it counts from before the image is pulled, and kills. timeouts.jobTimeout bounds the job instead, timeouts.podPending what comes before',
+    'left out: it includes the image pull, and kills the job. timeouts.jobTimeout limits the job instead, timeouts.podPending the time before it',
     'template',
     'timeouts',
   ),

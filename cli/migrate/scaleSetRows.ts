@@ -81,7 +81,7 @@ export function credentialFromSecret(secret: string, draft: SetDraft, field: str
   draft.put('template', 'credential', secret);
   draft.note(
     field,
-    `the worker needs a credential of this name, with what is in that Secret (HOLDFAST_CREDENTIALS_FILE); leave the line out for the credential "default"`,
+    `the worker needs a credential of this name, with the values of that Secret (HOLDFAST_CREDENTIALS_FILE); remove the line to use the credential "default"`,
     'template',
     'credential',
   );
@@ -109,7 +109,7 @@ const proxyRow: FieldRow = (value, draft, field) => {
   draft.put('template', 'proxy', value);
   draft.note(
     field,
-    'for the runner alone: the worker goes by the proxy of its credential (proxy), else by https_proxy and no_proxy in its environment',
+    'for the runner only: the worker uses the proxy of its credential (proxy), otherwise https_proxy and no_proxy of its environment',
     'template',
     'proxy',
   );
@@ -118,7 +118,7 @@ const proxyRow: FieldRow = (value, draft, field) => {
     if (secret !== undefined)
       draft.note(
         `${field}.${scheme}.credentialSecretRef`,
-        `what the Secret ${quoted(secret)} has under username and password stands in a URL as it is: write characters such as @, : and / there as %40, %3A and %2F`,
+        `username and password of the Secret ${quoted(secret)} are inserted into a URL unchanged: write characters such as @, : and / there as %40, %3A and %2F`,
         'template',
         'proxy',
       );
@@ -133,7 +133,7 @@ const tlsRow: FieldRow = (value, draft, field) => {
   ];
   draft.note(
     field,
-    'for the runner alone: the worker goes by the certificates of its credential (caFile)',
+    'for the runner only: the worker uses the certificates of its credential (caFile)',
     'template',
   );
   // Without a path ARC's runners do not get it.
@@ -279,7 +279,7 @@ function bound(draft: SetDraft, field: string): void {
     draft.put('set', 'max', Math.max(USUAL_MAX, least));
     draft.note(
       field,
-      `not set, which is no bound at all: choose one, up to ${MAX_RUNNERS}`,
+      `not set, which means no limit; choose one, up to ${MAX_RUNNERS}`,
       'set',
       'max',
     );

@@ -64,7 +64,7 @@ export function convertOverride(
   const offset = offsetOf(startTime);
   if (offset === undefined && /^(Monthly|Yearly)$/.test(frequency))
     return leftOut(
-      'its time zone is no whole number of hours east or west: write cron and timeZone (Asia/Kolkata) yourself',
+      'its offset is not a whole number of hours; write cron and timeZone (Asia/Kolkata) yourself',
     );
   if (!Number.isNaN(last))
     draft.note(

@@ -27,7 +27,7 @@ export function convertClaims(
   draft.put('template', 'volumeClaims', claims);
   draft.note(
     FIELD,
-    "each runner of the set has a slot, and in it a claim of its own (NAME-0, NAME-1, …), which starts empty: what is on ARC's claims is not taken over. The worker's pod policy has to allow the names (claims)",
+    "each runner of the set has a slot with its own claim (NAME-0, NAME-1, …), which starts empty: the data of ARC's claims is not copied. The worker's pod policy must allow the names (claims)",
     'template',
     'volumeClaims',
   );
@@ -41,7 +41,7 @@ function addEphemeral(template: Json, field: string, draft: SetDraft): void {
   });
   draft.note(
     field,
-    'only the Docker daemon mounts it: each pod has a claim of its own, which goes with the pod, so that nothing is kept from one runner to the next',
+    'only the Docker daemon mounts it: each pod has its own claim, which is deleted with the pod, so nothing is kept from one runner to the next',
     'spec',
     'volumes',
   );
@@ -70,7 +70,7 @@ function resolveClaimName(
   if (second !== undefined || mount['subPath'] !== undefined)
     draft.note(
       field,
-      'mounted whole, and once: mount each part of it as a claim of its own',
+      'is mounted once, without subPath; use a separate claim for each part',
       'template',
       'volumeClaims',
     );

@@ -43,7 +43,8 @@ export interface RunnerDetails extends RunnerRow {
   readonly ui?: string;
 }
 
-const LEFT_BEHIND = 'it did not clean up; the sweep removes what it left ("holdfast sweep")';
+const LEFT_BEHIND =
+  'it did not clean up; the sweep removes the objects that it left behind ("holdfast sweep")';
 
 /** @returns whether it has ended */
 export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {

@@ -182,14 +182,18 @@ async function apply(
     if (error instanceof WorkflowExecutionAlreadyStartedError)
       throw new CliError(
         'conflict',
-        `set ${set.name} was started meanwhile; apply again to see what would change`,
+        `set ${set.name} was started in the meantime; apply again to see the changes`,
         { cause: error },
       );
     const known = setError(error, session, set.id);
     if (known.code === 'not_found' && set.action === 'change')
-      throw new CliError('not_found', `set ${set.name} ended meanwhile; apply again to start it`, {
-        cause: error,
-      });
+      throw new CliError(
+        'not_found',
+        `set ${set.name} ended in the meantime; apply again to start it`,
+        {
+          cause: error,
+        },
+      );
     throw known;
   }
 }
@@ -200,7 +204,7 @@ async function confirmStart(session: Session, set: Application, runId: string): 
   if (status === undefined) {
     const end = await getSetEnd(session, set.id, runId);
     if (end !== undefined)
-      throw new CliError('failed', `set ${set.name} ended at once: ${end.message}`);
+      throw new CliError('failed', `set ${set.name} ended immediately: ${end.message}`);
   } else set.desired = status.desired;
   set.result = 'started';
 }

@@ -17,7 +17,7 @@ export type OnSigterm = (typeof ON_SIGTERM)[number];
 export const onSigtermOption = (): Option =>
   new Option(
     '--on-sigterm <action>',
-    'What SIGTERM does. detach: leave it running; stop: stop it within its grace period and wait (default: detach)',
+    'Effect of SIGTERM. detach: leave it running; stop: stop it within its grace period and wait (default: detach)',
   ).choices(ON_SIGTERM);
 
 /** Source of SIGINT. */

@@ -87,7 +87,7 @@ function pinnedTo({
 }
 
 function fixOfVersion({ buildId, deploymentName }: Version, workflowId: string): string {
-  return `it stays on version ${buildId} of ${deploymentName}, whose workers are gone: start them again (kubectl get deployments -A -l temporal.io/build-id=${buildId}), or move it to the current version: temporal workflow update-options --workflow-id ${workflowId} --versioning-override-behavior auto_upgrade`;
+  return `it stays on version ${buildId} of ${deploymentName}, which has no workers; start them again (kubectl get deployments -A -l temporal.io/build-id=${buildId}), or move it to the current version: temporal workflow update-options --workflow-id ${workflowId} --versioning-override-behavior auto_upgrade`;
 }
 
 async function isPolled(

@@ -18,7 +18,7 @@ export const ORPHANED_STEP_MESSAGE = 'the step was still alive although its job 
 
 /** Reason for replacing a runner that reports itself idle but is offline at the CI server. */
 export const UNRESPONSIVE_RUNNER_MESSAGE =
-  'the CI server has it offline, while its pod says that it is online and idle';
+  'the CI server shows it offline, while its pod is online and idle';
 
 /** Kinds of findings that a sweep repairs. */
 export const FINDING_KINDS = [

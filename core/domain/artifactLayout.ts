@@ -79,7 +79,8 @@ export function storagePathError({
   readonly sharedDirSources: readonly string[];
 }): string | undefined {
   const run = jobRunOfStep(path);
-  if (run === undefined) return `"${path}" is no folder of a job's step: leave storage to the job`;
+  if (run === undefined)
+    return `"${path}" is not the folder of a job's step; do not set storage: the job does`;
   const foreign = sharedDirSources.find(
     (key) => jobRunOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path,
   );

@@ -51,9 +51,9 @@ export function matchesPattern(pattern: string, text: string): boolean {
 export function patternError(pattern: string): string | undefined {
   if (pattern === '') return 'is empty';
   if (pattern.startsWith('!'))
-    return 'begins with a "!", which excludes nothing here; write "\\!" for the character itself';
+    return 'must not begin with "!", which excludes nothing here; write "\\!" for the character itself';
   if (/^[?+]/.test(pattern))
-    return 'begins with a "?" or "+", which stand for the character before; write "\\?" for the character itself';
+    return 'must not begin with "?" or "+", which repeat the character before; write "\\?" for the character itself';
   const open = pattern.replaceAll(/\\./gs, '').replaceAll(/\[[^\]]+\]/g, '');
   if (open.includes('[')) return 'has a "[" without its "]"; write "\\[" for the character itself';
   return undefined;

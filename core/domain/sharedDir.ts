@@ -35,7 +35,7 @@ export interface SharedDirEntry {
 export function sharedDirError(entries: readonly SharedDirEntry[]): string | undefined {
   const strange = entries.find(({ kind }) => kind !== 'file');
   if (strange !== undefined)
-    return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder: make one file of it (tar)' : 'no file: put a copy of what it leads to there'}`;
+    return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder; pack it into one file (tar)' : 'not a regular file; copy its target there'}`;
   const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
   if (total <= SHARED_DIR_MAX_BYTES) return undefined;
   const biggest = entries.reduce((max, entry) => (entry.bytes > max.bytes ? entry : max));

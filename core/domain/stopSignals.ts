@@ -85,7 +85,7 @@ export function parseStopSignals(text: string, signalTimeoutMs: number): StopSig
       );
     if (index === 0 && afterMs !== 0)
       throw new RangeError(
-        `${name} is the first signal, which is sent at once: leave its time out`,
+        `${name} is the first signal, which is sent immediately; remove its time`,
       );
     if (afterMs < earliestMs)
       throw new RangeError(

@@ -25,7 +25,7 @@ export function sweepOutcome({
 
 /**
  * Returns a summary in one line: `2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner (1 failed);
- * 14 left alone; looked at 120 lives, 119 pods`.
+ * 14 skipped; checked 120 workflows, 119 pods`.
  */
 export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: SweepReport): string {
   const findings = FINDING_KINDS.flatMap((kind) =>
@@ -36,8 +36,8 @@ export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: Swe
   return [
     ...(aborted === undefined ? [] : [`aborted: ${aborted}`]),
     `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
-    ...(remaining === 0 ? [] : [`${remaining} left alone`]),
-    `looked at ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
+    ...(remaining === 0 ? [] : [`${remaining} skipped`]),
+    `checked ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
   ].join('; ');
 }
 

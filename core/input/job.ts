@@ -335,7 +335,7 @@ function inputSizeError(raw: unknown): InputError | undefined {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const message =
-      'is nested too deeply, as no job is; look for a list or an object within itself';
+      'is nested too deeply for a job; check for a list or an object that contains itself';
     return { code: 'invalid', field, message };
   }
   const bytes = new TextEncoder().encode(text).length;

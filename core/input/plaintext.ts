@@ -43,6 +43,6 @@ export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | '
       ? `${names.slice(0, MAX_NAMES).join(', ')} and ${names.length - MAX_NAMES} more`
       : names.join(', ');
   return [
-    `env: what is written for ${shown} lies in Temporal in clear; have what is secret taken from a Secret (valueFrom.secretKeyRef in the env of the container "runner" in pod.spec.containers), or have all that goes to Temporal encrypted (HOLDFAST_CODEC_KEY_FILE)`,
+    `env: ${shown} ${names.length === 1 ? 'is' : 'are'} stored in Temporal in clear text; take secrets from a Secret (valueFrom.secretKeyRef in the env of the container "runner" in pod.spec.containers), or encrypt all payloads (HOLDFAST_CODEC_KEY_FILE)`,
   ];
 }

@@ -58,7 +58,7 @@ export function workerTemplateErrors({
       errorOf(
         'invalid',
         'spec',
-        `is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`,
+        `is nested more than ${MAX_DEPTH} levels deep, deeper than any pod; check for a list or an object that contains itself`,
       ),
     ];
   return [
@@ -172,7 +172,7 @@ const RESERVED_LIFECYCLE: Readonly<Record<string, string>> = {
   preStop:
     "must not be set, because its time is taken from the pod's grace period before any process gets a signal; set stop.cleanupCommand instead, or let the command handle its signal",
   stopSignal:
-    'must not be set, because onTerm and stop.signals decide what the command gets; set those instead',
+    'must not be set, because onTerm and stop.signals decide which signals the command receives; set those instead',
 };
 
 function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): InputError[] {
@@ -276,8 +276,7 @@ function duplicates(items: readonly Named[], what: string): InputError[] {
   const seen = new Set<string>();
   const errors: InputError[] = [];
   for (const { name, path } of items) {
-    if (seen.has(name))
-      errors.push(errorOf('duplicate', path, `is a second ${what} called ${name}`));
+    if (seen.has(name)) errors.push(errorOf('duplicate', path, `repeats the ${what} ${name}`));
     seen.add(name);
   }
   return errors;

@@ -97,7 +97,7 @@ function plainCommandErrors(input: RunnerInput): InputError[] {
     errors.push({
       code: 'required',
       field: 'command',
-      message: 'is missing: with ciServer "none" it is what runs',
+      message: 'is required with ciServer "none"',
     });
   if (input.timeouts?.idle !== undefined)
     errors.push({
@@ -340,7 +340,7 @@ function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
       errors.push({
         code: 'required',
         field: `${field}.storage`,
-        message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim',
+        message: 'is required; set the size of the claim ("10Gi"), or name an existing claim',
       });
     const idle = Object.keys(ofMade);
     if (storage === undefined && idle.length > 0)
@@ -379,13 +379,13 @@ export function runnerWarnings(input: RunnerInput, graceMs: number): string[] {
     beyond.length === 0
       ? []
       : [
-          `stop: the grace of ${formatDuration(graceMs)} in all is longer than what is honoured by ${beyond.join(', ')}; a node's hard eviction for lack of resources gives none at all`,
+          `stop: the grace period of ${formatDuration(graceMs)} in all is longer than ${beyond.join(', ')} allow; a hard eviction of a node without resources allows none`,
         ];
   const containers = (input.pod?.spec?.['containers'] ?? []) as { name?: string }[];
   for (const { name } of containers) {
     if (name === RUNNER_CONTAINER) continue;
     warnings.push(
-      `pod: container ${name ?? ''} is told to stop at the same moment as the runner; as an init container with restartPolicy "Always" (a native sidecar) it would outlive it`,
+      `pod: container ${name ?? ''} is stopped together with the runner; as an init container with restartPolicy "Always" (a native sidecar) it outlives the runner`,
     );
   }
   return warnings;

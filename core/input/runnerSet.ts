@@ -113,7 +113,7 @@ export const setSchema = z.strictObject({
   // Parsed separately, so that its errors are reported together with those of the set.
   template: z.custom<RunnerSetInput['template']>(
     isObject,
-    'is missing: what each runner is started with',
+    'is required: it is the input of each runner',
   ),
   schedules: z
     .array(
@@ -338,7 +338,8 @@ function replaceAheadErrors(
     errors.push({
       code: 'conflict',
       field,
-      message: 'has no place beside volumes of slots: a successor would need one more; remove it',
+      message:
+        'must not be combined with volumes of slots, because a successor would need one more; remove it',
     });
   if (replicas + replaceAhead > MAX_RUNNERS)
     errors.push({

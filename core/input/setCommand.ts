@@ -24,7 +24,10 @@ const schema = z.discriminatedUnion(
     z.strictObject({
       set,
       command: z.literal('apply'),
-      declaration: z.custom<RunnerSetInput>(isObject, 'is missing: what the set is to be'),
+      declaration: z.custom<RunnerSetInput>(
+        isObject,
+        'is required: it is the declaration of the set',
+      ),
     }),
     z.strictObject({ set, command: z.literal('setTemplate'), template }),
     z.strictObject({ set, command: z.literal('pause'), reason }),
@@ -50,7 +53,7 @@ export function parseSetCommandInput(raw: unknown): Parsed<SetCommandInput> {
       ? schema
       : z.custom<SetCommandInput>(
           isObject,
-          'must be an object with set, command, and what that command takes',
+          'must be an object with set, command, and the fields of that command',
         ),
     raw,
   );

@@ -45,7 +45,7 @@ const schema = z.strictObject({
   force: z.boolean().exactOptional(),
   takeOver: z
     .string()
-    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the ID of a Temporal namespace, as the report has it')
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the ID of a Temporal namespace, as in the report')
     .exactOptional(),
   scopes: z.array(scope).max(1_000, 'must have at most 1000 scopes').exactOptional(),
 } satisfies FieldsOf<SweepInput>);

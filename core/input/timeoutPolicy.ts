@@ -81,7 +81,7 @@ export const scopeKey = z
   .string()
   .regex(
     /^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/,
-    'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
+    'must be an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
   );
 
 /** Schema of HOLDFAST_TIMEOUTS. */

@@ -252,7 +252,7 @@ function abortReason(
     ({ as }) => as === 'orphaned_pod' || as === 'expired_pod',
   ).length;
   if (pods.length < PODS_THRESHOLD || condemned * 2 <= pods.length) return undefined;
-  return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
+  return `it would condemn ${condemned} of ${pods.length} pods, more than half; find the reason, and if it is right, force the sweep`;
 }
 
 /** Returns the {@link SweepMark.key} of a registration. */

@@ -161,7 +161,10 @@ export class Supervisor {
       const hooks = new JobHooks(folder, this.#kind.jobHooks, this.#pending);
       Object.assign(this.#env, await hooks.install(this.#env));
       this.#job.hooks(hooks, (error) =>
-        this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`),
+        this.#log(
+          'error',
+          `failed to read the notes of the job hooks: ${(error as Error).message}`,
+        ),
       );
     }
     if (probes !== undefined) this.#probes = await this.#serve(probes);
@@ -199,7 +202,7 @@ export class Supervisor {
     } catch (error) {
       this.#log(
         'error',
-        `Could not merge the command's outputs, whose order may change: ${(error as Error).message}`,
+        `failed to merge the outputs of the command, so their order may change: ${(error as Error).message}`,
       );
     }
   }
@@ -399,7 +402,7 @@ export class Supervisor {
 
   async #writing(what: string, write: Promise<void>): Promise<void> {
     await write.catch((error: unknown) =>
-      this.#log('error', `Could not write the ${what}: ${(error as Error).message}`),
+      this.#log('error', `failed to write the ${what}: ${(error as Error).message}`),
     );
   }
 

@@ -148,14 +148,14 @@ function parseCommand(text: string): string[] {
     words.length === 0 ||
     !words.every((word) => typeof word === 'string')
   )
-    throw new TypeError('not a JSON array of words');
+    throw new TypeError('not a JSON array of strings');
   return words;
 }
 
 function oneOf<T extends string>(...allowed: readonly T[]): (value: string) => T {
   return (value) => {
     const found = allowed.find((word) => word === value);
-    if (found === undefined) throw new RangeError(`"${value}" is none of ${allowed.join(', ')}`);
+    if (found === undefined) throw new RangeError(`"${value}" is not one of ${allowed.join(', ')}`);
     return found;
   };
 }

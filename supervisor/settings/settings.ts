@@ -51,13 +51,13 @@ export const SETTINGS = [
     env: 'HOLDFAST_ON_TERM',
     value: 'drain|stop|checkpoint',
     default: 'stop',
-    help: 'What SIGTERM means: let it finish; stop it; stop it so that a later attempt goes on from what it saved.',
+    help: 'Effect of SIGTERM: let the command finish; stop it; stop it so that a later attempt continues from its saved state.',
   },
   {
     flag: 'stop-signals',
     env: 'HOLDFAST_STOP_SIGNALS',
     value: 'SIGNALS',
-    help: 'What a stop sends, e.g. SIGINT,SIGTERM@5s. Default: SIGINT at the timeout, a signal from outside as it was received; each once.',
+    help: 'Signals that a stop sends, such as SIGINT,SIGTERM@5s. Default: SIGINT at the timeout, otherwise the received signal; each once.',
   },
   {
     flag: 'signal-target',
@@ -70,14 +70,14 @@ export const SETTINGS = [
     flag: 'cleanup-command',
     env: 'HOLDFAST_CLEANUP_COMMAND',
     value: 'COMMAND',
-    help: 'Runs after the command has ended and the marker is written: words separated by spaces, or a JSON array. Gets HOLDFAST_STOP_REASON, HOLDFAST_EXIT_CODE, HOLDFAST_EXIT_SIGNAL.',
+    help: 'Command that runs after the main command has ended and the marker is written: words separated by spaces, or a JSON array. Receives HOLDFAST_STOP_REASON, HOLDFAST_EXIT_CODE, HOLDFAST_EXIT_SIGNAL.',
   },
   {
     flag: 'runner-kind',
     env: 'HOLDFAST_RUNNER_KIND',
     value: RUNNER_KIND_NAMES.join('|'),
     default: 'command',
-    help: "Kind of runner that the command is. github: GitHub's runner, whose log and job hooks tell when it is online and busy. command: a plain command.",
+    help: "Kind of runner. github: GitHub's runner, whose log and job hooks show when it is online and busy. command: a plain command.",
   },
   {
     flag: 'one-job',
@@ -101,7 +101,7 @@ export const SETTINGS = [
     flag: 'start-file',
     env: 'HOLDFAST_START_FILE',
     value: 'PATH',
-    help: 'File that tells the start: {startedAt}. The probes listen by then, and until the supervisor is gone. Default: none.',
+    help: 'File that is written at the start: {startedAt}. The probes listen from then on, until the supervisor exits. Default: none.',
   },
   {
     flag: 'log-file',
@@ -119,7 +119,7 @@ export const SETTINGS = [
     flag: 'marker',
     env: 'HOLDFAST_MARKER_FILE',
     value: 'PATH',
-    help: 'File that tells the end: {exitCode, signal, reason, startedAt, endedAt}. Default: none.',
+    help: 'File that is written at the end: {exitCode, signal, reason, startedAt, endedAt}. Default: none.',
   },
   {
     flag: 'termination-log',
@@ -131,13 +131,13 @@ export const SETTINGS = [
     flag: 'shared-dir',
     env: 'HOLDFAST_SHARED_DIR',
     value: 'PATH',
-    help: 'Folder whose files steps of a job hand on. Needs --shared-snapshots. Default: none.',
+    help: 'Folder whose files are shared between the steps of a job. Needs --shared-snapshots. Default: none.',
   },
   {
     flag: 'shared-snapshots',
     env: 'HOLDFAST_SHARED_SNAPSHOTS',
     value: 'PATH',
-    help: 'Folder with shared-before.json, whose files are put into --shared-dir before the command starts, and shared-after.json, which is made of them at the end.',
+    help: 'Folder with shared-before.json, whose files are copied to --shared-dir before the command starts, and shared-after.json, which is created from them at the end.',
   },
   {
     flag: 'run-dir',
@@ -149,7 +149,7 @@ export const SETTINGS = [
     flag: 'stop-reason-source',
     env: 'HOLDFAST_STOP_REASON_SOURCE',
     value: 'PATH',
-    help: 'File in which somebody states why the command is being stopped (a downward API volume). Default: derived from the signal.',
+    help: 'File with the reason why the command is being stopped (a downward API volume). Default: derived from the signal.',
   },
   {
     flag: 'state-dir',

@@ -140,7 +140,7 @@ function onStopReasonStated(
   const line =
     state.phase === 'draining'
       ? `Process may not finish any more: ${reason}`
-      : `Process is told to stop: ${reason}`;
+      : `stopping the process: ${reason}`;
   return then([{ kind: 'log', level: 'info', msg: line }], stop(state, 'SIGTERM', reason, plan));
 }
 

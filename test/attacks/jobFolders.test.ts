@@ -112,7 +112,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         'no job has started this runner',
       );
       expect(await stranger.call('provision', queue, request(VICTIM))).toContain(
-        "is no folder of a job's step",
+        "is not the folder of a job's step",
       );
       expect(await pods()).toEqual([]);
     });

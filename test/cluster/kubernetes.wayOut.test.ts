@@ -181,7 +181,8 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
       await run.handle.signal('cancel', 'not needed any more');
       await run.reaches(
         'the wait for what may come late',
-        ({ waitingFor }) => waitingFor === 'what the interrupted provisioning may still make',
+        ({ waitingFor }) =>
+          waitingFor === 'objects that the interrupted provisioning may still create',
       );
       await expect(late.arrive()).resolves.toBe(201);
       expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });

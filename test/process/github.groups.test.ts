@@ -128,7 +128,7 @@ test('a group that was made anew under its name is looked up again', async () =>
   expect(await ciServerError(server.register(JIT))).toMatchObject({
     kind: 'rejected',
     message: expect.stringContaining(
-      'runner group "gpu" (2) may not be used, or is gone: check runnerGroup',
+      'runner group "gpu" (2) may not be used or does not exist; check runnerGroup',
     ),
   });
   github.on(`POST ${RUNNERS}/generate-jitconfig`, {

@@ -137,7 +137,7 @@ describe('online and busy', () => {
     async (_what, command, said) => {
       const { tell, becomes, state, supervised } = await runner();
       tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; ${command}`);
-      await supervised.logged(`Could not read what the job hooks noted: ${said}`);
+      await supervised.logged(`failed to read the notes of the job hooks: ${said}`);
       expect(await state()).toBe(REGISTERING);
       tell(LISTENING);
       await becomes(IDLE);

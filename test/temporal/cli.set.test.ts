@@ -165,7 +165,7 @@ await describeWithLab(
         status: 0,
         // Its name, never its value.
         stderr: expect.stringMatching(
-          /^warning: \S+: env: what is written for TOKEN lies in Temporal in clear; [^\n]+\n$/,
+          /^warning: \S+: env: TOKEN [^\n]+\n$/,
         ) as unknown,
         stdout: `~ ${name}: changed, its runners are replaced because the template differs\n    ~ minIdle: 1 → 2\n    + template.env.TOKEN: (not shown)\n= ${second}: unchanged\n${name}: changed, 2 runners wanted now\n${second}: unchanged\n`,
       });
@@ -321,8 +321,8 @@ await describeWithLab(
         ).toBe(1);
         expect(terminal.written.stdout.split('\n').at(-2)).toBe(
           what === 'ended'
-            ? `${name}: not applied: set ${name} ended meanwhile; apply again to start it`
-            : `${name}: not applied: set ${name} was started meanwhile; apply again to see what would change`,
+            ? `${name}: not applied: set ${name} ended in the meantime; apply again to start it`
+            : `${name}: not applied: set ${name} was started in the meantime; apply again to see the changes`,
         );
         await session.close();
         // And so it is.

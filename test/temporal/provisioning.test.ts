@@ -174,7 +174,8 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     await run.handle.signal('cancel');
     const { runnerName } = await run.reaches(
       'waiting',
-      ({ waitingFor }) => waitingFor === 'what the interrupted provisioning may still make',
+      ({ waitingFor }) =>
+        waitingFor === 'objects that the interrupted provisioning may still create',
     );
     const { workflowId } = run.handle;
     const identity = { workflowId, firstRunId: (await run.handle.describe()).runId, attempt: 1 };

@@ -72,7 +72,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('repaired');
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.location);
     expect(await detailsOf(handle)).toBe(
-      '1 orphaned_pod (1 repaired); looked at 120 runners, 119 pods',
+      '1 orphaned_pod (1 repaired); checked 120 runners, 119 pods',
     );
   });
 

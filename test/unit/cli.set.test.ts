@@ -218,7 +218,7 @@ describe('the documents of a file', () => {
         'document 1 (a), line 3: minIdle is more than max (1)',
         'document 1 (a), line 4: template.organization is missing: give exactly one of organization, repository or enterprise',
         'document 2, item 1 (b), line 7: replicas must be 0 or more',
-        'document 2, item 1 (b), line 6: template is missing: what each runner is started with',
+        'document 2, item 1 (b), line 6: template is required: it is the input of each runner',
         expect.stringMatching(
           /^document 2, item 2 \(c\), line 9: schedules\.0\.cron: "0 8 \* \* 8-9" is not a cron expression of five fields: /,
         ),
@@ -574,7 +574,7 @@ describe('usage', () => {
         fields: expect.arrayContaining([
           {
             field: 'document 2 (b), line 7: template',
-            message: 'is missing: what each runner is started with',
+            message: 'is required: it is the input of each runner',
           },
         ]),
       },

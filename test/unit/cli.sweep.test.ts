@@ -78,7 +78,7 @@ test('the report for people: what was done, to what and why, and what was left a
     skippedLists: [{ list: 'secrets', reason: 'may not list secrets' }],
   });
   expect(sweepLines(report).join('\n'))
-    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 13 left alone; looked at 120 runners, 119 pods
+    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 13 skipped; checked 120 runners, 119 pods
 
 FOUND  KIND          MARKED  REPAIRED  FAILED
 2      orphaned_pod  1       1         0

@@ -127,7 +127,7 @@ test.each<[string, Fields, RegExp]>([
   [
     'of a month, half an hour off',
     { startTime: '2026-02-01T00:00:00+05:30', recurrenceRule: { frequency: 'Monthly' } },
-    /no whole number of hours/,
+    /not a whole number of hours/,
   ],
 ])('an override %s is left out', (_title, fields, note) => {
   const set = convert(

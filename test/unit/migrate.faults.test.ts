@@ -41,7 +41,7 @@ describe('what is wrong is told with its object and field', () => {
     [
       'values without a name',
       [{ githubConfigUrl: 'https://github.com/acme' }],
-      /document 1, values: runnerScaleSetName is missing: .*--release/,
+      /document 1, values: runnerScaleSetName .*--release/,
     ],
     [
       'another container mode',

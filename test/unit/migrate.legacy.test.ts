@@ -491,7 +491,7 @@ describe('the claims of a RunnerSet', () => {
       { name: 'parts', mountPath: '/a' },
     ]);
     expect(notesOf(migrated, '[0]')).toEqual([expect.stringMatching(/left out: no container/)]);
-    expect(notesOf(migrated, '[1]')).toEqual([expect.stringMatching(/mounted whole/)]);
+    expect(notesOf(migrated, '[1]')).toEqual([expect.stringMatching(/mounted once/)]);
     expect(notesOf(migrated, 'volumeName')).toEqual([expect.stringMatching(/left out/)]);
   });
 });

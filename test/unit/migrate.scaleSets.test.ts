@@ -56,7 +56,7 @@ const COMMON: readonly RowCase[] = [
   ['minRunners', 2, { minIdle: 2, max: 5 }],
   ['maxRunners', 7, { max: 7 }],
   ['maxRunners', 2_147_483_647, { max: 5_000 }, /was 2147483647/],
-  ['maxRunners', undefined, { max: 100 }, /not set, which is no bound/],
+  ['maxRunners', undefined, { max: 100 }, /^not set/],
   [
     'proxy',
     { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] },
@@ -65,7 +65,7 @@ const COMMON: readonly RowCase[] = [
         proxy: { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] },
       },
     },
-    /for the runner alone: .*\(proxy\)/,
+    /for the runner only: .*\(proxy\)/,
   ],
   [
     'githubServerTLS',
@@ -80,7 +80,7 @@ const COMMON: readonly RowCase[] = [
       runnerMountPath: '/usr/local/share/ca-certificates/',
     },
     { template: { ca: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } } },
-    /for the runner alone/,
+    /for the runner only/,
   ],
   ['listenerTemplate', { spec: {} }, SAME, /reads the scale set itself/],
   ['listenerMetrics', { counters: {} }, SAME, /docs\/configuration\.md/],

@@ -410,7 +410,7 @@ describe('a life, step by step', () => {
         ['spawn'],
         [],
         ['timer timeout 14400000'],
-        ['(Process is told to stop: cancelled)', ...STOPPED('cancelled', 'SIGTERM')],
+        ['(stopping the process: cancelled)', ...STOPPED('cancelled', 'SIGTERM')],
         ['Entrypoint received interrupt: terminated (already stopping, not passed on)'],
         [],
       ],

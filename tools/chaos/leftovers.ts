@@ -17,7 +17,7 @@ const MAX_EVENTS = 10_000;
 const CALL_MS = 5_000;
 /** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreationWindow`), and a minute after each refusal. */
 const ON_PURPOSE = [
-  'what the interrupted provisioning may still make',
+  'objects that the interrupted provisioning may still create',
   'the cluster to accept a deletion',
 ];
 

@@ -46,7 +46,7 @@ export async function checkLocation(
   } catch (error) {
     return {
       level: 'error',
-      message: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`,
+      message: `failed to find out how the task queue "${taskQueue}" is used: ${because(error)}`,
       fix: 'look at the message',
     };
   }
@@ -143,7 +143,7 @@ export function evaluateLocation(
   return {
     level: elsewhere.proven ? 'error' : 'warning',
     message: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
-    fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerLocation = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
+    fix: `set HOLDFAST_TASK_QUEUE to a separate queue, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerLocation = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
   };
 }
 

@@ -21,7 +21,7 @@ export async function checkOtherTemporal(
     return [
       {
         level: 'warning',
-        message: `whose the pods of installation "${config.installation}" are cannot be found out: ${oneLine(error)}`,
+        message: `failed to find out which Temporal namespace the pods of installation "${config.installation}" belong to: ${oneLine(error)}`,
         fix: 'look at the message',
       },
     ];
@@ -42,6 +42,6 @@ export function evaluateOtherTemporal(
   return [...others].map(([id, { length }]) => ({
     level: 'warning',
     message: `HOLDFAST_INSTALLATION: ${length} pods of installation "${installation}" are of workflows in another Temporal namespace (ID ${id}), and the sweep leaves them alone`,
-    fix: `give each installation a name of its own; if that namespace is no more: holdfast sweep --take-over ${id}`,
+    fix: `give each installation a unique name; if that namespace was deleted: holdfast sweep --take-over ${id}`,
   }));
 }

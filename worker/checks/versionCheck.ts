@@ -85,13 +85,13 @@ export function evaluateVersions(
     return [
       {
         level: 'ok',
-        message: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}`,
+        message: `task queue "${taskQueue}": new workflows start on version ${nameOf(current)}`,
       },
     ];
   return [
     {
       level: 'error',
-      message: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'nobody'})`,
+      message: `task queue "${taskQueue}": new workflows start on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'nobody'})`,
       fix: `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=${current.buildId})${other === undefined ? '' : `, or have it begin on another: ${setCurrent(other)}`}`,
     },
   ];

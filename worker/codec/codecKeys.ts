@@ -14,7 +14,7 @@ export type CodecKeys = readonly [CodecKey, ...CodecKey[]];
 const KEY_BYTES = 32;
 const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})[ \t]+([A-Za-z0-9+/]+={0,2})$/;
 const HOW =
-  'write an id of letters, digits, ".", "_" and "-", a space, and what "openssl rand -base64 32" prints';
+  'write an ID of letters, digits, ".", "_" and "-", a space, and the output of "openssl rand -base64 32"';
 
 /**
  * Empty lines and those that begin with `#` say nothing.
@@ -35,10 +35,8 @@ function parseLine(line: string, number: number, before: readonly CodecKey[]): C
   const [, id = '', base64 = ''] = LINE.exec(line) ?? [];
   const bytes = Buffer.from(base64, 'base64');
   if (id === '' || bytes.length !== KEY_BYTES)
-    throw new Error(`line ${number} is no key of ${KEY_BYTES} bytes with its id: ${HOW}`);
+    throw new Error(`line ${number} must be an ID and a key of ${KEY_BYTES} bytes; ${HOW}`);
   if (before.some((other) => other.id === id))
-    throw new Error(
-      `line ${number} has the id of a line before it: give each key an id of its own`,
-    );
+    throw new Error(`line ${number} repeats the ID of an earlier line; give each key a unique ID`);
   return { id, key: createSecretKey(bytes) };
 }

@@ -141,12 +141,12 @@ export class EncryptionCodec implements PayloadCodec {
     const shown = JSON.stringify(id.slice(0, 64));
     if (this.#file === undefined)
       throw new PayloadKeyError(
-        `this is encrypted with the key ${shown}: set ${CODEC_KEY_FILE} to the file that has it`,
+        `payload is encrypted with the key ${shown}; set ${CODEC_KEY_FILE} to the file that has it`,
       );
     const found = this.#file.keys().find((key) => key.id === id);
     if (found === undefined)
       throw new PayloadKeyError(
-        `this is encrypted with the key ${shown}, which the file of ${CODEC_KEY_FILE} does not have: add it there, after the first`,
+        `payload is encrypted with the key ${shown}, which is missing in the file of ${CODEC_KEY_FILE}; add it there, after the first`,
       );
     const bytes = Buffer.from(data ?? []);
     try {
@@ -159,7 +159,7 @@ export class EncryptionCodec implements PayloadCodec {
       );
     } catch (error) {
       throw new PayloadKeyError(
-        `this was encrypted with another key of the id ${shown} than the file of ${CODEC_KEY_FILE} has, or was changed since: give each key an id of its own`,
+        `payload was changed, or encrypted with a key of the ID ${shown} that is not the one in the file of ${CODEC_KEY_FILE}; give each key a unique ID`,
         { cause: error },
       );
     }

@@ -98,7 +98,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
       'none',
       false,
       'NameTaken',
-      `a set ${name} is there that no resource of this name has made: ${whose}, or give this one another name`,
+      `a set ${name} exists that no resource of this name created: ${whose}, or give this one another name`,
     );
   }
   if (set.state === 'running' && set.owner === 'earlier') {
@@ -110,7 +110,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     );
   }
   if (set.state === 'running' && set.deleting)
-    return step('none', false, 'Ending', 'the set was told to end: its runners leave');
+    return step('none', false, 'Ending', 'the set is ending: its runners drain');
   if (invalid !== undefined) return step('none', false, 'InvalidSpec', invalid);
   if (set.state === 'running') {
     if (set.paused !== undefined)
@@ -118,13 +118,13 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
         'none',
         false,
         'Paused',
-        `the workflow of the set is paused ${set.paused}: it starts and drains nothing until somebody unpauses it`,
+        `the workflow of the set is paused ${set.paused}: it starts and drains nothing until it is unpaused`,
       );
     if (set.differs === undefined)
       return step('none', false, 'NoWorker', 'no worker has answered for the set yet');
     return set.differs
-      ? step('apply', false, 'Progressing', 'the set is told what has changed')
-      : step('none', true, 'Applied', 'the set is what the spec says');
+      ? step('apply', false, 'Progressing', 'the change is being applied to the set')
+      : step('none', true, 'Applied', 'the set matches the spec');
   }
   if (set.state === 'absent' && observed && reportedEnded === true) return ENDED;
   if (set.state === 'ended' && set.owned && observed) {

@@ -213,7 +213,7 @@ export class SetWorkflows {
       if (cause instanceof TerminatedFailure) {
         const how = await terminationText(this.#options.client(), { workflowId, runId });
         return {
-          message: `the workflow of the set ${how}, and nobody had deleted the set`,
+          message: `the workflow of the set ${how} without a deletion of the set`,
           failed: true,
         };
       }

@@ -17,6 +17,6 @@ export function checkWorkerDeploymentOptions(options: WorkerDeploymentOptions | 
   if (options?.useWorkerVersioning !== true || options.defaultVersioningBehavior === 'AUTO_UPGRADE')
     return;
   throw new Error(
-    "workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'; give workflows of yours that shall stay on their version the behavior 'PINNED' by setWorkflowOptions()",
+    "workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'; give your workflows that must stay on their version the behavior 'PINNED' by setWorkflowOptions()",
   );
 }

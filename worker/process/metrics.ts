@@ -86,7 +86,7 @@ export function createMetrics(): Metrics {
   });
   const webhooks = new Counter({
     name: 'holdfast_webhook_deliveries_total',
-    help: 'Webhook deliveries by what became of them',
+    help: 'Webhook deliveries by outcome',
     labelNames: ['outcome'],
     registers,
   });

@@ -227,7 +227,7 @@ async function updateSweepSchedule(
   } catch (error) {
     logger.warn(
       { err: error },
-      'the sweep\'s Schedule could not be brought up to date (HOLDFAST_SWEEP_INTERVAL): it stays as it was, and if there is none nothing sweeps; allow this worker to change Schedules, or run "holdfast sweep" by other means',
+      'the sweep\'s Schedule could not be updated (HOLDFAST_SWEEP_INTERVAL): it is unchanged, and without one nothing sweeps; allow this worker to change Schedules, or run "holdfast sweep" periodically',
     );
   }
 }

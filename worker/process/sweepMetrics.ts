@@ -13,13 +13,13 @@ export function createSweepMetrics(registry: Registry): (report: SweepReport) =>
   });
   const items = new Counter({
     name: 'holdfast_sweep_findings_total',
-    help: 'What sweeps of this worker found, by kind; a thing that is marked, and repaired by the next sweep, is found twice',
+    help: 'Findings of sweeps of this worker, by kind. An object that is marked, and repaired by the next sweep, counts twice',
     labelNames: ['kind', 'status'],
     registers,
   });
   const skipped = new Counter({
     name: 'holdfast_sweep_skipped_total',
-    help: 'What sweeps of this worker left alone, by reason',
+    help: 'Objects that sweeps of this worker skipped, by reason',
     labelNames: ['reason'],
     registers,
   });

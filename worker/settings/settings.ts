@@ -264,11 +264,11 @@ export const settings = z.object({
     ),
   HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
-    .describe('Workflow tasks executed at once.'),
+    .describe('Maximum number of concurrent workflow tasks.'),
   HOLDFAST_MAX_CONCURRENT_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
     .describe(
-      "Activities executed at once on the main task queue, and on the cluster's. Waiting runners hold no slot.",
+      "Maximum number of concurrent activities on the main task queue, and on the cluster's. Waiting runners hold no slot.",
     ),
   HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')

@@ -31,7 +31,7 @@ function problemOf(set: Env, [setting, url]: readonly [string, string]): ConfigP
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     return {
       setting,
-      message: `"${url}" is no address of a collector: write for example http://otel-collector:4318`,
+      message: `"${url}" must be the address of a collector, such as http://otel-collector:4318`,
     };
   const exporter = set['OTEL_TRACES_EXPORTER'] ?? 'otlp';
   if (exporter !== 'otlp')

@@ -27,7 +27,7 @@ export function unknownSettings(
     )
     .map((setting) => ({
       setting,
-      message: 'is no setting of Holdfast: check its spelling against docs/configuration.md',
+      message: 'is not a setting of Holdfast; check its spelling in docs/configuration.md',
     }));
 }
 

@@ -76,7 +76,7 @@ async function create(options: SweepScheduleOptions): Promise<boolean> {
         workflowId: scheduleId,
         taskQueue,
         args: [],
-        staticSummary: 'what workflows, pods and registrations have left behind',
+        staticSummary: 'objects that workflows, pods and registrations have left behind',
       },
       policies: POLICIES,
       state: { note: 'Kept by the Holdfast workers (HOLDFAST_SWEEP_INTERVAL). It may be paused.' },

@@ -156,7 +156,7 @@ export class JobEventBatcher {
       try {
         if (pace === 'refuse')
           throw new SetBacklogError(
-            `${workflowId}: does not answer, and takes no more events; see what keeps it with "temporal workflow describe --workflow-id ${workflowId}"`,
+            `${workflowId}: does not answer, so no more events are sent; find the reason with "temporal workflow describe --workflow-id ${workflowId}"`,
           );
         await oldest.inItsContext(
           async () =>

@@ -58,7 +58,7 @@ async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise
         if (!signal.aborted)
           logger.warn(
             { err: error, credential: name },
-            'failed webhook deliveries cannot be looked for; trying again at the next round',
+            'failed to list failed webhook deliveries; retrying at the next round',
           );
       }
     }

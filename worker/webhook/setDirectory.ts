@@ -92,7 +92,7 @@ export class SetDirectory {
     }
     if (chosen === undefined && now.unknown.length > 0)
       throw new RoutingUnknownError(
-        `no set is known to serve the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
+        `no known set serves the job, and ${now.unknown.slice(0, 10).join(', ')} did not answer with its labels`,
       );
     return { chosen: chosen?.workflowId, running: now.ids };
   }

@@ -198,7 +198,7 @@ class Receiver {
         this.#log.line('hint', (leftOut) =>
           options.logger.warn(
             { err: error, leftOut },
-            'a runner of a set was not told of its job; its set was',
+            'failed to signal a runner about its job; its set was notified',
           ),
         ),
       options.runnerSignalDelayMs,

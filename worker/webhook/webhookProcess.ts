@@ -100,6 +100,6 @@ async function serve(
     'webhook started',
   );
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
-  logger.info(`received ${stop.description}: passing on what was received`);
+  logger.info(`received ${stop.description}: passing on received deliveries`);
   return EXIT_STATUS[stop.name ?? 'SIGTERM'];
 }

@@ -68,7 +68,7 @@ export const INCOMPLETE: WebhookResponse = {
 export const OVERLOADED: WebhookResponse = {
   outcome: 'overloaded',
   status: 503,
-  message: 'too much is under way: deliver it again later',
+  message: 'too many deliveries are in progress; redeliver later',
 };
 /** Temporal has not accepted the event. Redelivery sends it again. */
 export const UNAVAILABLE: WebhookResponse = {

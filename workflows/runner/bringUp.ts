@@ -154,7 +154,7 @@ async function findCreated(state: RunnerState, inDoubt: boolean): Promise<FoundP
   if (!inDoubt || found.pod !== undefined) return found;
   const { lateCreationWindowMs } = state.spec.intervals;
   state.setWaitReason(
-    'what the interrupted provisioning may still make',
+    'objects that the interrupted provisioning may still create',
     Date.now() + lateCreationWindowMs,
   );
   await sleep(lateCreationWindowMs, {

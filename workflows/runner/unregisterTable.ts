@@ -81,7 +81,7 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
     };
   }
   if (!f.ended && f.stop === 'force' && !isStopped(f))
-    return stopPod(f, '5', 'forced: delete the pod at once');
+    return stopPod(f, '5', 'forced: delete the pod immediately');
   if (f.removalResult === undefined) return beforeRemoval(f);
   switch (f.removalResult) {
     case 'removed':

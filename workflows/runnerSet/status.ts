@@ -231,9 +231,7 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
       ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`]
       : []),
     ...(plan.blockedByMax > 0
-      ? [
-          `places: ${plan.blockedByMax} runners are not started before others are gone, because max counts those that leave`,
-        ]
+      ? [`${plan.blockedByMax} runners blocked by max until draining runners are deleted`]
       : []),
     ...(facts.rerouteAt !== undefined && facts.rerouteAt > now && jobsOverCapacity(state) > 0
       ? [
@@ -275,7 +273,7 @@ function scaleSetMessage({ facts: { spec, scaleSet, ending } }: SetState): strin
   if (spec.scaleSet === undefined || ending !== undefined) return [];
   if (scaleSet?.problem !== undefined)
     return [`scale set ${spec.scaleSet.name}: ${scaleSet.problem.text}`];
-  return scaleSet === undefined ? [`first news of the scale set ${spec.scaleSet.name}`] : [];
+  return scaleSet === undefined ? [`first statistics of the scale set ${spec.scaleSet.name}`] : [];
 }
 
 /** Returns what waits for a list of the runners. */

@@ -45,7 +45,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
     description: "The set's answer",
   });
   const { set, ...command } = await admit(input);
-  setCurrentDetails(`Tells the set **${escapeMarkdown(set)}**: ${command.command}`);
+  setCurrentDetails(`Command for the set **${escapeMarkdown(set)}**: ${command.command}`);
   await send(set, { workflowId, command });
   for (let look = 0; look < LOOKS; look++) {
     await condition(() => reply !== undefined, CHECK_INTERVAL_MS, {
@@ -59,7 +59,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   }
   throw fail(
     FAILURE_TYPES.setUnresponsive,
-    `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * CHECK_INTERVAL_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
+    `the set ${set} received the command and did not answer within ${formatDuration(LOOKS * CHECK_INTERVAL_MS)}; it takes effect when the set continues; find the reason with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
   );
 }
 

@@ -94,7 +94,7 @@ export function countRerun({ outcome, reason }: RerunResult): void {
     .createCounter(
       'holdfast_job_reruns',
       undefined,
-      'Jobs that were lost with their runner, by what became of their rerun',
+      'Jobs that were lost with their runner, by outcome of their rerun',
     )
     .add(1, { outcome, reason: reason ?? 'none' });
 }

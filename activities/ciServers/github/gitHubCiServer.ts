@@ -307,7 +307,7 @@ export class GitHubCiServer implements CiServer {
       this.#groups.forget(scope);
       const what =
         group !== 'default' && 'name' in group
-          ? `"${group.name}" (${groupId}) may not be used, or is gone: check runnerGroup`
+          ? `"${group.name}" (${groupId}) may not be used or does not exist; check runnerGroup`
           : `${groupId} does not exist or may not be used: check runnerGroupId`;
       throw this.#api.toError('rejected', request, `runner group ${what}`, 404);
     }

@@ -139,7 +139,12 @@ export class GitHubJobReruns implements JobReruns {
     });
     const answer = await this.#api.request(request, signal);
     if (answer.status === 404)
-      throw this.#api.toError('rejected', request, 'the job is gone, or cannot run again', 404);
+      throw this.#api.toError(
+        'rejected',
+        request,
+        'the job does not exist, or cannot run again',
+        404,
+      );
   }
 
   /** GitHub tells the permissions of Apps only. */

@@ -148,7 +148,7 @@ export class RateLimitGate {
   #pausedError(): CiServerError {
     return this.#rejected(
       this.#pausedUntil - this.#clock.elapsed(),
-      'the server told another request of this credential to wait',
+      'the server has asked another request with this credential to wait',
     );
   }
 

@@ -123,7 +123,7 @@ export class GitHubScaleSets implements ScaleSets {
 
   /**
    * Registers a runner of a scale set.
-   * @throws CiServerError `name_taken`; `unavailable` if there is no such scale set now: the
+   * @throws CiServerError `name_taken`; `unavailable` if the scale set does not exist: the
    * listener of its set creates it
    */
   async register(
@@ -252,7 +252,7 @@ export class GitHubScaleSets implements ScaleSets {
   }
 
   #gone(request: TenantRequest): Error {
-    return this.#tenant.toError('unavailable', request, 'there is no such scale set now', 404);
+    return this.#tenant.toError('unavailable', request, 'the scale set does not exist', 404);
   }
 
   #foreign(scope: Scope, { name, id }: ScaleSetAnswer): Error {

@@ -147,7 +147,7 @@ export class ApiObjects {
         return existing;
       throw new ComputeError(
         'invalid',
-        `${what} exists and belongs to something else: delete it, or start the runner under another workflow id`,
+        `${what} exists and belongs to another owner; delete it, or start the runner with another workflow ID`,
       );
     }
   }

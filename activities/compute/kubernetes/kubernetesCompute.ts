@@ -118,7 +118,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const defaults = { ...options.podDefaults, userNamespaces: policy.userNamespaces };
   if (!isLabelValue(installation))
     throw new Error(
-      `The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`,
+      `installation: invalid label value "${installation}"; use letters, digits, "-", "_" and "."`,
     );
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
@@ -167,7 +167,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     if (found === undefined || mayMountClaim(found, identity, claim)) return found;
     throw new ComputeError(
       'foreign',
-      `persistentvolumeclaim ${name} is not a claim of this installation, and not allowed by "claims" of the worker's pod policy: it is left alone`,
+      `persistentvolumeclaim ${name} is not a claim of this installation, and not allowed by "claims" of the worker's pod policy; it is kept`,
     );
   }
 

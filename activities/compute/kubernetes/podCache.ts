@@ -160,7 +160,7 @@ export class PodCache {
     this.#connected = true;
     for await (const event of events) await this.#apply(event);
     if (performance.now() - startedAt < Math.min(MIN_WATCH_MS, this.#watchTimeoutMs / 2))
-      throw new Error('the server ended the watch at once');
+      throw new Error('the server ended the watch immediately');
     this.#failures = 0;
     // The server ended the watch as requested. This is not a loss: the next watch continues from
     // the same resource version within milliseconds, and until the server rejects it the cache is

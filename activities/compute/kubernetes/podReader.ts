@@ -119,7 +119,7 @@ export class PodReader {
     if (uid === undefined) return undefined;
     throw new ComputeError(
       'foreign',
-      `pod ${marks.namespace}/${name} is not a pod of ${workflowId} and the installation ${installation}, by its label and annotations: it is left alone`,
+      `pod ${marks.namespace}/${name} is not a pod of ${workflowId} and the installation ${installation}, by its label and annotations; it is kept`,
     );
   }
 

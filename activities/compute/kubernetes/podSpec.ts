@@ -191,7 +191,7 @@ function withStorage(
     if (asked === true)
       throw new ComputeError(
         'invalid',
-        `pod.spec.${field}: a step whose things are stored must not see its uploader's processes; remove it, or the worker's store`,
+        `pod.spec.${field}: a step with stored artifacts must not see the processes of its uploader; remove the field, or the worker's store`,
       );
   }
   return withStepStorage(runner, { storage, identity }, store, {

@@ -31,7 +31,7 @@ export function isPodOf(
   if (uid !== undefined && spec.uid !== uid) return false;
   if (workflowId === undefined || spec.workflowId === workflowId) return true;
   if (uid === undefined) return false;
-  throw new ComputeError('foreign', `pod ${name} is not a pod of ${workflowId}: it is left alone`);
+  throw new ComputeError('foreign', `pod ${name} is not a pod of ${workflowId}; it is kept`);
 }
 
 /**

@@ -42,7 +42,7 @@ export function processErrors(
   );
   if (brought.length > 0 && !anyCommand) {
     return [
-      `${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ALLOW_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`,
+      `${brought.join(', ')}: this worker runs only its own command, without a container; remove it, or set HOLDFAST_ALLOW_ANY_COMMAND=true on the worker if every client that can start a workflow may run any command here`,
     ];
   }
   if (supervision?.mode === 'inject' || supervision?.mode === 'image')
@@ -87,7 +87,7 @@ export function validateEnvironment(
     if (name === '' || /[=\0]/.test(name))
       throw new ComputeError(
         'invalid',
-        `${source}: ${JSON.stringify(name)} is no name for an environment variable`,
+        `${source}: ${JSON.stringify(name)} is not a valid name of an environment variable`,
       );
     if (value.includes('\0'))
       throw new ComputeError(

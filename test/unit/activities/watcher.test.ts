@@ -236,7 +236,7 @@ test('a pod that it cannot delete is left to its workflow', async () => {
   compute.change(name, DONE);
   await watcher.idle();
   expect(completer.answers.has(`ended/${name}`)).toBe(true);
-  expect(warnings).toEqual([expect.stringContaining('could not delete a pod')]);
+  expect(warnings).toEqual([expect.stringContaining('failed to delete the pod')]);
   await watcher.stop();
 });
 

@@ -137,9 +137,7 @@ describe('credentials', () => {
         expect.stringMatching(/^credentials\.web\.apiUrl: .*https:\/\/api\.github\.com/),
         'credentials.ids.appId: must be a number',
         expect.stringMatching(/^credentials\.ids\.installationId: /),
-        expect.stringMatching(
-          /^credentials\.scopes\.scopes\.1: is no scope: write an organization/,
-        ),
+        expect.stringMatching(/^credentials\.scopes\.scopes\.1: /),
         expect.stringMatching(/^credentials\.scopes\.groups\.0: /),
         'credentials.scopes.taskQueues: must name at least one',
         expect.stringMatching(/^credentials\.bad name: .*1 to 63/),

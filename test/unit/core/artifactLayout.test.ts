@@ -55,7 +55,7 @@ describe('the folder of a step', () => {
   ])('%j is none', (path) => {
     expect(jobRunOfStep(path)).toBeUndefined();
     expect(storagePathError({ path, sharedDirSources: [] })).toContain(
-      "is no folder of a job's step",
+      "is not the folder of a job's step",
     );
   });
 });

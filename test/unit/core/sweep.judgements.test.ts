@@ -357,7 +357,7 @@ describe('a running life', () => {
       hung(),
       condemns(
         'unresponsive_runner',
-        '^the CI server has it offline, while its pod says that it is online and idle$',
+        '^the CI server shows it offline, while its pod is online and idle$',
       ),
     ],
     ['… and busy: never', hung({ busy: true }), FINE],

@@ -34,10 +34,10 @@ describe('what came of a sweep', () => {
 
 describe('in one line', () => {
   test.each<[text: string, report: Parameters<typeof sweepReport>[0]]>([
-    ['nothing to repair; looked at 120 runners, 119 pods', {}],
-    ['nothing to repair (dry run); looked at nothing', { dryRun: true, examined: {} }],
+    ['nothing to repair; checked 120 runners, 119 pods', {}],
+    ['nothing to repair (dry run); checked nothing', { dryRun: true, examined: {} }],
     [
-      '2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 14 left alone; looked at 120 runners, 119 pods',
+      '2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 14 skipped; checked 120 runners, 119 pods',
       {
         counts: {
           orphaned_pod: { found: 2, marked: 1, repaired: 1 },
@@ -47,11 +47,11 @@ describe('in one line', () => {
       },
     ],
     [
-      '1 orphaned_resource (1 failed); looked at 120 runners, 119 pods',
+      '1 orphaned_resource (1 failed); checked 120 runners, 119 pods',
       { counts: { orphaned_resource: { found: 1, failed: 1 } } },
     ],
     [
-      'aborted: 10 of 12 pods; 10 orphaned_pod; looked at 120 runners, 119 pods',
+      'aborted: 10 of 12 pods; 10 orphaned_pod; checked 120 runners, 119 pods',
       { aborted: '10 of 12 pods', counts: { orphaned_pod: { found: 10 } } },
     ],
   ])('%s', (text, report) => {

@@ -100,7 +100,7 @@ describe('versions of workers', () => {
     expect(evaluateVersions('q', [one, undefined, two], two, '')).toEqual([
       {
         level: 'ok',
-        message: 'task queue "q": what is new begins on version two of ns/holdfast-worker',
+        message: 'task queue "q": new workflows start on version two of ns/holdfast-worker',
       },
     ]);
   });
@@ -139,7 +139,7 @@ describe('versions of workers', () => {
     expect(evaluateVersions('q', polling, two, '')).toEqual([
       {
         level: 'error',
-        message: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
+        message: `task queue "q": new workflows start on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
         fix,
       },
     ]);
@@ -167,7 +167,7 @@ test('a task queue is used for the places of its lives: a worker of another one 
       /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
     ),
     fix: expect.stringMatching(
-      /a queue of this worker's own.*holdfast runner drain --query "RunnerLocation = 'process\/m1\/mine'" --yes --wait$/,
+      /HOLDFAST_TASK_QUEUE.*holdfast runner drain --query "RunnerLocation = 'process\/m1\/mine'" --yes --wait$/,
     ),
   });
 });
@@ -266,7 +266,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
     expect(await checkLocation(about, answering(refuse), away)).toMatchObject({
       level: 'error',
       message: expect.stringMatching(
-        / cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/,
+        /"q".*: the cluster has no name: namespaces "kube-system" is forbidden$/,
       ),
     });
   });

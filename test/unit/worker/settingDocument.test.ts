@@ -68,7 +68,7 @@ test.each<[string, string[]]>([
   [
     '{"scopes": {"a/b/c": {}}}',
     [
-      'scopes.a/b/c is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
+      'scopes.a/b/c must be an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
     ],
   ],
 ])('HOLDFAST_TIMEOUTS=%s is told in full', (value, problems) => {

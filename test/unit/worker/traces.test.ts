@@ -35,7 +35,7 @@ describe('traces are exported', () => {
   test.each<[Record<string, string>, string]>([
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" is no address of a collector: write for example http://otel-collector:4318; no traces are exported',
+      'OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" must be the address of a collector, such as http://otel-collector:4318; no traces are exported',
     ],
     [
       { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' },

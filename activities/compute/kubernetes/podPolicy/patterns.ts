@@ -21,7 +21,7 @@ export function patternSource(patterns: readonly string[]): string {
  * @throws TypeError if the name is not a string, which the author of a pod may have written
  */
 export function matchesAny(patterns: readonly string[], name: string): boolean {
-  if (typeof name !== 'string') throw new TypeError('a name that is no text');
+  if (typeof name !== 'string') throw new TypeError('a name that is not a string');
   return patterns.some((pattern) => isCoveredBy(pattern.split('*'), name));
 }
 

@@ -18,13 +18,13 @@ const HARMLESS_VOLUMES = [
   'secret',
 ];
 
-const pattern = z.string().min(1, 'must not be empty; "*" stands for any text');
+const pattern = z.string().min(1, 'must not be empty; "*" matches any text');
 /** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/, without exponents. */
 const quantity = z
   .string()
   .regex(
     /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
-    'is no quantity of Kubernetes: write for example "4", "500m" or "8Gi"',
+    'must be a Kubernetes quantity, such as "4", "500m" or "8Gi"',
   );
 
 /** A field of a pod, without the index of a list: `containers.securityContext.seLinuxOptions`. */
@@ -39,7 +39,7 @@ const resourceName = z
   .string()
   .regex(
     /^(cpu|memory|ephemeral-storage|hugepages-.+|.+\/.+)$/,
-    'is no resource: write for example "cpu", "memory" or "nvidia.com/gpu"',
+    'must be a resource, such as "cpu", "memory" or "nvidia.com/gpu"',
   );
 
 /** Fields of a policy that a rule may replace. */
@@ -70,9 +70,7 @@ const allowances = z.strictObject({
    * @default those that give no access outside of the pod
    */
   volumes: z
-    .array(
-      z.string().regex(/^[a-zA-Z]+$/, 'is no kind of volume: write its field, for example "nfs"'),
-    )
+    .array(z.string().regex(/^[a-zA-Z]+$/, 'must be the field of a volume type, such as "nfs"'))
     .default(HARMLESS_VOLUMES),
   /**
    * Directories of the node that may be mounted, with their content.
@@ -94,7 +92,7 @@ const allowances = z.strictObject({
   privileged: z.boolean().default(false),
   /** Linux capabilities that may be added. @default none */
   capabilities: z
-    .array(z.string().regex(/^([A-Z_]+|\*)$/, 'is no capability: write for example "NET_ADMIN"'))
+    .array(z.string().regex(/^([A-Z_]+|\*)$/, 'must be a capability, such as "NET_ADMIN"'))
     .default([]),
   /** @default none */
   runtimeClasses: patterns.default([]),
@@ -162,7 +160,7 @@ const ruleSchema = z
   })
   .refine(
     ({ sets, scopes, credentials }) => (sets ?? scopes ?? credentials) !== undefined,
-    'must say whom it is for: sets, scopes or credentials',
+    'must name sets, scopes or credentials',
   );
 
 /**

@@ -694,6 +694,6 @@ export const trimmed = (path: string): string => path.replace(/\/+$/, '');
  * @throws TypeError if the path is not a string, like {@link matchesAny}
  */
 function isUnder(folders: readonly string[], path: string): boolean {
-  if (typeof path !== 'string') throw new TypeError('a path that is no text');
+  if (typeof path !== 'string') throw new TypeError('a path that is not a string');
   return folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));
 }

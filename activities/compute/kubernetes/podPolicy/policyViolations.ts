@@ -37,7 +37,7 @@ export function policyViolations(
     // Anyone may have written the template. A pod that cannot be checked is not allowed.
     if (error instanceof TypeError)
       return [
-        "pod: does not match Kubernetes' PodSpec, so the worker's pod policy cannot check it; look for fields of the wrong type (list, object or string)",
+        "pod: does not match Kubernetes' PodSpec, so the worker's pod policy cannot check it; check for fields of the wrong type (list, object or string)",
       ];
     throw error;
   }

@@ -25,14 +25,15 @@ const PATTERNS = {
   delivery: /^[\w-]{1,100}$/,
 };
 
-const NO_EVENT_NAME = malformed('the header X-GitHub-Event is missing, or is no name of an event');
-const NO_DELIVERY_ID = malformed('the header X-GitHub-Delivery is missing, or is no id');
+const NO_EVENT_NAME = malformed(
+  'the header X-GitHub-Event is missing, or not the name of an event',
+);
+const NO_DELIVERY_ID = malformed('the header X-GitHub-Delivery is missing, or not an ID');
 const NO_EVENT = malformed('this is not a workflow_job event as GitHub sends it');
 const EXPIRED: WebhookResponse = {
   outcome: 'expired',
   status: 422,
-  message:
-    'what the body tells of is over four days old, and GitHub delivers nothing again after three',
+  message: 'the event is more than four days old, and GitHub redelivers nothing after three',
 };
 
 /** Format of webhook deliveries of GitHub. */
