@@ -56,7 +56,7 @@ await describeWithLab(
     });
 
     async function expectNothingRun(why: string, field: string): Promise<void> {
-      expect(why).toContain(`${field}: this worker runs its own command only`);
+      expect(why).toContain(`${field}: this worker runs only its own command`);
       expect({ processes: await compute.list(), taken: existsSync(prey()) }).toEqual({
         processes: [],
         taken: false,

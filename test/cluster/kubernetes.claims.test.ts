@@ -133,7 +133,7 @@ await describeWithLab(
       });
       await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
         kind: 'invalid',
-        message: expect.stringContaining('belongs to something else'),
+        message: expect.stringContaining('belongs to another owner'),
       });
     });
 

@@ -150,7 +150,7 @@ await describeWithLab(
         expect(
           await inContainer(world.home, worker?.metadata?.name ?? '', 'holdfast doctor', 'worker'),
         ).toContain(
-          `ok      task queue "${world.taskQueue}": what is new begins on version ${second} of ${world.home.name}/${RELEASE}-worker`,
+          `ok      task queue "${world.taskQueue}": new workflows start on version ${second} of ${world.home.name}/${RELEASE}-worker`,
         );
 
         for (const name of namesOf(await runnerPods())) await letGo(world.runners, name);

@@ -292,7 +292,7 @@ const drains: Record<string, Scenario<ClusterWorld>> = {
         exitCode: 6,
       });
       const { text } = await log.complete();
-      expect(text).toContain('Process is told to stop: cancelled');
+      expect(text).toContain('stopping the process: cancelled');
       expect(text).not.toContain(interrupted('terminated'));
       expect(life.containerEnds()).toMatchObject([
         { exitCode: 6, record: { exitCode: 6, reason: 'cancelled' } },

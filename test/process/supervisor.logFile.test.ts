@@ -74,7 +74,7 @@ describe('the log file', () => {
     );
     expect(await supervised.status()).toBe(0);
     expect(supervised.errors).toEqual([
-      expect.stringMatching(/^Could not merge the command's outputs/),
+      expect.stringMatching(/^failed to merge the outputs/),
     ]);
     expect(readFileSync(file, 'utf8').split('\n')).toEqual(expect.arrayContaining(['out', 'err']));
   });
@@ -119,7 +119,7 @@ describe('the log file', () => {
     expect(await supervised.status()).toBe(0);
     expect(supervised.stdout.toString()).toBe('one\ntwo\n');
     expect(supervised.errors).toEqual([
-      expect.stringMatching(/^Could not write the log file, .*ENOSPC/),
+      expect.stringMatching(/^failed to write the log file, .*ENOSPC/),
     ]);
     expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ logTruncated: true });
   });

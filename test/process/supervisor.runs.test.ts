@@ -162,7 +162,7 @@ describe('the reason', () => {
       writeFileSync(join(dir, 'stated'), 'timeout');
       expect(await supervised.status()).toBe(6);
       expect(supervised.stdout.toString()).toContain('why: timeout');
-      expect(supervised.logs.map(({ msg }) => msg)).toContain('Process is told to stop: timeout');
+      expect(supervised.logs.map(({ msg }) => msg)).toContain('stopping the process: timeout');
       expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason: 'timeout' });
     },
   );
@@ -505,6 +505,6 @@ test('options that are wrong are all told, with status 127', async () => {
   expect(supervised.errors).toEqual([
     'Could not start the process: nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]',
     'Could not start the process: --timeout (HOLDFAST_TIMEOUT): "soon" is not a duration such as 30s, 10m or 1h30m',
-    'Could not start the process: --on-term (HOLDFAST_ON_TERM): "maybe" is none of drain, stop, checkpoint',
+    'Could not start the process: --on-term (HOLDFAST_ON_TERM): "maybe" is not one of drain, stop, checkpoint',
   ]);
 });

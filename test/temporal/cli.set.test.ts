@@ -239,7 +239,7 @@ await describeWithLab(
           `! ${elsewhere}: set ${elsewhere} runs on task queue nobody, not on ${world.taskQueue}; add --task-queue nobody, or give the set another name`,
           expect.stringMatching(
             new RegExp(
-              `^${refused}: not applied: set ${refused} ended at once: Invalid input: template\\.credential: unknown credential "unheard-of"`,
+              `^${refused}: not applied: set ${refused} ended immediately: Invalid input: template\\.credential: unknown credential "unheard-of"`,
             ),
           ),
           expect.stringMatching(
