@@ -73,9 +73,7 @@ describe('the log file', () => {
       folder,
     );
     expect(await supervised.status()).toBe(0);
-    expect(supervised.errors).toEqual([
-      expect.stringMatching(/^failed to merge the outputs/),
-    ]);
+    expect(supervised.errors).toEqual([expect.stringMatching(/^failed to merge the outputs/)]);
     expect(readFileSync(file, 'utf8').split('\n')).toEqual(expect.arrayContaining(['out', 'err']));
   });
 

@@ -164,9 +164,7 @@ await describeWithLab(
       expect(done).toEqual({
         status: 0,
         // Its name, never its value.
-        stderr: expect.stringMatching(
-          /^warning: \S+: env: TOKEN [^\n]+\n$/,
-        ) as unknown,
+        stderr: expect.stringMatching(/^warning: \S+: env: TOKEN [^\n]+\n$/) as unknown,
         stdout: `~ ${name}: changed, its runners are replaced because the template differs\n    ~ minIdle: 1 → 2\n    + template.env.TOKEN: (not shown)\n= ${second}: unchanged\n${name}: changed, 2 runners wanted now\n${second}: unchanged\n`,
       });
       expect(await commands()).toBe(1);

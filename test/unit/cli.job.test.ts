@@ -69,9 +69,7 @@ describe('what is wrong is told before anything is started, with status 2', () =
       ['job', 'run', '-f', file(`${WEB}    env: { TOKEN: abc }\n`)],
       NOWHERE,
     );
-    expect(stderr).toMatch(
-      /^warning: unit: env: TOKEN /,
-    );
+    expect(stderr).toMatch(/^warning: unit: env: TOKEN /);
     expect(stderr).not.toContain('abc');
     expect(status).toBe(4);
   });

@@ -183,9 +183,7 @@ describe('with a bucket', () => {
     (field) => {
       expect(() =>
         podOf({}, bucketOf({ secret: 'bucket-key' }), { spec: { [field]: true } }),
-      ).toThrow(
-        `pod.spec.${field}: `,
-      );
+      ).toThrow(`pod.spec.${field}: `);
     },
   );
 

@@ -92,9 +92,7 @@ describe('for a life of another place', () => {
       await expect(run(name, THERE)).rejects.toMatchObject({
         type: 'WrongLocation',
         nonRetryable: false,
-        message: expect.stringMatching(
-          /kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci/,
-        ),
+        message: expect.stringMatching(/kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci/),
       });
       expect({ asked: compute.asked, created: compute.created }).toEqual({
         asked: [],

@@ -56,9 +56,7 @@ describe('what lies in Temporal in clear', () => {
     ],
   ])('%s', (_what, input, names) => {
     const warnings = plaintextWarnings(input);
-    const warning: unknown = expect.stringContaining(
-      `env: ${names.join(', ')} `,
-    );
+    const warning: unknown = expect.stringContaining(`env: ${names.join(', ')} `);
     expect(warnings).toEqual(names.length === 0 ? [] : [warning]);
     expect(warnings.join()).not.toContain('hunter2');
   });
@@ -67,11 +65,7 @@ describe('what lies in Temporal in clear', () => {
     const [warning = ''] = plaintextWarnings({
       env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`KEY${i}`, 'x'])),
     });
-    for (const part of [
-      'KEY19 and 10 more',
-      'valueFrom.secretKeyRef',
-      'HOLDFAST_CODEC_KEY_FILE',
-    ])
+    for (const part of ['KEY19 and 10 more', 'valueFrom.secretKeyRef', 'HOLDFAST_CODEC_KEY_FILE'])
       expect(warning).toContain(part);
     expect(warning).not.toContain('KEY20');
   });
@@ -85,9 +79,7 @@ test('"runner start" says so before it starts anything, and does not where all i
         env,
       )
     ).stderr;
-  expect(await start({})).toMatch(
-    /^warning: env: TOKEN .*\nerror: cannot reach/,
-  );
+  expect(await start({})).toMatch(/^warning: env: TOKEN .*\nerror: cannot reach/);
   expect(await start({ HOLDFAST_CODEC_KEY_FILE: '/nowhere/keys' })).toMatch(
     /^error: HOLDFAST_CODEC_KEY_FILE: cannot read \/nowhere\/keys/,
   );

@@ -136,9 +136,7 @@ test('everything that a step can say', () => {
 
 test('a grace beyond what platforms honour is warned of, where somebody has asked for it', () => {
   expect(admitted({ ...JOB, test: [{ ...STEP, gracePeriod: '3m' }] }).warnings).toEqual([
-    expect.stringMatching(
-      /^test unit: stop: .*3m44s.*spot instance/,
-    ),
+    expect.stringMatching(/^test unit: stop: .*3m44s.*spot instance/),
   ]);
 });
 

@@ -64,16 +64,8 @@ describe('the file of the keys', () => {
   test.each([
     ['nothing', '# none yet\n', /^has no key: .*openssl rand -base64 32/],
     ['a key without an id', `${NEW}\n${newKey()}`, /^line 2 must be /],
-    [
-      'a key that is too short',
-      `a ${randomBytes(16).toString('base64')}`,
-      /^line 1 must be /,
-    ],
-    [
-      'a key that is too long',
-      `a ${randomBytes(33).toString('base64')}`,
-      /^line 1 must be /,
-    ],
+    ['a key that is too short', `a ${randomBytes(16).toString('base64')}`, /^line 1 must be /],
+    ['a key that is too long', `a ${randomBytes(33).toString('base64')}`, /^line 1 must be /],
     ['an id that is no word', `a/b ${newKey()}`, /^line 1 must be /],
     ['an id twice', `a ${newKey()}\na ${newKey()}`, /^line 2 repeats /],
   ])('%s: the error names the line, and never what is in it', (_what, text, message) => {

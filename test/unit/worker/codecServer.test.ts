@@ -92,9 +92,7 @@ test('a key that is not there: 400, and the message names it', async () => {
   expect(await ask(server(), '/decode', body(encrypted as Payload))).toMatchObject({
     status: 400,
     answer: {
-      message: expect.stringContaining(
-        'the key "second"',
-      ),
+      message: expect.stringContaining('the key "second"'),
     },
   });
 });
