@@ -24,10 +24,10 @@ import { tearDown } from './runner/tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
-  const news = new RunnerEventBatcher();
-  const tell: NotifySet = async (word) => await news.tell(word);
+  const events = new RunnerEventBatcher();
+  const notifySet: NotifySet = async (event) => await events.notify(event);
   return checkInputs({
-    ...createSetActivities(ports, news),
+    ...createSetActivities(ports, events),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
@@ -37,11 +37,17 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     requestRerun: (input) => requestRerun(ports, input),
     provision: requireLocation(ports, provision),
     findProvisioned: requireLocation(ports, findProvisioned),
-    awaitPod: requireLocation(ports, async (_ports, input) => await awaitPod(ports, tell, input)),
+    awaitPod: requireLocation(
+      ports,
+      async (_ports, input) => await awaitPod(ports, notifySet, input),
+    ),
     getPod: requireLocation(ports, getPod),
     awaitRunnerOnline: (input) => awaitRunnerOnline(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
-    tearDown: requireLocation(ports, async (_ports, input) => await tearDown(ports, tell, input)),
+    tearDown: requireLocation(
+      ports,
+      async (_ports, input) => await tearDown(ports, notifySet, input),
+    ),
     fenceClaims: requireLocation(ports, fenceClaims),
     awaitClaims: requireLocation(ports, awaitClaims),
     admitListener: async ({ input }) => admitListener(ports, input),

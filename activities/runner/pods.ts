@@ -20,13 +20,13 @@ const TELLING_TRIES = 3;
  */
 export async function awaitPod(
   ports: ActivityPorts,
-  tell: NotifySet,
+  notifySet: NotifySet,
   { notify, ...input }: AwaitPodInput,
 ): Promise<PodSnapshot> {
   // Not in every resync. An attempt or two may have died before Temporal received the event. After
   // those, the set learns it from its own list.
   const told =
-    notify !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(notify) : undefined;
+    notify !== undefined && activityInfo().attempt <= TELLING_TRIES ? notifySet(notify) : undefined;
   const [looked] = await Promise.all([findPod(ports, input), told]);
   if (looked === undefined) throw new CompleteAsyncError();
   return looked;

@@ -15,20 +15,20 @@ import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 /**
  * Deletes the objects that the input names. An object that does not exist counts as deleted. If the
  * pod must be kept (`unlessStarted`, `unlessBusy`), the Secret and the claims are kept too.
- * @param tell - notifies the runner set
+ * @param notifySet - notifies the runner set
  * @returns the state of the deletion, or of the pod if it was kept
  */
 export async function tearDown(
   ports: ActivityPorts,
-  tell: NotifySet,
+  notifySet: NotifySet,
   { notify, ...input }: TearDownInput,
 ): Promise<PodDeletion | PodSnapshot> {
   if (notify === undefined) return await deleteAll(ports, input);
-  const telling = notify.early ? tell(notify) : undefined;
+  const notifying = notify.early ? notifySet(notify) : undefined;
   // The error is thrown below, where the promise is awaited. The deletion continues in any case.
-  telling?.catch(() => undefined);
+  notifying?.catch(() => undefined);
   const state = await deleteAll(ports, input);
-  await (telling ?? (state === 'deleted' ? tell(notify) : undefined));
+  await (notifying ?? (state === 'deleted' ? notifySet(notify) : undefined));
   return state;
 }
 

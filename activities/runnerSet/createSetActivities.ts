@@ -18,7 +18,10 @@ import { startRunners } from './startRunners.ts';
  * Builds the activities of sets. Activities about runners use the Temporal client of the Worker
  * that runs them.
  */
-export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatcher): SetActivities {
+export function createSetActivities(
+  ports: ActivityPorts,
+  events: RunnerEventBatcher,
+): SetActivities {
   const lists = new Map<string, RunningSets>();
   /** Returns the list of running sets of a task queue, which all sets of the worker share. */
   const running = (taskQueue: string): RunningSets => {
@@ -38,7 +41,7 @@ export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatch
     drainRunners,
     listRunners,
     findEndedRunners,
-    notifySet: async (input) => await news.tell(input),
+    notifySet: async (input) => await events.notify(input),
     checkQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
     rerouteJobs: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
   };

@@ -19,7 +19,7 @@ const SETS_AGE_MS = 1_000;
 /** Maximum events per signal, the same as in the webhook. */
 const MAX_EVENTS = 200;
 
-interface Told {
+interface SetEvents {
   readonly to: string;
   readonly events: readonly JobEvent[];
 }
@@ -39,13 +39,13 @@ export async function rerouteJobs(
     const self = { workflowId: setWorkflowId(set), routing: withNormalizedLabels(routing) };
     const others = async (): Promise<RerouteTargets<RoutableSet>> =>
       new RerouteTargets(self, await listSets(running));
-    const news = new Map<string, JobEvent[]>();
-    for (const { to, event } of forwardedEvents) gather(news, to, event);
-    await forEachLimited(signals(news), async (told) => {
-      if (await tell(told)) return;
+    const eventsBySet = new Map<string, JobEvent[]>();
+    for (const { to, event } of forwardedEvents) gather(eventsBySet, to, event);
+    await forEachLimited(signals(eventsBySet), async (pending) => {
+      if (await sendTo(pending)) return;
       // The set has ended and rerouted its jobs before. Which set has them now is unknown, so all
       // get the events.
-      for (const to of (await others()).ids()) await tell({ ...told, to });
+      for (const to of (await others()).ids()) await sendTo({ ...pending, to });
     });
 
     const substitutes = jobs.length === 0 ? undefined : await others();
@@ -63,11 +63,11 @@ export async function rerouteJobs(
           reroutedBy: self.workflowId,
         });
     }
-    const taken: Told[] = [];
+    const taken: SetEvents[] = [];
     const failures: unknown[] = [];
-    await forEachLimited(signals(targets), async (told) => {
+    await forEachLimited(signals(targets), async (pending) => {
       try {
-        if (await tell(told)) taken.push(told);
+        if (await sendTo(pending)) taken.push(pending);
       } catch (error) {
         failures.push(error);
       }
@@ -100,7 +100,7 @@ function gather(by: Map<string, JobEvent[]>, to: string, event: JobEvent): void 
   events.push(event);
 }
 
-function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
+function signals(by: ReadonlyMap<string, readonly JobEvent[]>): SetEvents[] {
   return [...by].flatMap(([to, events]) =>
     Array.from({ length: Math.ceil(events.length / MAX_EVENTS) }, (_none, index) => ({
       to,
@@ -113,7 +113,7 @@ function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
  * Signals events to a set.
  * @returns `false` if the set has ended
  */
-async function tell({ to, events }: Told): Promise<boolean> {
+async function sendTo({ to, events }: SetEvents): Promise<boolean> {
   try {
     await getClient()
       .workflow.getHandle(to)

@@ -40,7 +40,7 @@ export interface BatchTiming {
 export type NotifySet = (word: SetNotification) => Promise<void>;
 
 interface Waiting {
-  readonly news: TimedRunnerEvent;
+  readonly event: TimedRunnerEvent;
   readonly client: Client;
   /** @param refusal - why the set rejected the event, if it did */
   readonly resolve: (refusal?: unknown) => void;
@@ -81,10 +81,10 @@ export class RunnerEventBatcher {
    * lists its runners.
    * @throws the error of the signal if a retry may succeed
    */
-  async tell({ set, event }: SetNotification): Promise<void> {
+  async notify({ set, event }: SetNotification): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const entry: Waiting = {
-      news: { ...event, at: Date.now() },
+      event: { ...event, at: Date.now() },
       client: getClient(),
       resolve,
       reject,
@@ -158,7 +158,7 @@ function rejectAll(batch: readonly Waiting[], set: string): void {
 function dropLate({ waiting }: Lane): void {
   const tooLate = Date.now() - TIMEOUT_MS;
   let late = 0;
-  while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
+  while ((waiting[late]?.event.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
   for (const { reject } of waiting.splice(0, late))
     reject(new Error('the event waited too long for its set'));
 }
@@ -173,7 +173,7 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
       async () =>
         await first.client.workflow
           .getHandle(setWorkflowId(set))
-          .signal(runnerEventsSignal, { events: batch.map(({ news }) => news) }),
+          .signal(runnerEventsSignal, { events: batch.map(({ event }) => event) }),
     );
     for (const { resolve } of batch) resolve();
   } catch (error) {

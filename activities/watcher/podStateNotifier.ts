@@ -78,7 +78,7 @@ export class PodStateNotifier {
   }
 
   /** Notifies the workflow of the pod of a new state, now or when the limits permit it. */
-  tell(pod: PodView, state: State): void {
+  notify(pod: PodView, state: State): void {
     const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, telling: Promise.resolve() };
     this.#pods.set(pod.uid, announced, { noDisposeOnSet: true });
     // A notification is already waiting. It is sent with the latest state.

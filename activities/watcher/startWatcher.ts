@@ -104,7 +104,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     condition === 'deleted' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
 
   const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
-    if (state !== undefined) states.tell(pod, state);
+    if (state !== undefined) states.notify(pod, state);
   };
   const onTimer = (pod: PodView, seenMs: number): void => {
     const nowMs = Date.now();

@@ -144,7 +144,7 @@ export async function attach(
     await printing.finish(first.end);
     line.end();
     // Print the last line of the log: the status may not have been read since.
-    line.tell(first.end.log);
+    line.printLog(first.end.log);
     return report(session, output, runner, first.end);
   } finally {
     over.abort();

@@ -49,7 +49,7 @@ export class ProgressLine {
   }
 
   show({ log, ...seen }: Observation, now: number = Date.now()): void {
-    this.tell(log);
+    this.printLog(log);
     const text = describeObservation(seen);
     const changed = text !== this.text;
     this.text = text;
@@ -64,7 +64,7 @@ export class ProgressLine {
   }
 
   /** Lines of a log that have not been told yet. @param log - all of it */
-  tell(log: readonly JobLogLine[] = []): void {
+  printLog(log: readonly JobLogLine[] = []): void {
     for (const { at, message } of log.slice(this.told))
       this.message('log', message, Date.parse(at));
     this.told = Math.max(this.told, log.length);

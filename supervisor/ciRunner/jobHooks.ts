@@ -57,32 +57,32 @@ export class JobHooks {
   /**
    * Reports every hook that has run, in order.
    *
-   * @param tell - called for each hook
+   * @param onSignal - called for each hook
    * @param failed - called for each failed read
    * @param needed - whether to continue
    */
   watch(
-    tell: (sign: JobSignal) => void,
+    onSignal: (sign: JobSignal) => void,
     failed: (error: unknown) => void,
     needed: () => boolean,
   ): void {
     setTimeout(() => {
       if (!needed()) return;
-      this.readNew(tell)
+      this.readNew(onSignal)
         .catch(failed)
-        .finally(() => this.watch(tell, failed, needed));
+        .finally(() => this.watch(onSignal, failed, needed));
     }, CHECK_INTERVAL_MS);
   }
 
   /** Reports the notes that were added since the last read. */
-  async readNew(tell: (sign: JobSignal) => void): Promise<void> {
+  async readNew(onSignal: (sign: JobSignal) => void): Promise<void> {
     const text = await this.#pending.track(this.#offset());
     const end = text.lastIndexOf('\n') + 1;
     // Data without a line break in this many bytes is not a note.
     this.#read += end === 0 && text.length === MAX_BYTES ? MAX_BYTES : end;
     for (const line of text.slice(0, end).split('\n')) {
-      if (line === 'started') tell('hookStarted');
-      else if (line === 'completed') tell('hookEnded');
+      if (line === 'started') onSignal('hookStarted');
+      else if (line === 'completed') onSignal('hookEnded');
     }
   }
 

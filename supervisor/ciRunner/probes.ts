@@ -149,18 +149,18 @@ function answer(
     return void socket.end(response('405 Method Not Allowed', ''));
   if (check === undefined) return void socket.end(response('404 Not Found', ''));
   const waitMs = parseWait(query);
-  const tell = (): void => {
+  const send = (): void => {
     const yes = check.answer();
     if (waitMs > 0) check.told = yes;
     const body = method === 'HEAD' ? '' : yes ? 'ok\n' : 'no\n';
     socket.end(response(yes ? '200 OK' : '503 Service Unavailable', body));
   };
   const now = check.answer();
-  if (waitMs === 0 || now !== check.told) return tell();
+  if (waitMs === 0 || now !== check.told) return send();
   const release = (): void => {
     held.delete(socket);
     clearTimeout(timer);
-    if (socket.writable) tell();
+    if (socket.writable) send();
   };
   const timer = setTimeout(release, waitMs);
   held.set(socket, {

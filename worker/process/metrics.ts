@@ -24,7 +24,7 @@ export interface Metrics {
   readonly podWait: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
   /** Records an event of a job on a runner of this set. */
-  readonly job: (set: string, news: JobDelivery) => void;
+  readonly job: (set: string, job: JobDelivery) => void;
   /** Counts deliveries whose redelivery was requested. */
   readonly redelivered: (credential: string, count: number) => void;
   /** Records what the listener of a set's scale set has done. */

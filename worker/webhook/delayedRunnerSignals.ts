@@ -15,7 +15,7 @@ const MAX_HELD = 5_000;
 
 interface DelayedSignal {
   event: RunnerJobEvent;
-  readonly tell: () => Promise<void>;
+  readonly send: () => Promise<void>;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -26,7 +26,7 @@ interface DelayedSignal {
  * then gets none. Delayed signals are lost with this process, which does no harm.
  */
 export class DelayedRunnerSignals {
-  readonly #tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
+  readonly #send: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
   readonly #onFailure: (error: unknown) => void;
   readonly #delayMs: number;
   /** By runner and job. */
@@ -34,11 +34,11 @@ export class DelayedRunnerSignals {
 
   /** @param onFailure - told of a hint that could not be told @param delayMs @default 5000 */
   constructor(
-    tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>,
+    send: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>,
     onFailure: (error: unknown) => void,
     delayMs: number = HELD_MS,
   ) {
-    this.#tell = tell;
+    this.#send = send;
     this.#onFailure = onFailure;
     this.#delayMs = delayMs;
   }
@@ -50,18 +50,18 @@ export class DelayedRunnerSignals {
       if (isLaterState(ciJobStateOf(event), ciJobStateOf(waiting.event))) waiting.event = event;
       return;
     }
-    const tell = async (): Promise<void> => {
+    const send = async (): Promise<void> => {
       this.#held.delete(key);
       try {
-        await this.#tell(runnerName, held.event);
+        await this.#send(runnerName, held.event);
       } catch (error) {
         this.#onFailure(error);
       }
     };
     const held: DelayedSignal = {
       event,
-      tell,
-      timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#delayMs : 0),
+      send,
+      timer: setTimeout(() => void send(), this.#held.size < MAX_HELD ? this.#delayMs : 0),
     };
     this.#held.set(key, held);
   }
@@ -69,9 +69,9 @@ export class DelayedRunnerSignals {
   /** Sends all delayed signals now. */
   async close(): Promise<void> {
     await Promise.all(
-      [...this.#held.values()].map(async ({ tell, timer }) => {
+      [...this.#held.values()].map(async ({ send, timer }) => {
         clearTimeout(timer);
-        await tell();
+        await send();
       }),
     );
   }

@@ -145,7 +145,7 @@ export function registerRoutingAge(registry: Registry, ageMs: () => number | und
  * Registers metrics of how long jobs waited and ran, from the events of the webhook.
  * @returns a function that takes each event of a job that a runner of a set runs
  */
-export function createJobDurations(registry: Registry): (set: string, news: JobDelivery) => void {
+export function createJobDurations(registry: Registry): (set: string, job: JobDelivery) => void {
   const registers = [registry];
   const startup = new Histogram({
     name: 'holdfast_job_startup_duration_seconds',

@@ -50,7 +50,7 @@ export interface WebhookOptions {
   /** Called with the outcome of each delivery, for metrics. */
   readonly onDelivery?: (outcome: string) => void;
   /** Called for each event of a job on a runner of a set, for metrics. */
-  readonly onJob?: (set: string, news: JobDelivery) => void;
+  readonly onJob?: (set: string, job: JobDelivery) => void;
   /**
    * Time until the runner of a set has an event that its set has (ms). See
    * {@link DelayedRunnerSignals}.
@@ -252,30 +252,30 @@ class Receiver {
 
   async #passTraced(
     format: DeliveryFormat,
-    news: JobDelivery,
+    job: JobDelivery,
     delivery: string,
   ): Promise<WebhookResponse> {
     const { traces } = this.#options;
     return traces === undefined
-      ? await this.#dispatch(news, delivery)
+      ? await this.#dispatch(job, delivery)
       : await traces(
-          format.span(news, delivery),
-          async (trace) => await this.#dispatch(traced(news, trace), delivery),
+          format.span(job, delivery),
+          async (trace) => await this.#dispatch(traced(job, trace), delivery),
         );
   }
 
   /** Never throws: a rejection by Temporal is a response. */
-  async #dispatch(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
+  async #dispatch(job: JobDelivery, delivery: string): Promise<WebhookResponse> {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const telling = client().withDeadline(
         Date.now() + deadlineMs,
-        async () => await this.#dispatchJob(news, deadline),
+        async () => await this.#dispatchJob(job, deadline),
       );
       if (await withTimeout(deadline, telling)) return ACCEPTED;
-      const answer = news.event.labels.length === 0 ? NO_LABELS : NO_MATCH;
-      this.#logUnmatched(answer, news);
+      const answer = job.event.labels.length === 0 ? NO_LABELS : NO_MATCH;
+      this.#logUnmatched(answer, job);
       return answer;
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) =>
@@ -288,9 +288,9 @@ class Receiver {
     }
   }
 
-  async #dispatchJob(news: JobDelivery, signal: AbortSignal): Promise<boolean> {
-    const { told, runBy } = await this.#notifyJob(news, signal);
-    if (runBy !== undefined) this.#options.onJob?.(runBy, news);
+  async #dispatchJob(job: JobDelivery, signal: AbortSignal): Promise<boolean> {
+    const { told, runBy } = await this.#notifyJob(job, signal);
+    if (runBy !== undefined) this.#options.onJob?.(runBy, job);
     return told;
   }
 
@@ -315,12 +315,12 @@ class Receiver {
    *   have the event then: all tolerate repetitions
    */
   async #notifyJob(
-    news: JobDelivery,
+    job: JobDelivery,
     signal: AbortSignal,
   ): Promise<{ told: boolean; runBy: string | undefined }> {
-    const { runner } = news;
+    const { runner } = job;
     const set = runner === undefined ? undefined : setNameFromRunnerName(runner.name);
-    const sets = await this.#notifySets(news, set, signal);
+    const sets = await this.#notifySets(job, set, signal);
     // The time of a failed job shows whether the job was interrupted, so that event does not wait.
     const mayWait =
       sets.isOwnTold &&
@@ -338,19 +338,19 @@ class Receiver {
    * @returns whether any has the event, whether that set is there, and whether it has the event
    */
   async #notifySets(
-    news: JobDelivery,
+    job: JobDelivery,
     own: string | undefined,
     signal: AbortSignal,
   ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
-      const { chosen, running } = await this.#options.sets.route(news, again);
+      const { chosen, running } = await this.#options.sets.route(job, again);
       const isOwnThere = ownId !== undefined && running.has(ownId);
       const ids = [
         ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
       ];
       const told = await Promise.all(
-        ids.map(async (id) => await this.#signals.send(id, news.event, signal)),
+        ids.map(async (id) => await this.#signals.send(id, job.event, signal)),
       );
       // A list that is behind: it is to come again.
       if (again && chosen !== undefined && !told.includes(true))
@@ -382,9 +382,9 @@ class Receiver {
 }
 
 /** A set starts a runner for a job that is queued: in the job's trace. */
-function traced(news: JobDelivery, traceparent: string | undefined): JobDelivery {
-  if (traceparent === undefined || news.event.action !== 'queued') return news;
-  return { ...news, event: { ...news.event, traceparent } };
+function traced(job: JobDelivery, traceparent: string | undefined): JobDelivery {
+  if (traceparent === undefined || job.event.action !== 'queued') return job;
+  return { ...job, event: { ...job.event, traceparent } };
 }
 
 async function withTimeout<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

@@ -122,10 +122,10 @@ function registerHandlers(run: JobRun): void {
     description:
       'Cancel this job; post still runs, except with force. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}',
   });
-  setHandler(stepPodCreatedSignal, (news) => run.onStepPodCreated(news), {
+  setHandler(stepPodCreatedSignal, (body) => run.onStepPodCreated(body), {
     description: 'A step has a pod',
   });
-  setHandler(stepEndedSignal, (news) => run.onStepEnded(news), {
+  setHandler(stepEndedSignal, (body) => run.onStepEnded(body), {
     description: 'A step has ended; its pod is being deleted',
   });
   setHandler(jobStatusQuery, () => run.status(), {

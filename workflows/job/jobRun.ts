@@ -137,11 +137,11 @@ export class JobRun {
 
   /** Handles the event that a step has a pod. The job's clock starts with the first pod. */
   onStepPodCreated(body: unknown): void {
-    const news = parseStepPodCreated(body);
-    const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
-    if (step === undefined || news === undefined) return;
-    if (step.status.pod !== news.pod) step.attempts++;
-    step.status.pod = news.pod;
+    const event = parseStepPodCreated(body);
+    const step = this.steps.find(({ status }) => status.workflowId === event?.workflowId);
+    if (step === undefined || event === undefined) return;
+    if (step.status.pod !== event.pod) step.attempts++;
+    step.status.pod = event.pod;
     this.#firstPodAtMs ??= Date.now();
     this.changeCount++;
   }
@@ -152,11 +152,11 @@ export class JobRun {
    * does not know the run of the step is ignored. The result of the step's workflow decides then.
    */
   onStepEnded(body: unknown): void {
-    const news = parseStepEnded(body);
-    const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
-    if (step?.status.state !== 'running' || news === undefined) return;
-    if (news.firstRunId !== step.handle?.firstExecutionRunId) return;
-    const { outcome, cause, exitCode, message, attempt } = news;
+    const event = parseStepEnded(body);
+    const step = this.steps.find(({ status }) => status.workflowId === event?.workflowId);
+    if (step?.status.state !== 'running' || event === undefined) return;
+    if (event.firstRunId !== step.handle?.firstExecutionRunId) return;
+    const { outcome, cause, exitCode, message, attempt } = event;
     this.onStepCompleted(step, {
       outcome,
       ...omitUndefined({ cause, exitCode, message, attempt }),

@@ -113,9 +113,9 @@ export function step(state: GroupState, event: GroupEvent): Step {
     };
   if (event.kind === 'cancelled') return cancel(state);
   const { version, rerun } = event;
-  const isNews = isLater(version, state);
-  const known = isNews ? { ...state, lastRevision: version } : state;
-  return rerun || (isNews && (state.cancelled === true || version.commit !== state.commit))
+  const isNewer = isLater(version, state);
+  const known = isNewer ? { ...state, lastRevision: version } : state;
+  return rerun || (isNewer && (state.cancelled === true || version.commit !== state.commit))
     ? take(known, version.commit)
     : { state: known, actions: [] };
 }

@@ -65,19 +65,19 @@ interface ReceivedEvent {
  */
 export async function jobGroup(carried?: GroupState): Promise<void> {
   const group = workflowInfo().workflowId;
-  const heard: ReceivedEvent[] = [];
+  const received: ReceivedEvent[] = [];
   let state = parseGroupState(carried);
   let job: JobInput | undefined;
   let cancel: CancelRequest | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  const gate = revisionGate(heard);
+  const gate = revisionGate(received);
   setHandler(
     jobGroupStatusQuery,
     () => ({
       ...statusOf(group, state),
       queued: willRun(
         state,
-        heard.map(({ event }) => event),
+        received.map(({ event }) => event),
       ),
     }),
     { description: 'The newest commit, and the current run' },
@@ -89,17 +89,17 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     if (action.kind === 'cancel') return await requestEnd(run, cancel);
     const { runNumber, commit } = action;
     run = await start(groupedJobId(group, runNumber), commit, job, (outcome) =>
-      heard.push({ event: { kind: 'ended', runNumber, outcome } }),
+      received.push({ event: { kind: 'ended', runNumber, outcome } }),
     );
   };
 
-  const isNews = (): boolean => heard.length > 0;
+  const hasEvents = (): boolean => received.length > 0;
   for (;;) {
-    if (state.running === undefined) await condition(isNews, IDLE_TIMEOUT);
-    else await condition(isNews);
-    if (!isNews()) return;
+    if (state.running === undefined) await condition(hasEvents, IDLE_TIMEOUT);
+    else await condition(hasEvents);
+    if (!hasEvents()) return;
     gate.restart();
-    for (const { event, job: asked, cancel: request } of heard.splice(0)) {
+    for (const { event, job: asked, cancel: request } of received.splice(0)) {
       const next = step(state, event);
       cancel = request;
       if (next.state.runNumber !== state.runNumber) job = asked;
@@ -111,12 +111,12 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
       gate.open();
       continue;
     }
-    if (state.queued && (await condition(isNews, SETTLED))) continue;
+    if (state.queued && (await condition(hasEvents, SETTLED))) continue;
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
     // Only the workflow run that started a job receives its end.
-    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested)
+    if (state.running === undefined && !hasEvents() && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof jobGroup>(state);
   }
 }
@@ -124,15 +124,15 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
 /**
  * Returns the gate for the signals.
  *
- * @param heard - receives the events
+ * @param received - receives the events
  */
-function revisionGate(heard: ReceivedEvent[]): SignalGate {
+function revisionGate(received: ReceivedEvent[]): SignalGate {
   const gate = new SignalGate([
     {
       name: jobRevisionSignal.name,
       description: 'A new commit of the change set: {commit, at, job, rerun}',
       take: (body) => {
-        heard.push(...parseRevision(body));
+        received.push(...parseRevision(body));
         return 1;
       },
     },
@@ -141,7 +141,7 @@ function revisionGate(heard: ReceivedEvent[]): SignalGate {
       description:
         'Cancel the run, and drop the commit that waits. Body: nothing, a reason, or {reason, mode}',
       take: (body) => {
-        heard.push({ event: { kind: 'cancelled' }, cancel: parseCancel(body) });
+        received.push({ event: { kind: 'cancelled' }, cancel: parseCancel(body) });
         return 1;
       },
     },

@@ -46,7 +46,7 @@ export async function notifyJobStepEnded(
   const decision = decideVerdict(verdictFacts(state, unregistered));
   if (decision.kind !== 'end') return;
   const { outcome, cause, message } = decision;
-  const news = {
+  const event = {
     workflowId,
     firstRunId: runner.identity.firstRunId,
     outcome,
@@ -57,6 +57,6 @@ export async function notifyJobStepEnded(
   };
   await notifyBestEffort(
     { job },
-    async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news),
+    async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, event),
   );
 }

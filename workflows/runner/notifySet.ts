@@ -40,7 +40,7 @@ export function onlineNotification(state: RunnerState): SetNotification | undefi
  * set.
  */
 export async function notifySetOnline(state: RunnerState): Promise<void> {
-  await tell(onlineNotification(state));
+  await send(onlineNotification(state));
 }
 
 /**
@@ -51,7 +51,7 @@ export async function notifySetBusy(state: RunnerState): Promise<void> {
   const { set } = state.spec;
   if (set === undefined || setMemo().notifyBusy !== true || state.notifiedBusy === true) return;
   state.notifiedBusy = true;
-  await tell({ set, event: { kind: 'busy', ...eventBase(state) } });
+  await send({ set, event: { kind: 'busy', ...eventBase(state) } });
 }
 
 /**
@@ -59,7 +59,7 @@ export async function notifySetBusy(state: RunnerState): Promise<void> {
  * the last step of the workflow.
  */
 export async function notifySetEnded(state: RunnerState, end: End): Promise<void> {
-  if (state.notifiedEnded !== true) await tell(endedNotification(state, end));
+  if (state.notifiedEnded !== true) await send(endedNotification(state, end));
 }
 
 /** Returns the event for the runner's set that the runner has ended, or undefined without a set. */
@@ -97,18 +97,18 @@ function eventBase({ workflowId, runnerName }: RunnerState): RunnerRef {
   return { workflowId, runnerName };
 }
 
-async function tell(word: SetNotification | undefined): Promise<void> {
-  if (word !== undefined)
-    await notifyBestEffort({ set: word.set }, async () => await notifySet(word));
+async function send(notification: SetNotification | undefined): Promise<void> {
+  if (notification !== undefined)
+    await notifyBestEffort({ set: notification.set }, async () => await notifySet(notification));
 }
 
 /** Sends a notification that the recipient does not depend on. Failures are logged only. */
 export async function notifyBestEffort(
   whom: { readonly set: string } | { readonly job: string },
-  tell: () => Promise<void>,
+  send: () => Promise<void>,
 ): Promise<void> {
   try {
-    await tell();
+    await send();
   } catch (error) {
     log.info('A notification was not delivered; its receiver finds the change itself', {
       ...whom,

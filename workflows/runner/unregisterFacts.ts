@@ -189,7 +189,7 @@ const STALE_AFTER: ReadonlySet<WaitKind> = new Set([
  */
 export function applyEvent(
   facts: UnregistrationFacts,
-  news: UnregistrationEvent,
+  event: UnregistrationEvent,
 ): UnregistrationProgress {
   const {
     absentSinceMs,
@@ -209,9 +209,9 @@ export function applyEvent(
   };
   // A removal requested for a running runner may still be executed.
   const unknown = { removalPending: removalPending || !facts.ended };
-  switch (news.kind) {
+  switch (event.kind) {
     case 'answered':
-      return { ...known, ...omitUndefined({ expiredWait }), ...applyRemovalResult(facts, news) };
+      return { ...known, ...omitUndefined({ expiredWait }), ...applyRemovalResult(facts, event) };
     case 'calledOff':
       return { ...known, ...unknown };
     case 'failed':
@@ -222,18 +222,18 @@ export function applyEvent(
         removalResult: 'failed',
       };
     case 'expiredWait':
-      if (news.wait === 'patience') return { ...known, ...unknown, expiredWait: 'patience' };
+      if (event.wait === 'patience') return { ...known, ...unknown, expiredWait: 'patience' };
       return {
         ...known,
-        expiredWait: news.wait,
-        ...(STALE_AFTER.has(news.wait) ? {} : omitUndefined({ removalResult })),
+        expiredWait: event.wait,
+        ...(STALE_AFTER.has(event.wait) ? {} : omitUndefined({ removalResult })),
       };
     case 'changed':
       return known;
     case 'looked':
       return { ...known, ...omitUndefined({ expiredWait, removalResult }), podRefreshed: true };
     case 'stopped':
-      return { ...known, stopped: news.mode };
+      return { ...known, stopped: event.mode };
   }
 }
 
@@ -241,10 +241,10 @@ type RemovalResultEvent = Extract<UnregistrationEvent, { kind: 'answered' }>;
 
 function applyRemovalResult(
   facts: UnregistrationFacts,
-  news: RemovalResultEvent,
+  event: RemovalResultEvent,
 ): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'removalResult'> {
-  if (news.answer === 'unlisted') return applyUnlisted(facts, news);
-  const { answer: removalResult, retried, atMs } = news;
+  if (event.answer === 'unlisted') return applyUnlisted(facts, event);
+  const { answer: removalResult, retried, atMs } = event;
   const perhapsByUs =
     removalResult === 'absent' &&
     (retried || facts.removalPending || facts.removal === 'absentAfterRetry');

@@ -62,7 +62,7 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
  * Fields of a runner's end that the breaker needs. Only a runner that failed or errored has a
  * message.
  */
-type EndNews = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'ranJob'> &
+type RunnerEnd = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'ranJob'> &
   Partial<Pick<RunnerEndedEvent, 'workflowId' | 'message'>>;
 
 /** Runner that has ended, as far as its set knew it. */
@@ -79,24 +79,24 @@ export interface EndedRunner {
  */
 export function recordEnd(
   health: SetHealth,
-  news: EndNews,
+  end: RunnerEnd,
   { startedAt, wasReady }: EndedRunner,
   now: number,
   pace: RetryDelays,
 ): SetHealth {
-  const last = failedStart(news, now);
+  const last = failedStart(end, now);
   // The CI server refuses the version of every runner of this image, but the same tag may have
   // another image later. So the set goes on trying, one runner at a time.
-  if (news.cause === 'runner_deprecated')
-    return recordFailure(health, news.cause, startedAt, now, pace, last);
-  if (news.ranJob) return HEALTHY;
-  if (wasReady || news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
-  return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace, last);
+  if (end.cause === 'runner_deprecated')
+    return recordFailure(health, end.cause, startedAt, now, pace, last);
+  if (end.ranJob) return HEALTHY;
+  if (wasReady || end.outcome === 'aborted' || end.outcome === 'succeeded') return health;
+  return recordFailure(health, end.cause ?? 'failed', startedAt, now, pace, last);
 }
 
 /** Returns the failed start, or `undefined` if the runner did not report a reason. */
 function failedStart(
-  { workflowId: runner, message, cause }: EndNews,
+  { workflowId: runner, message, cause }: RunnerEnd,
   at: number,
 ): FailedStart | undefined {
   return runner === undefined || message === undefined

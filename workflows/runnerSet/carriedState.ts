@@ -62,7 +62,7 @@ export interface SetStateData {
    * enough.
    */
   listStartedAt?: number;
-  /** Demand that GitHub has reported for the set's scale set. Absent without news of it. */
+  /** Demand that GitHub has reported for the set's scale set. Absent before its first statistics. */
   scaleSet?: ScaleSetFacts;
   /** Time at which the listener was last started or found running (ms since the epoch). */
   listenerAt?: number;

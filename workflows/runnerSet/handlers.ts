@@ -115,10 +115,10 @@ function takeScaleSetReport(set: RunningSet, body: unknown): number {
 }
 
 function takeRunnerEvents(set: RunningSet, body: unknown): number {
-  const news = parseRunnerEvents(body);
-  set.receive((state, now) => applyRunnerEvents(state, news, now), {
-    size: news.length,
-    ...omitUndefined({ at: news.at(-1)?.at }),
+  const events = parseRunnerEvents(body);
+  set.receive((state, now) => applyRunnerEvents(state, events, now), {
+    size: events.length,
+    ...omitUndefined({ at: events.at(-1)?.at }),
   });
-  return news.length;
+  return events.length;
 }

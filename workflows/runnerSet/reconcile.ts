@@ -102,7 +102,7 @@ export class RunningSet {
   readonly state: SetState;
   readonly #commands: SetCommands;
   /** Changes that have been received and not yet applied to the state. */
-  readonly #inbox: { readonly news: StateChange; readonly at?: number }[] = [];
+  readonly #inbox: { readonly change: StateChange; readonly at?: number }[] = [];
   #now: number;
   /**
    * Latest time that an activity or a timer of this run has recorded (ms since the epoch). Signals
@@ -137,8 +137,8 @@ export class RunningSet {
    * Receives an event. It is applied with the time that it carries, or with the time that the loop
    * reads from a worker, once for all events that arrive meanwhile.
    */
-  receive(news: StateChange, { size = 0, at }: ReceiveOptions = {}): void {
-    this.#inbox.push({ news, ...omitUndefined({ at }) });
+  receive(change: StateChange, { size = 0, at }: ReceiveOptions = {}): void {
+    this.#inbox.push({ change, ...omitUndefined({ at }) });
     this.#length.countSignal(size);
   }
 
@@ -194,7 +194,7 @@ export class RunningSet {
 
   #drainInbox(): void {
     this.#gate.restart();
-    for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
+    for (const { change } of this.#inbox.splice(0)) change(this.state, this.#now);
     this.state.updateDemand(this.#now);
     this.#publishStatus();
   }
@@ -292,7 +292,7 @@ export class RunningSet {
    */
   #signalTime(): Moment | undefined {
     const at = this.#inbox.reduce(
-      (latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY),
+      (latest, item) => Math.max(latest, item.at ?? Number.POSITIVE_INFINITY),
       0,
     );
     return at <= this.#trustedNow + this.state.facts.spec.relistMs
@@ -360,7 +360,7 @@ export class RunningSet {
     const { at, schedule } = await workerActivities('Evaluate the schedules').evaluateSchedules({
       schedules: this.state.facts.spec.schedules,
     });
-    this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
+    this.#inbox.push({ change: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
@@ -386,7 +386,7 @@ export class RunningSet {
   #receiveList({ at, runners, ended }: VerifiedList): void {
     this.#trustedNow = Math.max(this.#trustedNow, at);
     this.#length.countIteration();
-    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, ended, now), at });
+    this.#inbox.push({ change: (state, now) => state.onRunnersListed(runners, ended, now), at });
   }
 
   /** @param known - workflow ids of the runners that existed when the list was requested */
@@ -484,7 +484,7 @@ export class RunningSet {
   async #rerouteJobs(): Promise<Timestamped> {
     const next = this.state.passing.next(this.state, this.#now);
     const done = await temporalActivities(`Reroute ${next.jobs.length} jobs`).rerouteJobs(next);
-    this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
+    this.#inbox.push({ change: (state, now) => state.passing.done(next, done, state, now) });
     return { at: done.at };
   }
 
@@ -516,7 +516,7 @@ export class RunningSet {
       runners,
     });
     if (rejected.length > 0)
-      this.#inbox.push({ news: (state, now) => state.onStartRejected(rejected, message, now) });
+      this.#inbox.push({ change: (state, now) => state.onStartRejected(rejected, message, now) });
     return { at };
   }
 
@@ -526,7 +526,7 @@ export class RunningSet {
       runners,
     });
     this.#inbox.push({
-      news: (state, now) =>
+      change: (state, now) =>
         state.onDrainRequested(
           runners.map(({ workflowId }) => workflowId),
           ended,

@@ -317,18 +317,18 @@ export class SetState {
   }
 
   /** Handles the report that a runner is online. */
-  onRunnerOnline(news: RunnerRef, now: number): void {
-    const runner = this.#up(news);
+  onRunnerOnline(ref: RunnerRef, now: number): void {
+    const runner = this.#up(ref);
     if (runner?.state === 'starting')
-      this.runners.setState(runner, this.jobs.runningOn(news.runnerName) ? 'busy' : 'idle', now);
+      this.runners.setState(runner, this.jobs.runningOn(ref.runnerName) ? 'busy' : 'idle', now);
   }
 
   /**
    * Marks a runner as busy, because the runner reports that its job has started. The report may
    * arrive before the report that it is online, and before the job's event.
    */
-  onRunnerBusy(news: RunnerRef, now: number): void {
-    const runner = this.#up(news);
+  onRunnerBusy(ref: RunnerRef, now: number): void {
+    const runner = this.#up(ref);
     if (runner === undefined) return;
     this.#onJobTaken(runner, now);
     if (runner.state === 'starting' || runner.state === 'idle')
@@ -360,25 +360,25 @@ export class SetState {
    * Handles the end of a runner. In an elastic set, an ephemeral runner that ended with an
    * unreported job is guarded: it is not replaced until that job is confirmed or the guard expires.
    */
-  onRunnerEnded(news: RunnerEndedEvent, now: number): void {
+  onRunnerEnded(end: RunnerEndedEvent, now: number): void {
     const { facts } = this;
     if (
-      runnerSuffix(facts.spec.name, news.workflowId) === undefined ||
-      this.runners.hasEnded(news.workflowId)
+      runnerSuffix(facts.spec.name, end.workflowId) === undefined ||
+      this.runners.hasEnded(end.workflowId)
     )
       return;
-    const runner = this.runners.remove(news.workflowId, now);
+    const runner = this.runners.remove(end.workflowId, now);
     const wasReady = runner !== undefined && readyTime(runner, facts.spec.minReadyMs) <= now;
-    this.#releaseHold(news.workflowId, runner?.runnerName ?? news.runnerName);
-    const isDone = this.#takeDone(news.workflowId);
-    const hadJob = this.jobs.runnerEnded(news.workflowId, now);
+    this.#releaseHold(end.workflowId, runner?.runnerName ?? end.runnerName);
+    const isDone = this.#takeDone(end.workflowId);
+    const hadJob = this.jobs.runnerEnded(end.workflowId, now);
     if (runner !== undefined && runner.templateHash === facts.spec.templateHash) {
       const ended = { startedAt: runner.startedAt, wasReady };
-      facts.health = recordEnd(facts.health, news, ended, now, facts.spec);
+      facts.health = recordEnd(facts.health, end, ended, now, facts.spec);
     }
     const isReported = facts.spec.scaleSet === undefined ? runner?.jobReported === true : isDone;
-    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !isReported;
-    if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
+    const unaccounted = end.ranJob && !hadJob && runner?.ephemeral === true && !isReported;
+    if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(end.workflowId, now);
   }
 
   /**

@@ -268,7 +268,7 @@ function zeroMaxMessage({ bounds, jobs, facts }: SetState): string[] {
   ];
 }
 
-/** Returns why the scale set cannot be read, or that there is no news of it yet. */
+/** Returns why the scale set cannot be read, or that it has sent no statistics yet. */
 function scaleSetMessage({ facts: { spec, scaleSet, ending } }: SetState): string[] {
   if (spec.scaleSet === undefined || ending !== undefined) return [];
   if (scaleSet?.problem !== undefined)

@@ -138,10 +138,10 @@ export class PodCache {
       [...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid),
     );
     this.#pods = listed;
-    for (const last of gone) this.#tell(deletedPodView(last), last);
+    for (const last of gone) this.#notify(deletedPodView(last), last);
     for (const view of listed.values()) {
       const previous = before.get(view.name);
-      this.#tell(view, previous?.uid === view.uid ? previous : undefined);
+      this.#notify(view, previous?.uid === view.uid ? previous : undefined);
     }
     this.#guard(() => this.#options.listener.relisted(listed));
     return resourceVersion;
@@ -179,11 +179,11 @@ export class PodCache {
         const runs = view.startedAt !== undefined && !view.ended;
         const isGone = !runs || (await this.#goneOf([view])).length > 0;
         if (previous || !known) this.#pods.delete(view.name);
-        if (isGone) this.#tell(deletedPodView(view), previous);
+        if (isGone) this.#notify(deletedPodView(view), previous);
       } else {
         this.#pods.set(view.name, view);
-        if (known && !previous) this.#tell(deletedPodView(known), known);
-        this.#tell(view, previous);
+        if (known && !previous) this.#notify(deletedPodView(known), known);
+        this.#notify(view, previous);
       }
     }
     this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
@@ -210,7 +210,7 @@ export class PodCache {
     return toPodView(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
   }
 
-  #tell(view: PodView, previous: PodView | undefined): void {
+  #notify(view: PodView, previous: PodView | undefined): void {
     this.#guard(() => this.#options.listener.changed(view, previous));
   }
 

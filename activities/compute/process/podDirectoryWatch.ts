@@ -115,7 +115,7 @@ export class PodFolderWatch {
     for (const name of new Set([...this.#known.keys(), ...names]))
       this.#report(name, records.get(name), afresh);
     this.#synced = true;
-    if (afresh) this.#tell('listener, relisted', () => listener.relisted(new Map(this.#known)));
+    if (afresh) this.#notify('listener, relisted', () => listener.relisted(new Map(this.#known)));
   }
 
   async #scanDirty(): Promise<void> {
@@ -131,7 +131,7 @@ export class PodFolderWatch {
     const view = record && toPodView(record);
     if (previous !== undefined && previous.uid !== view?.uid) {
       this.#known.delete(name);
-      this.#tell(`listener, pod ${name} gone`, () =>
+      this.#notify(`listener, pod ${name} gone`, () =>
         listener.changed(deletedPodView(previous), previous),
       );
     }
@@ -139,10 +139,10 @@ export class PodFolderWatch {
     const before = this.#known.get(name);
     this.#known.set(name, view);
     if (always || JSON.stringify(before) !== JSON.stringify(view))
-      this.#tell(`listener, pod ${name}`, () => listener.changed(view, before));
+      this.#notify(`listener, pod ${name}`, () => listener.changed(view, before));
   }
 
-  #tell(what: string, call: () => void): void {
+  #notify(what: string, call: () => void): void {
     try {
       call();
     } catch (error) {

@@ -63,7 +63,7 @@ function telling(
   return {
     sent,
     tell: async (told: SetNotification): Promise<void> =>
-      await environment.run(async () => await batches.tell(told)),
+      await environment.run(async () => await batches.notify(told)),
   };
 }
 

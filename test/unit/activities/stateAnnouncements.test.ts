@@ -48,12 +48,12 @@ function world(pace?: NotificationLimits, delayMs = 0) {
 test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
   const { states, told } = world();
   for (let second = 0; second < 3_600; second++) {
-    states.tell(POD, second % 2 === 0 ? 'busy' : 'idle');
+    states.notify(POD, second % 2 === 0 ? 'busy' : 'idle');
     await jest.advanceTimersByTimeAsync(1_000);
   }
   expect(told.length).toBeGreaterThan(60);
   expect(told.length).toBeLessThanOrEqual(60 + 60);
-  states.tell(POD, 'busy');
+  states.notify(POD, 'busy');
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told.at(-1)).toMatch(/^busy/);
 });
@@ -62,7 +62,7 @@ test('a pod that has been quiet for an hour has its burst again, and is no other
   const { states, told } = world({ burst: 2, everyMs: 60_000 });
   const flap = async (pod: PodView): Promise<number> => {
     told.length = 0;
-    for (const state of ['busy', 'idle', 'busy', 'idle'] as const) states.tell(pod, state);
+    for (const state of ['busy', 'idle', 'busy', 'idle'] as const) states.notify(pod, state);
     await jest.advanceTimersByTimeAsync(0);
     return told.length;
   };
@@ -76,20 +76,20 @@ test('a pod that has been quiet for an hour has its burst again, and is no other
 
 test('a job that comes between two announcements is told as another one', async () => {
   const { states, told } = world({ burst: 1, everyMs: 60_000 });
-  for (const state of ['busy', 'idle', 'busy'] as const) states.tell(POD, state);
+  for (const state of ['busy', 'idle', 'busy'] as const) states.notify(POD, state);
   await jest.advanceTimersByTimeAsync(600_000);
-  for (const state of ['idle', 'busy', 'idle'] as const) states.tell(POD, state);
+  for (const state of ['idle', 'busy', 'idle'] as const) states.notify(POD, state);
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual(['busy', 'busy again', 'idle']);
 });
 
 test('nothing is told of a pod that has ended, nor after the stop', async () => {
   const { states, told } = world({ burst: 1, everyMs: 60_000 });
-  states.tell(POD, 'busy');
-  states.tell(POD, 'idle');
+  states.notify(POD, 'busy');
+  states.notify(POD, 'idle');
   states.forget(POD);
-  states.tell(POD, 'busy');
-  states.tell(POD, 'idle');
+  states.notify(POD, 'busy');
+  states.notify(POD, 'idle');
   states.stop();
   await jest.advanceTimersByTimeAsync(600_000);
   expect(told).toEqual(['busy', 'busy']);
@@ -97,21 +97,21 @@ test('nothing is told of a pod that has ended, nor after the stop', async () => 
 
 test('a short job of a runner for one job is never told; a long one is, with how long it has been busy', async () => {
   const { states, told, forMs } = world(undefined, 5_000);
-  states.tell(POD, 'busy');
+  states.notify(POD, 'busy');
   await jest.advanceTimersByTimeAsync(4_999);
   states.forget(POD);
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual([]);
-  states.tell({ ...POD, uid: 'v' }, 'busy');
+  states.notify({ ...POD, uid: 'v' }, 'busy');
   await jest.advanceTimersByTimeAsync(5_000);
   expect([told, forMs]).toEqual([['busy'], [5_000]]);
 });
 
 test('one that was taken for busy for a moment has never been told as such', async () => {
   const { states, told } = world(undefined, 5_000);
-  states.tell(POD, 'busy');
+  states.notify(POD, 'busy');
   await jest.advanceTimersByTimeAsync(1_000);
-  states.tell(POD, 'idle');
+  states.notify(POD, 'idle');
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual([]);
 });
@@ -121,7 +121,7 @@ test.each<[string, Partial<PodView>]>([
   ['one whose set waits for the word', { notifyBusy: true }],
 ])('%s is told as busy at once', async (_what, more) => {
   const { states, told, forMs } = world(undefined, 5_000);
-  states.tell({ ...POD, ...more }, 'busy');
+  states.notify({ ...POD, ...more }, 'busy');
   await jest.advanceTimersByTimeAsync(0);
   expect([told, forMs]).toEqual([['busy'], [undefined]]);
 });
