@@ -41,10 +41,14 @@ export async function historySizes(client: Client, workflowId: string): Promise<
 const kindOf = (event: HistoryEvent): string =>
   Object.keys(event).find((key) => key.endsWith('EventAttributes')) ?? '';
 
+const { WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND: UNHANDLED_COMMAND } =
+  temporal.api.enums.v1.WorkflowTaskFailedCause;
+
+/** Temporal repeats a task that ends the run while a signal arrives: no signal is lost so. */
 function isFailure(event: HistoryEvent): boolean {
   const { workflowTaskFailedEventAttributes: failed } = event;
   return Boolean(
-    (failed && failed.identity !== 'history-service') ||
+    (failed && failed.identity !== 'history-service' && failed.cause !== UNHANDLED_COMMAND) ||
     event.workflowTaskTimedOutEventAttributes ||
     event.activityTaskFailedEventAttributes ||
     event.activityTaskTimedOutEventAttributes,
