@@ -29,7 +29,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return checkInputs({
     ...createSetActivities(ports, events),
     admitRunner: (input) => admitRunner(ports, input),
-    admitJob: async (input) => admitJob(ports, input),
+    admitJob: (input) => admitJob(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     admitRerun: async (input) => admitRerun(ports, input),
     findLostJob: (input) => findLostJob(ports, input),

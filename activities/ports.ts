@@ -568,11 +568,11 @@ export interface Compute {
   /** Returns all pods of this installation. */
   list(): Promise<PodView[]>;
   /**
-   * Whether logs and artifacts of container steps are stored. If so, a step may use only the
-   * storage folder of the job run that started it.
-   * @default false
+   * Where the files of a job's steps are kept: in the artifact store, or until the end of the job
+   * in a claim of the job. A step may use only what belongs to the job run that started it.
+   * @default each step's ARTIFACT_DIR is deleted with its pod, and there is no SHARED_DIR
    */
-  readonly hasArtifactStore?: boolean;
+  readonly stepStorage?: 'store' | 'claim';
   /**
    * Objects that the sweep examines and repairs.
    * @default there is no sweep: no object of this compute outlives its runner workflow

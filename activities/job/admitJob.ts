@@ -2,9 +2,11 @@ import type { AdmitJobInput } from '../../core/activities/index.ts';
 import type { InputError, RunnerInput } from '../../core/contract/index.ts';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
+import { runnerLocation } from '../../core/domain/location.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts, Compute } from '../ports.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { sharedDirErrors, withoutStore } from './storeUse.ts';
 
 /**
@@ -12,14 +14,17 @@ import { sharedDirErrors, withoutStore } from './storeUse.ts';
  * it, so what this worker's compute would reject later is reported now.
  * @throws ApplicationFailure `InvalidInput` (non-retryable), which lists every invalid field
  */
-export function admitJob(
+export async function admitJob(
   { compute, timeoutPolicy: policy, encrypted = false }: ActivityPorts,
   { input, workflowId, runId }: AdmitJobInput,
-): JobSpec {
+): Promise<JobSpec> {
   const parsed = parseJobInput(input, { workflowId, runId, policy });
   if (!parsed.ok) throw invalidInput(parsed.errors);
-  const hasStore = compute.hasArtifactStore === true;
-  const spec = hasStore ? parsed.spec : withoutStore(parsed.spec);
+  const { stepStorage: kept = 'none' } = compute;
+  const spec =
+    kept === 'store'
+      ? parsed.spec
+      : { ...withoutStore(parsed.spec, kept), ...(await claimLocation(compute, parsed.spec)) };
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
     return step.ok
@@ -28,7 +33,7 @@ export function admitJob(
           .map((message) => ({ code: 'denied', field: `${stage} ${name}:`, message }))
       : step.errors;
   });
-  if (!hasStore) faults.push(...sharedDirErrors(spec));
+  if (kept === 'none') faults.push(...sharedDirErrors(spec));
   if (faults.length > 0) throw invalidInput(faults);
   return encrypted
     ? spec
@@ -41,6 +46,16 @@ export function admitJob(
           ),
         ],
       };
+}
+
+/** Returns where the job has a claim, if it has one. Its steps have one namespace. */
+async function claimLocation(
+  compute: Compute,
+  { steps }: JobSpec,
+): Promise<Pick<JobSpec, 'claimLocation'>> {
+  if (compute.stepStorage !== 'claim') return {};
+  const served = await withClusterErrors('read the location', async () => await compute.location());
+  return { claimLocation: runnerLocation(served, steps[0]?.runner.namespace) };
 }
 
 /**

@@ -1,21 +1,24 @@
-/** Checks of a job whose worker has no artifact store. Pure. */
+/** Checks of a job by where its worker keeps the files of steps. Pure. */
 import type { InputError } from '../../core/contract/index.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
 
 const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the worker';
 
-/** Warning of a job whose steps have an ARTIFACT_DIR that nothing stores. */
-export const NO_STORE_WARNING = `files in ARTIFACT_DIR and the logs of steps are deleted with their pods, because the worker has no artifact store; ${FIX}`;
+/** Warnings of a job whose steps have an ARTIFACT_DIR that nothing stores. */
+const WARNINGS = {
+  none: `files in ARTIFACT_DIR and the logs of steps are deleted with their pods, because the worker has no artifact store; ${FIX}`,
+  claim: `files in ARTIFACT_DIR are deleted at the end of the job, and the logs of steps with their pods, because the worker has no artifact store; ${FIX}`,
+} as const;
 
 /**
- * Returns an error for each step that uses SHARED_DIR. Without an artifact store its contents do
- * not reach the next step.
+ * Returns an error for each step that uses SHARED_DIR. Without an artifact store or a claim of the
+ * job its contents do not reach the next step.
  */
 export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[] {
   return steps.filter(names('SHARED_DIR')).map(({ stage, name }): InputError => ({
     code: 'denied',
     field: `${stage} ${name}:`,
-    message: `must not use SHARED_DIR, because the worker has no artifact store that hands it from step to step; ${FIX}`,
+    message: `must not use SHARED_DIR, because the worker has nothing that hands it from step to step; ${FIX}, or HOLDFAST_JOB_CLAIM_SIZE for a claim of each job`,
   }));
 }
 
@@ -23,11 +26,12 @@ export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[]
  * Adds the warnings of a job without an artifact store. They are also written to the job's own log
  * if a step uses ARTIFACT_DIR.
  */
-export function withoutStore(spec: JobSpec): JobSpec {
+export function withoutStore(spec: JobSpec, storage: 'claim' | 'none'): JobSpec {
+  const warning = WARNINGS[storage];
   return {
     ...spec,
-    warnings: [...spec.warnings, NO_STORE_WARNING],
-    ...(spec.steps.some(names('ARTIFACT_DIR')) ? { loggedWarnings: [NO_STORE_WARNING] } : {}),
+    warnings: [...spec.warnings, warning],
+    ...(spec.steps.some(names('ARTIFACT_DIR')) ? { loggedWarnings: [warning] } : {}),
   };
 }
 

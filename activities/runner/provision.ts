@@ -9,7 +9,7 @@ import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { locationLabel, runnerHash } from '../compute/naming.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
-import { assertOwnStoragePath } from './storagePath.ts';
+import { jobOfStep } from './storagePath.ts';
 import { markOwned, ownershipError } from './registrationOwnership.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { forWorkflow } from './pods.ts';
@@ -22,7 +22,7 @@ import { completeOrDefer } from '../watcher/deferredCompletions.ts';
 import { MAX_LABELS } from '../../core/domain/labels.ts';
 import { conditionMet } from '../../core/domain/podConditions.ts';
 import { formatLocation, type Location } from '../../core/domain/location.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { PodRequest, PodView } from '../../core/domain/pod.ts';
 import {
   FAILURE_TYPES,
   type FindProvisionedInput,
@@ -77,15 +77,14 @@ async function withTemporalNamespace(
 
 async function create(
   ports: ActivityPorts,
-  input: WithLocation<ProvisionInput>,
+  given: WithLocation<ProvisionInput>,
 ): Promise<ProvisionResult> {
   const { compute } = ports;
-  const { identity } = input.pod;
+  const { identity } = given.pod;
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
       const mayCreate = creationFence();
-      if (compute.hasArtifactStore === true && input.pod.storage !== undefined)
-        await assertOwnStoragePath(input.pod.storage);
+      const input = { ...given, pod: await withJob(ports, given.pod) };
       const { ciServer } = input;
       if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const earlier =
@@ -99,8 +98,22 @@ async function create(
       return { pod, ...runnerIdOf(registration) };
     });
   } catch (error) {
-    throw nonRetryableAfterDeadline(refusal(error, input, true));
+    throw nonRetryableAfterDeadline(refusal(error, given, true));
   }
+}
+
+/**
+ * Sets the job whose claim the pod of a step mounts. The input may name another job, so only what
+ * Temporal reports counts.
+ */
+async function withJob({ compute }: ActivityPorts, pod: PodRequest): Promise<PodRequest> {
+  if (pod.storage === undefined) return pod;
+  const { job: _claimed, ...storage } = pod.storage;
+  if (compute.stepStorage === undefined) return { ...pod, storage };
+  const owner = await jobOfStep(storage);
+  if (compute.stepStorage === 'store') return { ...pod, storage };
+  const job = { ...pod.identity, ...owner, attempt: 0 };
+  return { ...pod, storage: { ...storage, job } };
 }
 
 /**

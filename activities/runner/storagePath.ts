@@ -1,7 +1,7 @@
-/** Keeps the artifacts of jobs apart by run: only the steps of a run may use its directory. */
+/** Keeps the files of jobs apart by run: only the steps of a run may use its directory or claim. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import { jobRunOfStep, storagePathError } from '../../core/domain/artifactLayout.ts';
-import type { StorageRequest } from '../../core/domain/pod.ts';
+import type { RunnerIdentity, StorageRequest } from '../../core/domain/pod.ts';
 import { ComputeError } from '../ports.ts';
 
 /**
@@ -9,9 +9,12 @@ import { ComputeError } from '../ports.ts';
  * Temporal itself reports about the calling workflow: Temporal assigns run IDs, and the parent of a
  * child workflow is the workflow that started it. The input proves nothing, because anyone can
  * write it.
+ * @returns the workflow of the job, and its first run
  * @throws ComputeError `invalid` if the path is invalid or belongs to another run
  */
-export async function assertOwnStoragePath(storage: StorageRequest): Promise<void> {
+export async function jobOfStep(
+  storage: StorageRequest,
+): Promise<Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>> {
   const fault = storagePathError(storage);
   if (fault !== undefined) throw new ComputeError('invalid', `storage: ${fault}`);
   const { workflowExecution } = activityInfo();
@@ -19,10 +22,12 @@ export async function assertOwnStoragePath(storage: StorageRequest): Promise<voi
   const buildId = jobRunOfStep(storage.path)?.buildId;
   // A reset job continues as another run and keeps its directory.
   if (
-    parent?.runId === buildId ||
-    (parent && (await describe(parent)).raw.workflowExecutionInfo?.firstRunId === buildId)
+    parent?.workflowId &&
+    buildId !== undefined &&
+    (parent.runId === buildId ||
+      (await describe(parent)).raw.workflowExecutionInfo?.firstRunId === buildId)
   )
-    return;
+    return { workflowId: parent.workflowId, firstRunId: buildId };
   throw new ComputeError(
     'invalid',
     `storage: "${storage.path}" is for the steps of the job's run ${buildId} alone, and ${parent ? `${parent.workflowId} (${parent.runId})` : 'no job'} has started this runner: start it as a step of a job`,

@@ -79,6 +79,12 @@ export interface StorageRequest {
   readonly sharedDirSources: readonly string[];
   /** Maximum time after the end of the step for which the upload is tried (ms). */
   readonly timeoutMs: number;
+  /**
+   * The job's workflow, as Temporal reports it, with attempt 0. Its claim has the step's
+   * directories.
+   * @default none: the installation has no claims of jobs
+   */
+  readonly job?: RunnerIdentity;
 }
 
 /**
@@ -117,6 +123,9 @@ export interface SupervisorConfig {
  * `HOLDFAST_STATE_DIR`.
  */
 export const STATE_CLAIM = 'state';
+
+/** Name of the claim that a job has for SHARED_DIR and ARTIFACT_DIR of its steps. */
+export const JOB_CLAIM = 'job';
 
 /** A pod whose end was not observed, and the node from which it may still write to its claims. */
 export interface ClaimWriter {

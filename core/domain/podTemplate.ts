@@ -31,6 +31,8 @@ export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';
 /** Prefix of the volumes for the runner's own claims, which its other containers may mount too. */
 export const CLAIM_VOLUME_PREFIX = `${RESERVED_VOLUME_PREFIX}claim-`;
+/** Volume with the claim of a step's job. */
+export const JOB_VOLUME = `${RESERVED_VOLUME_PREFIX}job`;
 /** Volume with the claim of the artifact store, or with the key of its bucket. */
 export const STORE_VOLUME = `${RESERVED_VOLUME_PREFIX}store`;
 

@@ -3,9 +3,10 @@
  * step has ended, its uploader stores a snapshot of them. The next step starts with the latest
  * snapshot.
  *
- * It is not a volume claim. After the loss of a node, a claim can be mounted nowhere else until
- * that node is back, deleted or fenced. `post` would then not run within the job's grace period.
- * With snapshots, a lost node costs only what its step wrote. Pure.
+ * With a store it is not a volume claim. After the loss of a node, a claim can be mounted nowhere
+ * else until that node is back, deleted or fenced. `post` would then not run within the job's grace
+ * period. With snapshots, a lost node costs only what its step wrote. An installation without a
+ * store may still choose a claim of each job. Pure.
  */
 
 /**

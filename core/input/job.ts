@@ -22,6 +22,7 @@ import {
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import type { Location } from '../domain/location.ts';
 import {
   formatDuration,
   toMilliseconds,
@@ -65,6 +66,8 @@ export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
   readonly warnings: readonly string[];
   /** Warnings that are also written at the start of the job's own log. @default none */
   readonly loggedWarnings?: readonly string[];
+  /** Location of the claim that the job deletes at its end. @default it has none */
+  readonly claimLocation?: Location;
 }
 
 /** Validated step of a job. */

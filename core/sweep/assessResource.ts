@@ -24,6 +24,6 @@ export function judgeResource(
   if (used) return skip('in_use');
   return finding(
     'orphaned_resource',
-    `${kind === 'claim' ? 'the claim' : 'the Secret'} of a runner that has ended: its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`,
+    `${kind === 'claim' ? 'the claim' : 'the Secret'} of a workflow that has ended: ${identity.workflowId} ${life.how ?? 'has ended'}`,
   );
 }

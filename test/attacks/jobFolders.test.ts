@@ -1,6 +1,6 @@
 /** Whoever may start a workflow wants what another job's steps have left, or to leave something in its place. */
 import { randomUUID } from 'node:crypto';
-import type { V1Container, V1Pod } from '@kubernetes/client-node';
+import type { V1Container, V1PersistentVolumeClaim, V1Pod } from '@kubernetes/client-node';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
@@ -36,9 +36,10 @@ const storageIn = (path: string, more: Partial<StepStorage> = {}): StepStorage =
 });
 
 await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
-  describe.each([
+  describe.each<[what: string, place: ArtifactStoreLocation | undefined]>([
     ['a claim', CLAIM],
     ['a bucket', BUCKET],
+    ['a claim of each job', undefined],
   ])('where what steps leave is in %s', (_what, place) => {
     let harness: KubernetesHarness;
     let compute: KubernetesCompute;
@@ -53,7 +54,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         podDefaults: {
           image: 'img',
           supervisor: { image: 'sup:1' },
-          store: { image: 'sup:1', place },
+          ...(place === undefined
+            ? { jobClaim: { size: '1Mi', storageClass: 'nobody' } }
+            : { store: { image: 'sup:1', place } }),
           template: { spec: { schedulerName: 'contract' } },
         },
       });
@@ -68,6 +71,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
 
     const pods = async (): Promise<V1Pod[]> =>
       (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
+    const claims = async (): Promise<V1PersistentVolumeClaim[]> =>
+      (await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace }))
+        .items;
 
     test("have no runner in another job's folder, whatever job they say it is of", async () => {
       for (const storage of [
@@ -102,7 +108,12 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
           pod: {
             ...harness.request({ ...harness.newIdentity(), workflowId }),
             command: ['cat'],
-            storage: { path, sharedDirSources: [], timeoutMs: 1_000 },
+            storage: {
+              path,
+              sharedDirSources: [],
+              timeoutMs: 1_000,
+              job: { workflowId: 'job-victim', firstRunId: randomUUID(), attempt: 0 },
+            },
           },
           credentialsRetryMs: 1_000,
           completeWithinMs: 1_000,
@@ -115,6 +126,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         "is not the folder of a job's step",
       );
       expect(await pods()).toEqual([]);
+      expect(await claims()).toEqual([]);
     });
 
     test("nor the store in a container that is called as Holdfast's are", async () => {
@@ -174,12 +186,29 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       expect(reachOf((await pods())[0], place)).toEqual(
         place === CLAIM
           ? [`artifacts/${own}/test-unit/1`, `shared/${own}`, `shared/${own}/test-unit`]
-          : [`artifacts/${own}/test-unit/1/`],
+          : place === BUCKET
+            ? [`artifacts/${own}/test-unit/1/`]
+            : (await claims()).map(({ metadata }) => metadata?.name),
+      );
+      const made = (await claims()).map(({ metadata, spec }) => [
+        metadata?.annotations?.['holdfast.dev/workflow-id'],
+        metadata?.annotations?.['holdfast.dev/first-run-id'],
+        spec?.accessModes?.join(),
+        spec?.resources?.requests?.['storage'],
+        spec?.storageClassName,
+      ]);
+      expect(made).toEqual(
+        place === undefined
+          ? [[workflowId, handle.firstExecutionRunId, 'ReadWriteOnce', '1Mi', 'nobody']]
+          : [],
       );
 
       await world.client.workflow.getHandle(`${workflowId}-test-1`).terminate('to be begun anew');
       await handle.result();
       const [first] = await pods();
+      // Nothing runs here that would end the pod, and while it is there its claim is protected.
+      if (place === undefined) await vanish(harness, first);
+      await until('its claim to be gone', async () => (await claims()).length === 0);
       await reset(handle);
       await until('its second pod', async () =>
         (await pods()).some(({ metadata }) => metadata?.uid !== first?.metadata?.uid),
@@ -191,8 +220,17 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
   });
 });
 
-/** The parts of the store that a pod of a step gets at, or with a bucket where its uploader writes. */
-function reachOf(pod: V1Pod | undefined, place: ArtifactStoreLocation): string[] {
+async function vanish({ core, namespace }: KubernetesHarness, pod?: V1Pod): Promise<void> {
+  const name = pod?.metadata?.name ?? '';
+  await core.deleteNamespacedPod({ name, namespace, gracePeriodSeconds: 0 });
+}
+
+/** The parts of the store that a pod of a step gets at, with a bucket where its uploader writes, or the claim of its job. */
+function reachOf(pod: V1Pod | undefined, place: ArtifactStoreLocation | undefined): string[] {
+  if (place === undefined)
+    return (pod?.spec?.volumes ?? []).flatMap(
+      ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
+    );
   const containers: V1Container[] = [
     ...(pod?.spec?.initContainers ?? []),
     ...(pod?.spec?.containers ?? []),

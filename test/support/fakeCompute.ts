@@ -56,6 +56,8 @@ export class FakeCompute implements Compute {
   readonly refusals = new Map<keyof Compute, () => Error>();
   readonly #listeners = new Set<PodListener>();
 
+  stepStorage?: NonNullable<Compute['stepStorage']>;
+
   /** What {@link validate} finds in every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
@@ -71,6 +73,7 @@ export class FakeCompute implements Compute {
   }
 
   async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
+    this.#failIfTold('deleteClaims');
     this.deletedClaims.push(
       ...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name),
     );

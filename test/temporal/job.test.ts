@@ -1,6 +1,7 @@
 /** Jobs of several steps that nobody interrupts: their steps' order, ends and lives. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_STEPS } from '../../core/input/job.ts';
 import {
@@ -61,6 +62,38 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
       ),
     );
     expectNothingLeft(all);
+  });
+
+  test('with a claim of its own: all steps have it, and it goes after the last pod', async () => {
+    const { compute } = all;
+    compute.stepStorage = 'claim';
+    const run = await JobRun.start(all, { test: [step('unit')], post: [step('clean')] });
+    await run.ends('test-1');
+    await run.pod('post-1');
+    expect(compute.deletedClaims).toEqual([]);
+    await run.ends('post-1');
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    const { runId: firstRunId } = await run.handle.describe();
+    expect(compute.created.map(({ storage }) => storage?.job)).toEqual(
+      Array.from({ length: 2 }, () =>
+        expect.objectContaining({ workflowId: run.id, firstRunId, attempt: 0 }),
+      ),
+    );
+    expect(compute.deletedClaims).toEqual(['job']);
+    expectNothingLeft(all);
+  });
+
+  test('a claim that cannot be deleted does not change the outcome, and is left to the sweep', async () => {
+    const { compute } = all;
+    compute.stepStorage = 'claim';
+    compute.refusals.set('deleteClaims', () =>
+      ApplicationFailure.nonRetryable('no such namespace'),
+    );
+    const run = await JobRun.start(all, {});
+    await run.ends('test-1');
+    const { outcome, log } = await run.result();
+    expect(outcome).toBe('succeeded');
+    expect(log.at(-1)?.message).toContain('no such namespace');
   });
 
   test("started by a Temporal Schedule of somebody's own: an id with the time in it, and steps called after it", async () => {

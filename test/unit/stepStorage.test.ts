@@ -7,7 +7,11 @@ import {
   toPolicyInput,
   policyViolations,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
-import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import {
+  podErrors,
+  podSpec,
+  type PodDefaults,
+} from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodRequest, PodTemplate } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
@@ -406,4 +410,78 @@ test('without a store: an ARTIFACT_DIR that goes with the pod, and nothing besid
   expect(policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, own)).toEqual(
     [],
   );
+});
+
+describe("without a store, with a claim of the step's job", () => {
+  const DEFAULTS: PodDefaults = { jobClaim: { size: '1Gi' }, supervisor: { image: 'sup:1' } };
+  const job = { workflowId: 'job-web', firstRunId: 'run-1', attempt: 0 };
+  const ofJob = (owner = job): PodRequest => {
+    const { storage, ...request } = requestOf();
+    return { ...request, storage: { ...storage!, job: owner } };
+  };
+  const claimOf = (pod: V1Pod): string | undefined =>
+    pod.spec?.volumes?.find(({ name }) => name === 'holdfast-job')?.persistentVolumeClaim
+      ?.claimName;
+  const built = (request = ofJob(), template: PodTemplate = {}): V1Pod =>
+    podSpec(request, { ...DEFAULTS, template }, 'main', undefined);
+
+  test('both directories are in it, the same of each step, and nothing is beside the step', () => {
+    const pod = built();
+    const { runner, ...others } = containers(pod);
+    expect(Object.keys(others)).toEqual(['holdfast-supervisor']);
+    const { SHARED_DIR, ARTIFACT_DIR, HOLDFAST_SHARED_DIR } = envOf(runner);
+    expect(HOLDFAST_SHARED_DIR).toBeUndefined();
+    expect(runner?.volumeMounts).toEqual(
+      expect.arrayContaining([
+        { name: 'holdfast-job', mountPath: SHARED_DIR, subPath: 'shared' },
+        { name: 'holdfast-job', mountPath: ARTIFACT_DIR, subPath: 'artifacts' },
+      ]),
+    );
+    const next = { ...ofJob(), identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 } };
+    expect(claimOf(built(next))).toBe(claimOf(pod));
+  });
+
+  test.each([
+    ['another job', { ...job, workflowId: 'job-other' }],
+    ['another run of the job', { ...job, firstRunId: 'run-2' }],
+  ])('%s has another claim', (_what, owner) => {
+    expect(claimOf(built(ofJob(owner)))).not.toBe(claimOf(built()));
+  });
+
+  test.each<[what: string, template: PodTemplate, group: number]>([
+    ['whatever user its image has', {}, 1_000],
+    ['as the template says', { spec: { securityContext: { fsGroup: 2_000 } } }, 2_000],
+  ])('the step may write to it, %s', (_what, template, fsGroup) => {
+    expect(built(ofJob(), template).spec?.securityContext).toEqual({
+      seccompProfile: { type: 'RuntimeDefault' },
+      fsGroup,
+    });
+  });
+
+  test('a runner whose job is not known is refused', () => {
+    expect(() => built(requestOf())).toThrow('storage');
+  });
+
+  test.each([false, true])("the policy allows it, and no other job's; untrusted: %s", (is) => {
+    const request = { ...ofJob(), ...(is ? { untrusted: true as const } : {}) };
+    const own = { images: ['img', 'sup:1'], namespaces: ['ci'] };
+    const judge = (pod: V1Pod): string[] =>
+      policyViolations(toPolicyInput(pod, request, 'ci'), DEFAULT_POD_POLICY, own);
+    expect(judge(built())).toEqual([]);
+    expect(judge(built(ofJob({ ...job, workflowId: 'job-other' })))).toEqual([
+      expect.stringContaining('persistentVolumeClaim'),
+    ]);
+  });
+
+  test('the admission knows no job yet, and judges the pod as it will be', () => {
+    const { identity: _later, ...asked } = requestOf();
+    const judged: V1Pod[] = [];
+    expect(
+      podErrors(asked, DEFAULTS, 'main', (pod) => {
+        judged.push(pod);
+        return [];
+      }),
+    ).toEqual([]);
+    expect(claimOf(judged[0]!)).toBeDefined();
+  });
 });

@@ -120,6 +120,7 @@ export async function createCompute(
         command: compute.command,
         user: compute.user,
         template: compute.template,
+        jobClaim: compute.jobClaim,
       }),
       ...supervised(compute),
     },

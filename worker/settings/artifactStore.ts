@@ -1,4 +1,5 @@
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
+import type { JobClaimConfig } from '../../activities/compute/kubernetes/volumeClaims.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Settings } from './settings.ts';
 
@@ -22,4 +23,12 @@ export function artifactStoreLocation(
       secret: s.HOLDFAST_STORE_SECRET,
     }),
   };
+}
+
+/** Returns the claim that the settings give each job. `undefined` if there is none. */
+export function jobClaimConfig({
+  HOLDFAST_JOB_CLAIM_SIZE: size,
+  HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClass,
+}: Pick<Settings, `HOLDFAST_JOB_CLAIM_${'SIZE' | 'STORAGE_CLASS'}`>): JobClaimConfig | undefined {
+  return size === undefined ? undefined : { size, ...omitUndefined({ storageClass }) };
 }

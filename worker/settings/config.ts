@@ -5,12 +5,13 @@ import { defaultStateDir } from '../../activities/compute/process/podDirectory.t
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
-import { artifactStoreLocation } from './artifactStore.ts';
+import { artifactStoreLocation, jobClaimConfig } from './artifactStore.ts';
 import { workerTemplateErrors } from '../../core/input/podTemplate.ts';
 import { podTemplateSchema } from '../../core/input/runner.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
+import type { JobClaimConfig } from '../../activities/compute/kubernetes/volumeClaims.ts';
 import {
   DEFAULT_POD_POLICY,
   podPolicySchema,
@@ -59,6 +60,8 @@ export interface HoldfastConfig {
         readonly supervisorImage: string | undefined;
         /** `undefined`: nothing is kept of what jobs' steps leave. */
         readonly store: ArtifactStoreLocation | undefined;
+        /** Claim of each job without a store. `undefined`: jobs have none. */
+        readonly jobClaim: JobClaimConfig | undefined;
         readonly policy: PodPolicy;
         /** Template under that of each runner. */
         readonly template: PodTemplate | undefined;
@@ -214,6 +217,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             user: known?.user,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             store: artifactStoreLocation(s),
+            jobClaim: jobClaimConfig(s),
             policy: read.policy,
             template: read.template,
           }
@@ -292,6 +296,8 @@ function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[]
     ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
     ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
     ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'],
+    ['HOLDFAST_JOB_CLAIM_SIZE', 'HOLDFAST_STORE_VOLUME_CLAIM'],
+    ['HOLDFAST_JOB_CLAIM_SIZE', 'HOLDFAST_STORE_BUCKET'],
   ];
   for (const [one, other] of either) {
     if (set[one] !== undefined && set[other] !== undefined)
@@ -335,6 +341,14 @@ function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[]
         message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
       });
   }
+  if (
+    set['HOLDFAST_JOB_CLAIM_STORAGE_CLASS'] !== undefined &&
+    set['HOLDFAST_JOB_CLAIM_SIZE'] === undefined
+  )
+    problems.push({
+      setting: 'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
+      message: 'has no effect: set HOLDFAST_JOB_CLAIM_SIZE, or remove it',
+    });
   if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
     problems.push({
       setting: 'HOLDFAST_POD_LOGS',

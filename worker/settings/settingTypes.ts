@@ -59,11 +59,24 @@ export const dnsLabel = parsed(
     `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
 
-/** The name of a Secret (DNS-1123 subdomain). */
-export const secretName = parsed(
-  (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),
-  (value) =>
-    `${quote(value)} is not a Secret's name: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
+/** A DNS-1123 subdomain (RFC 1123), as Kubernetes wants names of most objects. */
+const subdomain = (what: string) =>
+  parsed(
+    (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),
+    (value) =>
+      `${quote(value)} is not ${what}: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
+  );
+
+/** The name of a Secret. */
+export const secretName = subdomain("a Secret's name");
+
+/** The name of a StorageClass. */
+export const storageClassName = subdomain("a StorageClass's name");
+
+/** The size of a volume. */
+export const volumeSize = parsed(
+  (value) => (/^[1-9]\d{0,14}([KMGTPE]i)?$/.test(value) ? value : undefined),
+  (value) => `${quote(value)} is not a size: write for example 500Mi or 1Gi`,
 );
 
 /** The name of a bucket, and no address of one. */

@@ -15,10 +15,12 @@ import {
   listenAddress,
   enumValue,
   secretName,
+  storageClassName,
   text,
   integer,
   namespaceList,
   patternList,
+  volumeSize,
 } from './settingTypes.ts';
 
 /**
@@ -121,7 +123,7 @@ export const settings = z.object({
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it and without a bucket nothing is stored: `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
+      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without a store the files of a job last as long as `HOLDFAST_JOB_CLAIM_SIZE` says.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
@@ -147,6 +149,15 @@ export const settings = z.object({
     .describe(
       "Secret in the namespace of the runners' pods with the bucket's `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's own cloud role, which [its step has too](security.md#the-store).",
     ),
+
+  HOLDFAST_JOB_CLAIM_SIZE: volumeSize
+    .optional()
+    .describe(
+      "Without a store: size of the claim (`ReadWriteOnce`) that each job has for `SHARED_DIR` and `ARTIFACT_DIR` of its steps until its end, such as `1Gi`. Without it and without a store `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
+    ),
+  HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClassName
+    .optional()
+    .describe("Storage class of these claims. Default: the cluster's default class."),
 
   // ------------------------------------------------------------------------------------------- timeouts and logs
   HOLDFAST_TIMEOUTS: text

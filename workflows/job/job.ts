@@ -24,6 +24,7 @@ import type { JobSpec } from '../../core/input/job.ts';
 import { toCallResult, workerActivities } from '../shared/activityProxies.ts';
 import { initializeJobCounters, countCompletedJob } from '../shared/metrics.ts';
 import { pinVersion } from '../shared/versioning.ts';
+import { deleteJobClaim } from './claim.ts';
 import { upsertJobAttributes, upsertStage, upsertVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';
@@ -86,6 +87,7 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         break;
       case 'end': {
         const { outcome, cause, message } = action.verdict;
+        await deleteJobClaim(run);
         run.close(action.verdict);
         upsertVerdict(action.verdict);
         countCompletedJob(outcome);

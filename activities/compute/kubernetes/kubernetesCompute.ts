@@ -45,6 +45,7 @@ import {
 } from './registrationSecret.ts';
 import {
   resolveClaimName,
+  jobVolumeClaim,
   persistentVolumeClaim,
   formatClaimWriter,
   parseClaimWriters,
@@ -171,6 +172,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     );
   }
 
+  /** Creates a claim if it does not exist and is not one that must exist already. */
+  async function createClaim(
+    identity: RunnerIdentity,
+    wanted: VolumeClaim,
+    namespace: string | undefined,
+  ): Promise<void> {
+    const claim = persistentVolumeClaim(identity, wanted, installation);
+    if (claim === undefined) return;
+    const owner = { ...identity, attempt: 0 };
+    await objects.createOrGet('persistentvolumeclaims', namespace, claim, owner);
+  }
+
   function mayMountClaim(
     { metadata = {} }: V1PersistentVolumeClaim,
     identity: RunnerIdentity,
@@ -183,7 +196,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
   return {
     kind: 'kubernetes',
-    hasArtifactStore: defaults.store !== undefined,
+    ...stepStorage(defaults),
     isReachable: () => api.isReachable(),
     podName,
 
@@ -222,7 +235,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     },
 
     async createPod(request, registration) {
-      const { identity, namespace, volumeClaims = [] } = request;
+      const { identity, namespace, volumeClaims = [], storage } = request;
       const secret = registration && {
         secretName: podName(identity),
         keys: Object.keys(registration.env),
@@ -233,14 +246,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       // admission.
       const [fault] = judge(pod, request);
       if (fault !== undefined) throw new ComputeError('invalid', fault);
-      for (const wanted of volumeClaims) {
-        const claim = persistentVolumeClaim(identity, wanted, installation);
-        if (claim !== undefined)
-          await objects.createOrGet('persistentvolumeclaims', namespace, claim, {
-            ...identity,
-            attempt: 0,
-          });
-      }
+      for (const wanted of volumeClaims) await createClaim(identity, wanted, namespace);
+      if (storage?.job !== undefined && defaults.jobClaim !== undefined)
+        await createClaim(storage.job, jobVolumeClaim(defaults.jobClaim), namespace);
       return pods.created(await objects.createOrGet('pods', namespace, pod, identity));
     },
 
@@ -359,6 +367,11 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     close: () => api.close(),
   };
+}
+
+function stepStorage({ store, jobClaim }: PodDefaults): Pick<Compute, 'stepStorage'> {
+  if (store !== undefined) return { stepStorage: 'store' };
+  return jobClaim === undefined ? {} : { stepStorage: 'claim' };
 }
 
 /**

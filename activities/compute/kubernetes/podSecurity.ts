@@ -7,11 +7,15 @@ import { mergeTemplates } from './mergeTemplates.ts';
 
 const CONFINED = { seccompProfile: { type: 'RuntimeDefault' } };
 
-/** Merges the security context of the template into the defaults, field by field. */
+/**
+ * Merges the security context of the template into the defaults, field by field.
+ * @param more - further defaults for this pod
+ */
 export function podSecurityContext(
   template: V1PodSecurityContext | undefined,
+  more?: V1PodSecurityContext,
 ): V1PodSecurityContext {
-  return mergeTemplates(CONFINED, template) as V1PodSecurityContext;
+  return mergeTemplates(mergeTemplates(CONFINED, more), template) as V1PodSecurityContext;
 }
 
 /**

@@ -10,7 +10,7 @@ import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTe
 import { TOKEN_VARIABLES } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import { podName } from '../naming.ts';
+import { claimName, podName } from '../naming.ts';
 import { ComputeError, type RegistrationOrigin } from '../../ports.ts';
 import {
   JOB_TIMEOUT_CAP_ANNOTATION,
@@ -26,6 +26,7 @@ import { containerSecurityContext, podSecurityContext } from './podSecurity.ts';
 import { withRegistration } from './registrationContainer.ts';
 import { registrationAnnotations } from './registrationSecret.ts';
 import {
+  withJobClaim,
   withStepStorage,
   withUnstoredArtifacts,
   type StepStoragePodParts,
@@ -37,8 +38,8 @@ import {
   resolveSupervisorMode,
   type SupervisorSettings,
 } from './supervisorInjection.ts';
-import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
-import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
+import { claimVolumes, withClaimMounts, type JobClaimConfig } from './volumeClaims.ts';
+import { JOB_CLAIM, type PodRequest, type PodTemplate } from '../../../core/domain/pod.ts';
 
 /** Defaults from the worker's settings, which every request overrides. */
 export interface PodDefaults {
@@ -57,6 +58,8 @@ export interface PodDefaults {
   readonly supervisor?: SupervisorSettings;
   /** Artifact store. Without it, the artifacts of steps are not kept. */
   readonly store?: ArtifactStoreConfig;
+  /** Claim of each job, if there is no artifact store. @default none */
+  readonly jobClaim?: JobClaimConfig;
   /**
    * Whether pods get a user namespace of their own, if they share no namespace of the node.
    * @default false
@@ -158,7 +161,7 @@ export function podSpec(
       enableServiceLinks: false,
       ...(defaults.userNamespaces === true && !sharesHost(spec) ? { hostUsers: false } : {}),
       ...omitUndefined({ ...spec, initContainers: undefined }),
-      securityContext: podSecurityContext(spec.securityContext),
+      securityContext: podSecurityContext(spec.securityContext, kept.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
       containers: [
@@ -173,16 +176,22 @@ export function podSpec(
 }
 
 /**
- * Adds the artifact store to a step. It needs the supervisor, without which the uploader cannot
- * know that the step has ended.
+ * Adds the artifact store to a step, or the claim of its job. The store needs the supervisor,
+ * without which the uploader cannot know that the step has ended.
+ * @throws ComputeError `invalid` if the step shares processes with its uploader, or has no job
  */
 function withStorage(
   { runner, port }: { runner: Partial<V1Container>; port: number | undefined },
   { storage, identity }: PodRequest,
-  { store }: PodDefaults,
+  { store, jobClaim }: PodDefaults,
   { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>,
 ): StepStoragePodParts {
-  if (storage !== undefined && store === undefined) return withUnstoredArtifacts(runner);
+  if (storage !== undefined && store === undefined) {
+    if (jobClaim === undefined) return withUnstoredArtifacts(runner);
+    if (storage.job === undefined)
+      throw new ComputeError('invalid', 'storage: is for steps of jobs alone; leave it out');
+    return withJobClaim(runner, claimName(storage.job, JOB_CLAIM));
+  }
   if (storage === undefined || store === undefined || port === undefined)
     return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
   // A step that sees the process of its uploader can read the uploader's access to the store,
@@ -225,7 +234,14 @@ export function podErrors(
   judge: (pod: V1Pod, request: PodRequest) => string[],
   at?: RegistrationOrigin,
 ): string[] {
-  const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
+  const identity = { workflowId: '', firstRunId: '', attempt: 1 };
+  const { storage } = asked;
+  // The job of a step is known when its pod is created.
+  const request = {
+    ...asked,
+    identity,
+    ...(storage && { storage: { ...storage, job: identity } }),
+  };
   try {
     const pod = podSpec(request, defaults, installation, {
       secretName: podName(request.identity),

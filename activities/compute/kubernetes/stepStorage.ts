@@ -19,6 +19,7 @@ import {
 import { formatDuration } from '../../../core/domain/duration.ts';
 import type { PodRequest, StorageRequest } from '../../../core/domain/pod.ts';
 import {
+  JOB_VOLUME,
   RUNNER_CONTAINER,
   SHARED_DIR_CONTAINER,
   STEP_PATHS,
@@ -60,6 +61,13 @@ const MOUNTS = {
   artifacts: { name: 'holdfast-artifacts', mountPath: STEP_PATHS.artifacts },
   records: { name: 'holdfast-records', mountPath: STEP_PATHS.records },
 } as const;
+const FOLDERS = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
+
+/**
+ * Group of the files in a job's claim. A new volume belongs to root, and the images of steps may
+ * have any user. Any group would do.
+ */
+const JOB_CLAIM_GROUP = 1_000;
 
 /** Parts of a pod that keep the artifacts of its step. */
 export interface StepStoragePodParts {
@@ -69,6 +77,8 @@ export interface StepStoragePodParts {
   readonly containers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
+  /** Fields of the pod's security context that its template may override. @default none */
+  readonly securityContext?: V1PodSecurityContext;
 }
 
 /**
@@ -99,14 +109,13 @@ export function withStepStorage(
     resources: resourcesFor(settings.place),
     securityContext: rightsOf(runner.securityContext, ofPod),
   };
-  const folders = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
   const uploader: V1Container = {
     name: UPLOADER_CONTAINER,
     ...own,
     command: PROGRAM,
     env: [
       ...variables({
-        ...folders,
+        ...FOLDERS,
         HOLDFAST_UPLOAD_TO: stepPrefix(path, identity.attempt),
         HOLDFAST_UPLOAD_SHARED_KEY: sharedDirKey(path, identity.attempt),
         HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
@@ -159,8 +168,37 @@ export function withStepStorage(
     ],
     runner: {
       ...runner,
-      env: [...(runner.env ?? []), ...variables({ ...folders, ...notes })],
+      env: [...(runner.env ?? []), ...variables({ ...FOLDERS, ...notes })],
       volumeMounts: [...(runner.volumeMounts ?? []), ...Object.values(MOUNTS)],
+    },
+  };
+}
+
+/**
+ * Adds SHARED_DIR and ARTIFACT_DIR as directories of the claim of the step's job. All steps of the
+ * job have the same two, one step after the other.
+ * @param claimName - name of the claim
+ */
+export function withJobClaim(runner: Partial<V1Container>, claimName: string): StepStoragePodParts {
+  const mount = ({ mountPath }: V1VolumeMount, subPath: string): V1VolumeMount => ({
+    name: JOB_VOLUME,
+    mountPath,
+    subPath,
+  });
+  return {
+    annotations: {},
+    initContainers: [],
+    containers: [],
+    volumes: [{ name: JOB_VOLUME, persistentVolumeClaim: { claimName } }],
+    securityContext: { fsGroup: JOB_CLAIM_GROUP },
+    runner: {
+      ...runner,
+      env: [...(runner.env ?? []), ...variables(FOLDERS)],
+      volumeMounts: [
+        ...(runner.volumeMounts ?? []),
+        mount(MOUNTS.shared, 'shared'),
+        mount(MOUNTS.artifacts, 'artifacts'),
+      ],
     },
   };
 }

@@ -4,12 +4,34 @@ import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName } from '../naming.ts';
 import { identityAnnotations, installationLabels, workflowLabel } from './metadata.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
-import type { ClaimWriter, RunnerIdentity } from '../../../core/domain/pod.ts';
-import { CLAIM_VOLUME_PREFIX, RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
+import { JOB_CLAIM, type ClaimWriter, type RunnerIdentity } from '../../../core/domain/pod.ts';
+import {
+  CLAIM_VOLUME_PREFIX,
+  RESERVED_METADATA_PREFIX,
+  STEP_PATHS,
+} from '../../../core/domain/podTemplate.ts';
+
+/** Claim that each job gets for the files of its steps. */
+export interface JobClaimConfig {
+  /** Size, as a quantity of Kubernetes. */
+  readonly size: string;
+  /** @default the cluster's default class */
+  readonly storageClass?: string;
+}
 
 /** Returns the name of a claim: the given one, or the runner workflow's own. */
 export function resolveClaimName(identity: RunnerIdentity, request: VolumeClaim): string {
   return request.claim ?? claimName(identity, request.name);
+}
+
+/** Returns the claim that a job gets for the files of its steps. */
+export function jobVolumeClaim({ size, storageClass }: JobClaimConfig): VolumeClaim {
+  return {
+    name: JOB_CLAIM,
+    mountPath: STEP_PATHS.shared,
+    storage: size,
+    ...omitUndefined({ storageClass }),
+  };
 }
 
 /** Returns the claim to create if it does not exist, or `undefined` if it must already exist. */

@@ -1,19 +1,32 @@
-/** What the admission of a job says of a worker without an artifact store. */
+/** What the admission of a job says of where its worker keeps the files of steps. */
 import { describe, expect, test } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { admitJob } from '../../../activities/job/admitJob.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts, Compute } from '../../../activities/ports.ts';
 import type { JobInput } from '../../../core/contract/index.ts';
 import type { JobSpec } from '../../../core/input/job.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-function admit(job: Partial<JobInput>, hasArtifactStore: boolean): JobSpec {
-  const compute = Object.assign(new FakeCompute(), { hasArtifactStore });
-  const input = { name: 'web', test: [{ name: 'unit', commands: 'make test' }], ...job };
-  return admitJob({ compute } as unknown as ActivityPorts, {
-    input,
-    workflowId: 'job-web',
-    runId: 'r',
+const HERE = {
+  compute: 'kubernetes',
+  cluster: 'c',
+  installation: 'holdfast',
+  namespace: 'ci',
+} as const;
+
+async function admit(
+  job: Partial<JobInput>,
+  stepStorage?: NonNullable<Compute['stepStorage']>,
+): Promise<JobSpec> {
+  const compute = Object.assign(new FakeCompute(), {
+    location: async () => HERE,
+    ...(stepStorage && { stepStorage }),
   });
+  const input = { name: 'web', test: [{ name: 'unit', commands: 'make test' }], ...job };
+  const given = { input, workflowId: 'job-web', runId: 'r' };
+  return await new MockActivityEnvironment().run(
+    async () => await admitJob({ compute } as unknown as ActivityPorts, given),
+  );
 }
 const unit = (more: object): Partial<JobInput> => ({
   test: [{ name: 'unit', image: 'a', ...more }],
@@ -26,8 +39,9 @@ describe('a job without an artifact store', () => {
     ['… in a command', unit({ command: ['sh', '-c', 'cp x ${ARTIFACT_DIR}'] }), true, true],
     ['… in a variable', unit({ commands: 'make', env: { OUT: '$(ARTIFACT_DIR)/x' } }), true, true],
     ['names another', unit({ commands: 'cp x "$MY_ARTIFACT_DIR_2/"' }), true, false],
-  ])('%s', (_what, job, warned, logged) => {
-    const { warnings, loggedWarnings = [] } = admit(job, false);
+  ])('%s', async (_what, job, warned, logged) => {
+    const { warnings, loggedWarnings = [], claimLocation } = await admit(job);
+    expect(claimLocation).toBeUndefined();
     const ofStore = expect.stringMatching(/ARTIFACT_DIR .*HOLDFAST_STORE_/);
     const someOfStore: unknown = expect.arrayContaining([ofStore]);
     expect(warnings).toEqual(warned ? someOfStore : []);
@@ -38,12 +52,39 @@ describe('a job without an artifact store', () => {
     ['in a script', unit({ commands: 'echo x >"$SHARED_DIR/x"' })],
     ['in a variable', unit({ commands: 'make', env: { CONFIG: '$(SHARED_DIR)/config' } })],
     ['in post', { post: [{ name: 'unit-2', commands: 'ls $SHARED_DIR' }] }],
-  ])('that names SHARED_DIR %s is rejected', (_what, job) => {
-    expect(() => admit(job, false)).toThrow(/SHARED_DIR.*HOLDFAST_STORE_VOLUME_CLAIM/);
-    expect(() => admit(job, true)).not.toThrow();
+  ])('that names SHARED_DIR %s is rejected', async (_what, job) => {
+    await expect(admit(job)).rejects.toMatchObject({
+      type: 'InvalidInput',
+      message: expect.stringMatching(/SHARED_DIR.*HOLDFAST_STORE_VOLUME_CLAIM/),
+    });
+    for (const storage of ['store', 'claim'] as const)
+      expect(await admit(job, storage)).toMatchObject({ name: 'web' });
   });
 
-  test('with a store there is nothing to say', () => {
-    expect(admit(unit({ commands: 'cp x $ARTIFACT_DIR' }), true)).toMatchObject({ warnings: [] });
+  test('with a store there is nothing to say', async () => {
+    const spec = await admit(unit({ commands: 'cp x $ARTIFACT_DIR' }), 'store');
+    expect(spec).toMatchObject({ warnings: [] });
+    expect(spec).not.toHaveProperty('claimLocation');
+  });
+});
+
+describe('a job with a claim of its own', () => {
+  test.each([
+    ['names neither', unit({ commands: 'make' }), false],
+    ['names SHARED_DIR', unit({ commands: 'echo x >"$SHARED_DIR/x"' }), false],
+    ['names ARTIFACT_DIR, which goes with the claim', unit({ commands: 'ls $ARTIFACT_DIR' }), true],
+  ])('%s', async (_what, job, logged) => {
+    const { warnings, loggedWarnings = [] } = await admit(job, 'claim');
+    const ofClaim = expect.stringMatching(/ARTIFACT_DIR .*end of the job.*HOLDFAST_STORE_/);
+    expect(warnings).toEqual(expect.arrayContaining([ofClaim]));
+    expect(loggedWarnings).toEqual(logged ? [ofClaim] : []);
+  });
+
+  test('knows where to delete it: in the namespace of its steps', async () => {
+    expect((await admit({ namespace: 'builds' }, 'claim')).claimLocation).toEqual({
+      ...HERE,
+      namespace: 'builds',
+    });
+    expect((await admit({}, 'claim')).claimLocation).toEqual(HERE);
   });
 });

@@ -381,6 +381,46 @@ describe('configuration', () => {
     },
   );
 
+  test.each<[string, Record<string, string>, object | undefined]>([
+    ['no claim', {}, undefined],
+    ['the default class', { HOLDFAST_JOB_CLAIM_SIZE: '500Mi' }, { size: '500Mi' }],
+    [
+      'a class',
+      { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_JOB_CLAIM_STORAGE_CLASS: 'fast.example.com' },
+      { size: '1Gi', storageClass: 'fast.example.com' },
+    ],
+  ])('claims of jobs: %s', (_what, env, jobClaim) => {
+    expect(loadConfig({ ...GOOD, ...env }).compute).toMatchObject({ jobClaim });
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no size', { HOLDFAST_JOB_CLAIM_SIZE: '1 GB' }, 'HOLDFAST_JOB_CLAIM_SIZE'],
+    ['no room', { HOLDFAST_JOB_CLAIM_SIZE: '0' }, 'HOLDFAST_JOB_CLAIM_SIZE'],
+    [
+      'a class alone',
+      { HOLDFAST_JOB_CLAIM_STORAGE_CLASS: 'fast' },
+      'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
+    ],
+    [
+      'no class',
+      { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_JOB_CLAIM_STORAGE_CLASS: 'Fast!' },
+      'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
+    ],
+    [
+      'a store, too',
+      { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts' },
+      'HOLDFAST_JOB_CLAIM_SIZE',
+    ],
+    [
+      'a bucket, too',
+      { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_STORE_BUCKET: 'artifacts' },
+      'HOLDFAST_JOB_CLAIM_SIZE',
+    ],
+  ])('no claims of jobs: %s', (_what, env, setting) => {
+    const problems = problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env });
+    expect(problems).toEqual([expect.stringMatching(`^${setting}: `)]);
+  });
+
   test('worker versioning is on when the controller names both', () => {
     expect(
       loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' })

@@ -1,12 +1,13 @@
 /** Checks a pod against its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { UNTRUSTED_VOLUME_SOURCES } from '../../../../core/domain/untrustedJobs.ts';
-import type { PodRequest, PodTemplate } from '../../../../core/domain/pod.ts';
+import { JOB_CLAIM, type PodRequest, type PodTemplate } from '../../../../core/domain/pod.ts';
 import { SET_LABEL } from '../../../../core/domain/podTemplate.ts';
 import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
 import { CREDENTIAL_ANNOTATION, SCOPE_ANNOTATION } from '../metadata.ts';
 import type { PodDefaults } from '../podSpec.ts';
 import type { ArtifactStoreLocation } from '../storeAccess.ts';
+import { claimName } from '../../naming.ts';
 import { resolveClaimName } from '../volumeClaims.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { toScopePattern } from './celPolicy.ts';
@@ -112,10 +113,13 @@ export function toPolicyInput(
   home: string,
   worker?: PodTemplate,
 ): PolicyInput {
-  const { identity, namespace, volumeClaims = [], untrusted, template } = request;
-  const claims = volumeClaims
-    .filter(({ claim }) => claim === undefined)
-    .map((claim) => resolveClaimName(identity, claim));
+  const { identity, namespace, volumeClaims = [], storage, untrusted, template } = request;
+  const claims = [
+    ...volumeClaims
+      .filter(({ claim }) => claim === undefined)
+      .map((claim) => resolveClaimName(identity, claim)),
+    ...(storage?.job === undefined ? [] : [claimName(storage.job, JOB_CLAIM)]),
+  ];
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) =>
     value === null ? undefined : value,
   ) as V1PodSpec;
