@@ -11,7 +11,8 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { AttemptFailure, Suspicion } from './carriedState.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../core/domain/podConditions.ts';
+import type { AttemptFailure, CurrentRunner, Suspicion } from './carriedState.ts';
 import { isJobLost } from './jobLoss.ts';
 import type { RunnerState } from './state.ts';
 import type { Unregistered } from './unregister.ts';
@@ -118,9 +119,7 @@ export function verdictFacts(
     wasRegistered: runner.id !== undefined || runner.online,
     hadJob,
     busyAtEnd: state.observedActivity() === 'busy',
-    jobInterrupted:
-      runner.jobFailedAt !== undefined &&
-      runner.jobFailedAt >= Date.parse(pod?.terminationRequestedAt ?? ''),
+    jobInterrupted: failedAfterRequest(runner),
     onEviction: spec.onEviction,
     neverStartedInARow,
     shortLivedInARow,
@@ -128,6 +127,16 @@ export function verdictFacts(
     durationExceeded: Date.now() >= state.maxDurationDeadlineMs,
     jobTimeUsed: state.remainingJobMs === 0,
   };
+}
+
+/**
+ * Whether a job failed after the termination of its pod had been requested. The failure has the
+ * time of Temporal's clock, the request that of the API server's. In doubt the job was interrupted,
+ * because an interrupted job must not count as one that did its work.
+ */
+function failedAfterRequest({ jobFailedAt, pod }: CurrentRunner): boolean {
+  const requestedAt = Date.parse(pod?.terminationRequestedAt ?? '');
+  return jobFailedAt !== undefined && jobFailedAt >= requestedAt - MAX_CLOCK_SKEW_MS;
 }
 
 /**

@@ -423,6 +423,37 @@ describe('what a runner takes itself for', () => {
       expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
     });
 
+    test.each<[what: string, requestedAfterMs: number | undefined, isInterrupted: boolean]>([
+      ['before its job failed', -5_000, true],
+      ['after that, by clocks that may differ by so much', 120_000, true],
+      ['after that, by any clock', 120_001, false],
+      ['never', undefined, false],
+    ])('its termination was requested %s', (_what, requestedAfterMs, isInterrupted) => {
+      const it = life(true);
+      play(it, [starts(1), ends(1, { conclusion: 'failure' })]);
+      const { jobFailedAt = 0 } = it.runner;
+      const requestedAt =
+        requestedAfterMs === undefined
+          ? undefined
+          : new Date(jobFailedAt + requestedAfterMs).toISOString();
+      recordPod(it, {
+        ...(it.runner.pod as PodView),
+        startedAt: new Date(NOW - HOUR).toISOString(),
+        ended: true,
+        exit: { code: 0, oomKilled: false },
+        ...(requestedAt !== undefined && {
+          terminating: true,
+          terminationRequestedAt: requestedAt,
+          disruptionReason: 'EvictionByEvictionAPI',
+        }),
+      });
+      const facts = verdictFacts(it, unregistered);
+      expect(facts.jobInterrupted).toBe(isInterrupted);
+      expect(decideVerdict(facts)).toMatchObject({
+        outcome: isInterrupted ? 'errored' : 'succeeded',
+      });
+    });
+
     test('a look that finds it gone does not say that a static one was idle', () => {
       const it = life(false, PROBES);
       play(it, ['idle', starts(1)]);
