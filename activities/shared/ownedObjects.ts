@@ -20,6 +20,11 @@ export interface OwnedDeletion {
 /** The objects of one installation in a cluster, for the sweep. */
 export interface OwnedObjects {
   /**
+   * Returns the time by the cluster's clock (ms since the epoch), as far as the latest response
+   * tells it. Workers may have different clocks, and each reads the marks of the others.
+   */
+  now(): number;
+  /**
    * Returns all objects of a kind. Lists of objects of jobs include those of other installations.
    * @throws ComputeError if the list is incomplete
    */

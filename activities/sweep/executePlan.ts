@@ -114,7 +114,10 @@ async function act(
     case 'object':
       if (finding.step === 'repair') return await repairObject(tools, finding, pods);
       if (finding.step === 'wait') return 'waits';
-      await tools.owned.mark(finding.object, objectMark(finding.as, finding.reason, Date.now()));
+      await tools.owned.mark(
+        finding.object,
+        objectMark(finding.as, finding.reason, tools.owned.now()),
+      );
       return 'marked';
     case 'registration':
       if (finding.step === 'repair') return await repairRegistration(tools, finding);

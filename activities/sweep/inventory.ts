@@ -117,7 +117,6 @@ export async function collectInventory(
   served: ServedLocation,
   owned: OwnedObjects,
   lives: RunnerWorkflows,
-  nowMs: number,
 ): Promise<Inventory> {
   const { signal, progress } = sources;
   const incompleteLists: SweepReport['incompleteLists'] = [];
@@ -184,14 +183,14 @@ export async function collectInventory(
   const seenSoFar = { examined, incompleteLists, skippedLists, foreign, otherTemporal };
 
   progress?.('describing the workflows of the listed objects');
-  const queues = new TaskQueuePollers(sources.client);
+  const queues = new TaskQueuePollers(sources.client, () => owned.now());
   const seen = await attempt('workflows', async () => {
     const lifeOf = await ownerWorkflows(lists, lives);
     const remaining = jobObjects.flatMap((listed) => listed ?? []);
     return {
       lifeOf,
       jobObjects: await inspectJobObjects(remaining, pods, sources.compute, lives),
-      lives: await runningRunners(lists, lives, queues, nowMs, spec),
+      lives: await runningRunners(lists, lives, queues, owned.now(), spec),
       locationKnown: running.length > 0 || (await lives.locationKnown()),
     };
   });

@@ -9,10 +9,13 @@ const CHECK_INTERVAL_MS = 10_000;
 /** Returns which task queues have a worker. Each queue is checked once per instance. */
 export class TaskQueuePollers {
   readonly #client: Client;
+  readonly #now: () => number;
   readonly #asked = new Map<string, Promise<boolean>>();
 
-  constructor(client: Client) {
+  /** @param now - returns the time (ms since the epoch), for which the polls must be recent */
+  constructor(client: Client, now: () => number) {
     this.#client = client;
+    this.#now = now;
   }
 
   /**
@@ -47,7 +50,7 @@ export class TaskQueuePollers {
     );
     return hasRecentPoller(
       (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
-      Date.now(),
+      this.#now(),
     );
   }
 }

@@ -54,14 +54,14 @@ export async function repairPod(
 ): Promise<Repaired> {
   const pod = await owned.get(object);
   if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
-  const judgement = judgePod(pod, await lives.life(pod.identity), Date.now(), spec);
+  const judgement = judgePod(pod, await lives.life(pod.identity), owned.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
   const { logger, compute } = sources;
   const wasAlive = pod.pod?.ended === false;
   const at = await registrationOf(pod, lives);
   const removal = at === undefined ? undefined : await removeFirst(sources, at);
-  const overdue = isOverdue(pod, Date.now());
-  if (wasAlive) await owned.mark(pod, objectMark(as, reason, Date.now()));
+  const overdue = isOverdue(pod, owned.now());
+  if (wasAlive) await owned.mark(pod, objectMark(as, reason, owned.now()));
   logger.warn(
     {
       pod: pod.name,
@@ -140,7 +140,7 @@ export async function repairJobObject(
   const now = await owned.get(object);
   if (now?.mark === undefined) return CHANGED;
   const { object: proven, used } = await inspectJobObject(now, sources.compute, lives);
-  const judgement = assessJobObject(proven, used, Date.now(), spec);
+  const judgement = assessJobObject(proven, used, owned.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     {
@@ -165,7 +165,7 @@ export async function repairResource(
   const now = await owned.get(object);
   if (now?.identity === undefined || now.mark === undefined) return CHANGED;
   const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
-  const judgement = judgeResource(now, await lives.life(now.identity), used, Date.now(), spec);
+  const judgement = judgeResource(now, await lives.life(now.identity), used, owned.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     {
@@ -222,7 +222,7 @@ export async function wakeRunner(
  * result.
  */
 export async function stopStep(
-  { sources, spec, lives }: RepairTools,
+  { sources, spec, owned, lives }: RepairTools,
   { life, as, reason }: Extract<Finding, { subject: 'life' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
@@ -238,7 +238,7 @@ export async function stopStep(
     lives,
   );
   if (now === undefined || now.runId !== runId) return CHANGED;
-  const judgement = judgeRunner(now, Date.now(), spec);
+  const judgement = judgeRunner(now, owned.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
   await sources.client.workflow
@@ -252,7 +252,7 @@ export async function stopStep(
  * server must still confirm the finding.
  */
 export async function replaceUnresponsive(
-  { sources, spec }: RepairTools,
+  { sources, spec, owned }: RepairTools,
   { life, as, reason }: Extract<Finding, { subject: 'life' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
@@ -270,7 +270,7 @@ export async function replaceUnresponsive(
     registration: { ...registration, online, busy },
   };
   if (now.pods.some((pod) => pod.registration?.name !== name)) return CHANGED;
-  const judgement = judgeRunner(now, Date.now(), spec);
+  const judgement = judgeRunner(now, owned.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     { workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` },
@@ -287,12 +287,14 @@ export async function replaceUnresponsive(
  * of its registration is handed off.
  */
 export async function terminateStuckRunner(
-  { sources, spec, lives }: RepairTools,
+  { sources, spec, owned, lives }: RepairTools,
   { life, mark }: Extract<Finding, { subject: 'life' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
   const { workflowId, runId, taskQueue, runnerName } = life;
-  const hasPoller = await new TaskQueuePollers(sources.client).isPolled(taskQueue);
+  const hasPoller = await new TaskQueuePollers(sources.client, () => owned.now()).isPolled(
+    taskQueue,
+  );
   const [now] = await recheckRunner(
     {
       ...life,
@@ -304,10 +306,10 @@ export async function terminateStuckRunner(
   if (
     now === undefined ||
     now.runId !== runId ||
-    judgeRunner(now, Date.now(), spec).kind !== 'condemned'
+    judgeRunner(now, owned.now(), spec).kind !== 'condemned'
   )
     return CHANGED;
-  if (stuckRunnerStep(now, mark, Date.now(), spec).kind !== 'terminate') return CHANGED;
+  if (stuckRunnerStep(now, mark, owned.now(), spec).kind !== 'terminate') return CHANGED;
   const at = (await lives.input({ workflowId, runId }))?.at;
   sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, STUCK_RUNNER_MESSAGE);
   await sources.client.workflow.getHandle(workflowId, runId).terminate(STUCK_RUNNER_MESSAGE);

@@ -83,11 +83,10 @@ export async function sweep(
     served,
     ownedObjects,
     lives,
-    startedMs,
   );
   Object.assign(report, seen);
   if (findings === undefined) return finish();
-  const plan = decideSweep(findings, marks, startedMs, spec);
+  const plan = decideSweep(findings, marks, ownedObjects.now(), spec);
   Object.assign(report.skipped, plan.skipped);
   skip('foreign', foreign);
   for (const { objects } of seen.otherTemporal ?? []) skip('other_temporal', objects);

@@ -1,6 +1,6 @@
 /** The rules of the sweep on real components: what is never touched, and when nothing is. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import {
@@ -13,6 +13,7 @@ import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.t
 import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
+import { until } from '../support/until.ts';
 
 const REFUSED = {
   kind: 'answer',
@@ -302,6 +303,44 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
     expect(await sweeps()).toMatchObject({ findings: [], skipped: { on_hold: 1 } });
     expect(await isUntouched(pod)).toBe(true);
+  });
+
+  describe('a worker whose clock is an hour ahead', () => {
+    const { now } = Date;
+    const goWrong = (): void =>
+      void jest.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
+    afterEach(() => void jest.restoreAllMocks());
+
+    test('does not find old what is young', async () => {
+      const { pod } = await world.provision(await world.terminated());
+      goWrong();
+      expect(await sweeps({ minAge: '10m' })).toMatchObject({
+        findings: [],
+        skipped: { too_young: 2 },
+      });
+      expect(await isUntouched(pod)).toBe(true);
+    });
+
+    test('does not count a mark before its time, and leaves one that counts for others', async () => {
+      const life = await world.terminated();
+      await world.register(life.runnerName);
+      await world.sweep({ listMaxAge: '10m' });
+      goWrong();
+      const kind = 'orphaned_registration';
+      expect(await world.sweep({ listMaxAge: '10m' })).toMatchObject({
+        findings: [{ kind, status: 'waits' }],
+      });
+      world.marks = [];
+      await world.sweep();
+      jest.restoreAllMocks();
+      expect(await world.sweep({ listMaxAge: '2s' })).toMatchObject({
+        findings: [{ kind, status: 'waits' }],
+      });
+      await until('the mark to count', async () => {
+        const { findings } = await world.sweep({ listMaxAge: '2s' });
+        return findings[0]?.status === 'repaired';
+      });
+    });
   });
 
   test('what is another installation’s, or nobody’s', async () => {

@@ -13,6 +13,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
+import { HARNESS_POLICY } from '../support/kubernetesHarness.ts';
 import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
@@ -330,6 +331,37 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     ]);
     expect(await world.sweep()).toMatchObject({ counts: { orphaned_resource: { repaired: 2 } } });
     // The claim goes as soon as the controller of its protection has seen that nobody uses it.
+    await untilSeen(
+      'nothing to be left',
+      async () => await world.names(),
+      (names) => Object.values(names).flat().length === 0,
+    );
+  });
+
+  test("orphaned_resource: the claim of a job that was terminated, which is none of its steps'", async () => {
+    const compute = world.harness.instance({
+      policy: HARNESS_POLICY,
+      podDefaults: { image: 'img', jobClaim: { size: '1Gi' } },
+    });
+    const [step, job] = [await world.life(), await world.life()];
+    const storage = {
+      path: 'jobs/web/run/test-unit',
+      sharedDirSources: [],
+      timeoutMs: 1_000,
+      job: { ...job.identity, attempt: 0 },
+    };
+    const pod = await world.run(step, undefined, { storage }, compute);
+    const { claims } = await world.names();
+    expect(claims).toEqual([expect.stringMatching(/-job$/)]);
+    for (const _ of [1, 2])
+      expect(await world.sweep()).toMatchObject({ counts: { orphaned_resource: { found: 0 } } });
+    await job.handle.terminate('by hand');
+    await world.harness.vanish(pod);
+    await step.handle.terminate('by hand');
+    for (const status of ['marked', 'repaired'])
+      expect((await world.sweep()).findings).toContainEqual(
+        expect.objectContaining({ kind: 'orphaned_resource', name: `claim ${claims[0]}`, status }),
+      );
     await untilSeen(
       'nothing to be left',
       async () => await world.names(),

@@ -15,6 +15,7 @@ import { systemClock } from '../../ciServers/clock.ts';
 import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../shared/circuitBreaker.ts';
 import { ComputeError } from '../../ports.ts';
 import { toOutage } from './errors.ts';
+import { ServerClock } from './serverClock.ts';
 
 /** Verbs of requests to the API server, as RBAC names them. */
 export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
@@ -116,6 +117,7 @@ export class ApiServer {
   readonly #connections: number;
   readonly #onRequest: (measure: ApiRequestMetrics) => void;
   readonly #breaker = new CircuitBreaker(systemClock, breakerOpenError);
+  readonly #clock = new ServerClock();
   #dispatcher: { readonly identity: string; readonly agent: Dispatcher } | undefined;
 
   constructor(config: KubeConfig, options: ApiServerOptions = {}) {
@@ -128,6 +130,11 @@ export class ApiServer {
   /** Returns whether the server answers, as far as this process knows. */
   isReachable(): boolean {
     return this.#breaker.closed;
+  }
+
+  /** Returns the time of the server (ms since the epoch), as far as its responses tell it. */
+  now(): number {
+    return this.#clock.now();
   }
 
   /**
@@ -156,8 +163,10 @@ export class ApiServer {
     );
     const signal = call.signal ? AbortSignal.any([limit.signal, call.signal]) : limit.signal;
     try {
+      const sentAtMs = Date.now();
       const answer = await this.#send(call, signal, {});
       status = answer.statusCode;
+      this.#clock.onResponse(answer.headers['date'], sentAtMs);
       const text = await answer.body.text();
       if (status >= 200 && status < 300) return text;
       throw new ApiError(status, text, flattenHeaders(answer.headers));

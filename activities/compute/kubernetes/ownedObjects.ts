@@ -87,6 +87,8 @@ export function createOwnedObjects(
   }
 
   return {
+    now: () => api.now(),
+
     async list(kind, signal) {
       const found: OwnedObject[] = [];
       const resource = RESOURCES[kind];

@@ -67,6 +67,7 @@ class Seen {
 
   tools(): RepairTools {
     const owned: Partial<OwnedObjects> = {
+      now: () => Date.now(),
       get: async () => this.now,
       mark: async (_object, text) => void this.marks.push(text),
       delete: async (_object, how = {}) => (this.deletions.push(how), 'terminating'),
