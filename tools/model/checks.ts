@@ -242,6 +242,8 @@ function checkLeftAlone(
     return wrong('it did its job, and exited with 0');
   if (byItself && !isDone(s) && said !== 'errored') return wrong('it exited with 0 without a job');
   const lostIdle = s.job === 'none' && exit === undefined && !isCommand(s);
-  if (lostIdle && said !== 'replaced') return wrong('it was lost while idle');
+  // A missed probe shows an idle runner as busy. One that vanishes then counts as lost with a job.
+  const inDoubt = said === 'errored' && wasTold(s, mind);
+  if (lostIdle && said !== 'replaced' && !inDoubt) return wrong('it was lost while idle');
   return undefined;
 }
