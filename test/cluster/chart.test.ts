@@ -296,6 +296,24 @@ await describeIf(
         };
       };
 
+      test('of claims of jobs reach the worker, and more than its Role grants is not needed', async () => {
+        const objects = await helm.template({
+          ...PLAIN_VALUES,
+          settings: {
+            HOLDFAST_JOB_CLAIM_SIZE: '1Gi',
+            HOLDFAST_JOB_CLAIM_STORAGE_CLASS: 'fast',
+          },
+        });
+        expect(loadConfig(envOf(objects, 'holdfast-worker')).compute).toMatchObject({
+          store: undefined,
+          jobClaim: { size: '1Gi', storageClass: 'fast' },
+        });
+        const kinds = ['Role', 'ClusterRole'];
+        const roles = (all: readonly Manifest[]): object[] =>
+          all.filter(({ kind }) => kinds.includes(kind ?? '')).map(plain);
+        expect(roles(objects)).toEqual(roles(await helm.template(PLAIN_VALUES)));
+      });
+
       test('of the least values the worker takes as they are', async () => {
         const config = loadConfig(envOf(await helm.template(PLAIN_VALUES), 'holdfast-worker'));
         expect(config.warnings).toEqual([]);

@@ -25,6 +25,23 @@ export class HostPathVolumes {
     };
   }
 
+  /** Makes volumes on the node that support an `fsGroup`, which those of a `hostPath` do not. */
+  async localVolumes(storageClass: string, count: number): Promise<void> {
+    const onAnyNode = [
+      { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'Exists' }] },
+    ];
+    for (let index = 0; index < count; index++) {
+      const folder = await mkdtemp(join(tmpdir(), 'hf-local-'));
+      const name = `${storageClass}-${index}`;
+      await this.#create(name, folder, {
+        storageClassName: storageClass,
+        accessModes: ['ReadWriteOnce'],
+        local: { path: folder },
+        nodeAffinity: { required: { nodeSelectorTerms: onAnyNode } },
+      });
+    }
+  }
+
   /** Makes a claim for many pods. @returns its volume's folder on this machine */
   async sharedClaim(claim: string): Promise<string> {
     const { name, folder } = await this.#volume('ReadWriteMany');
@@ -46,16 +63,22 @@ export class HostPathVolumes {
       folder: await mkdtemp(join(tmpdir(), 'hf-state-')),
     };
     const { name, folder } = made;
-    const spec = {
+    await this.#create(name, folder, {
       storageClassName: name,
-      capacity: { storage: '1Mi' },
       accessModes: [mode],
-      persistentVolumeReclaimPolicy: 'Retain',
       hostPath: { path: folder },
+    });
+    return made;
+  }
+
+  async #create(name: string, folder: string, more: object): Promise<void> {
+    const spec = {
+      ...more,
+      capacity: { storage: '1Mi' },
+      persistentVolumeReclaimPolicy: 'Retain',
     };
     await this.#core.createPersistentVolume({ body: { metadata: { name }, spec } });
-    this.#made.push(made);
-    return made;
+    this.#made.push({ name, folder });
   }
 
   async remove(): Promise<void> {
