@@ -21,3 +21,4 @@ export * from './setCommand.ts';
 export * from './taskQueues.ts';
 export * from './sweep.ts';
 export * from './sweepSchedule.ts';
+export * from './why.ts';

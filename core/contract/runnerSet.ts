@@ -7,6 +7,7 @@ import type { CiJob } from '../domain/ciServer.ts';
 import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
 import type { RunnerSetInput } from './runnerSetInput.ts';
+import type { SetJobsRequest, SetJobStatus, WaitReason } from './why.ts';
 
 /** Workflow type of a runner set. */
 export const RUNNER_SET_WORKFLOW = 'runnerSet';
@@ -150,6 +151,8 @@ export interface RunnerSetStatus {
    * recreation guard, schedule).
    */
   waitingFor?: string;
+  /** Everything that the set waits for, by cause. Absent: nothing. */
+  waits?: WaitReason[];
   /**
    * Last runner of the current template that failed: it did not come online, or ended soon after.
    * Absent once a runner of the template is ready.
@@ -385,5 +388,10 @@ export const setStatusQuery = defineQuery<
   RunnerSetStatus | SetAwaitingAdmission,
   [request?: SetStatusRequest]
 >('status');
+/**
+ * Returns the jobs that a set knows and the request selects, at most 100. A set whose jobs GitHub
+ * assigns to a scale set knows only their number, and returns none.
+ */
+export const setJobsQuery = defineQuery<SetJobStatus[], [request: SetJobsRequest]>('jobs');
 /** Returns the last declaration of a set, with all later commands applied. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -9,11 +9,13 @@ import {
   scaleSetReportSignal,
   runnerVersionSignal,
   setDeclarationQuery,
+  setJobsQuery,
   setCommandSignal,
   setStatusQuery,
   type RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult, parseRunnerVersion } from './jobSignals.ts';
+import { setJobs } from './jobStatus.ts';
 import type { RunningSet } from './reconcile.ts';
 import { parseScaleSetReport } from './scaleSetDemand.ts';
 import { statusBeforeAdmission } from './status.ts';
@@ -78,6 +80,14 @@ export function registerQueries(
     setStatusQuery,
     (request) => current()?.status(request) ?? statusBeforeAdmission(name),
     { description: 'Runners, jobs and waits of the set' },
+  );
+  setHandler(
+    setJobsQuery,
+    (request) => {
+      const state = current()?.state;
+      return state === undefined ? [] : setJobs(state, request);
+    },
+    { description: 'Jobs that the set knows, by job or repository' },
   );
   setHandler(setDeclarationQuery, () => current()?.state.currentDeclaration() ?? declaration, {
     description: 'Current declaration of the set',

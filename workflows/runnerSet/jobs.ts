@@ -333,6 +333,16 @@ export class SetJobs {
     return this.#assigned.has(runnerName, workflowId);
   }
 
+  /** Jobs that have not completed, by key. */
+  get active(): ReadonlyMap<string, JobRecord> {
+    return this.#live;
+  }
+
+  /** Keys of the completed jobs that are remembered, with the time of their end. */
+  get completed(): ReadonlyMap<string, number> {
+    return this.#over;
+  }
+
   get size(): { active: number; completed: number } {
     return { active: this.#live.size, completed: this.#over.size };
   }

@@ -1,6 +1,5 @@
 /** Display of a set: the query `status`, and the details in Temporal's UI. */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { formatDuration } from '../../core/domain/duration.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
@@ -14,22 +13,19 @@ import type {
   SetRunnerStatus,
   SetStatusRequest,
 } from '../../core/contract/index.ts';
-import { isExhausted, nextDay, runnerHours } from './limits.ts';
+import { runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
-import { maxPods, minAndMax } from '../../core/domain/scale.ts';
-import { advertisedCapacity, applyLimits, jobsOverCapacity } from './size.ts';
+import { minAndMax } from '../../core/domain/scale.ts';
+import { advertisedCapacity } from './size.ts';
 import type { SetState } from './state.ts';
+import { setWaits, waitsText } from './waits.ts';
 
-/** Time after which a queued job is shown as waiting too long (ms). */
-const LONG_QUEUED_MS = 10 * 60_000;
 /** Maximum number of runner rows in the details. The UI is for an overview. */
 const MAX_ROWS = 50;
 /** Number of runners above which the details are not updated with every signal. */
 const MANY_RUNNERS = 200;
 /** Interval between updates of the details of such a set (ms). */
 const DETAILS_INTERVAL_MS = 5_000;
-/** Maximum number of repositories that are named because a limit applies to their jobs. */
-const MAX_LIMITS = 5;
 
 /**
  * Maximum number of runners in one answer. Each has up to 450 bytes, and Temporal rejects answers
@@ -88,7 +84,7 @@ function setSummary(
   const { spec } = facts;
   const plan = currentPlan(state, now);
   const blockedReason = notStartingReason(state, plan);
-  const waitingFor = waitReason(state, plan, now);
+  const waits = setWaits(state, plan, now);
   return {
     name: spec.name,
     templateHash: spec.templateHash,
@@ -110,7 +106,8 @@ function setSummary(
     }),
     ...omitUndefined({
       blockedReason,
-      waitingFor: waitingFor === '' ? undefined : waitingFor,
+      waitingFor: waitsText(waits, plan),
+      waits: waits.length === 0 ? undefined : waits,
       lastFailure: facts.health.last && {
         ...facts.health.last,
         at: isoTime(facts.health.last.at),
@@ -195,117 +192,6 @@ function runnerStatus(
 function notStartingReason({ facts }: SetState, { allowance }: CurrentPlan): string | undefined {
   if (facts.pausedBy === undefined) return allowance.paused;
   return facts.pausedBy === '' ? 'paused' : `paused: ${facts.pausedBy}`;
-}
-
-/** Returns what the set waits for, or `''` for nothing. */
-function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
-  const { facts, jobs } = state;
-  const { spec } = facts;
-  const until = (at: number): string => `until ${isoTime(at)}`;
-  const old = state.runners
-    .all()
-    .filter(({ templateHash }) => templateHash !== spec.templateHash).length;
-  const unresponsive = state.runners
-    .all()
-    .filter(
-      ({ drainRequested }) => drainRequested !== undefined && drainRequested.times > 1,
-    ).length;
-  const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
-  const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
-  return [
-    ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
-    ...zeroMaxMessage(state),
-    ...scaleSetMessage(state),
-    ...listMessage(state, plan),
-    ...(facts.ending === undefined && old > 0
-      ? [
-          `rollout: ${old} runners of an earlier template are left${plan.unready > 0 ? `, ${plan.unready} new ones have not been online for ${formatDuration(spec.minReadyMs)} yet` : ''}`,
-        ]
-      : []),
-    ...(unresponsive > 0
-      ? [
-          `${unresponsive} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`,
-        ]
-      : []),
-    ...(plan.excess > 0
-      ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`]
-      : []),
-    ...(plan.blockedByMax > 0
-      ? [`${plan.blockedByMax} runners blocked by max until draining runners are deleted`]
-      : []),
-    ...(facts.rerouteAt !== undefined && facts.rerouteAt > now && jobsOverCapacity(state) > 0
-      ? [
-          `another set with room for ${jobsOverCapacity(state)} jobs that it cannot serve now: asked again ${until(facts.rerouteAt)}`,
-        ]
-      : []),
-    ...limitedMessage(state, now),
-    ...(plan.blocked > 0 && plan.guarded > 0
-      ? [
-          `recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`,
-        ]
-      : []),
-    ...(plan.blocked > 0 && plan.allowance.until !== undefined
-      ? [`next try: not ${until(plan.allowance.until)}`]
-      : []),
-    ...(longQueued > 0
-      ? [
-          `runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`,
-        ]
-      : []),
-    ...(facts.schedule.index === undefined
-      ? []
-      : [
-          `schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`,
-        ]),
-  ].join('; ');
-}
-
-/** Returns that the set may start no runner because of its maximum. */
-function zeroMaxMessage({ bounds, jobs, facts }: SetState): string[] {
-  if (maxPods(bounds) > 0 || facts.ending !== undefined) return [];
-  return [
-    `max: 0: no runner is started${jobs.queued === 0 ? '' : `, ${jobs.queued} jobs are queued`}`,
-  ];
-}
-
-/** Returns why the scale set cannot be read, or that it has sent no statistics yet. */
-function scaleSetMessage({ facts: { spec, scaleSet, ending } }: SetState): string[] {
-  if (spec.scaleSet === undefined || ending !== undefined) return [];
-  if (scaleSet?.problem !== undefined)
-    return [`scale set ${spec.scaleSet.name}: ${scaleSet.problem.text}`];
-  return scaleSet === undefined ? [`first statistics of the scale set ${spec.scaleSet.name}`] : [];
-}
-
-/** Returns what waits for a list of the runners. */
-function listMessage({ facts, listing }: SetState, { drain, start }: CurrentPlan): string[] {
-  if (!listing || facts.ending !== undefined) return [];
-  const blocked = [
-    ...(facts.listedAt === undefined && start > 0 ? [`${start} runners are not started`] : []),
-    ...(drain.length > 0 ? [`${drain.length} runners are not drained`] : []),
-  ];
-  return blocked.length === 0
-    ? []
-    : [`list of its runners from Temporal's visibility: ${blocked.join(' and ')} before it`];
-}
-
-function limitedMessage(state: SetState, now: number): string[] {
-  const { limited, spec, time } = state.facts;
-  const jobs = [...(limited.jobs === 0 ? [] : applyLimits(state).limited)].toSorted(
-    ([, a], [, b]) => b - a,
-  );
-  const largest = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
-  return [
-    ...(limited.jobs === 0
-      ? []
-      : [
-          `limits: ${limited.jobs} jobs are held back (${largest.join('; ')}${jobs.length > largest.length ? '; …' : ''})`,
-        ]),
-    ...(isExhausted(spec.limits, time)
-      ? [
-          `maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${limited.runners} runners are held back until ${isoTime(nextDay(now))}`,
-        ]
-      : []),
-  ];
 }
 
 /**

@@ -1,0 +1,111 @@
+/** What a set says that it waits for, by cause, and what it answers about its jobs. */
+import { describe, expect, test } from '@jest/globals';
+import type { RunnerSetInput, WaitCause } from '../../../core/contract/index.ts';
+import { setJobs } from '../../../workflows/runnerSet/jobStatus.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { SetModel } from '../../support/setModel.ts';
+
+const BASE: RunnerSetInput = {
+  name: 'linux',
+  minIdle: 0,
+  max: 50,
+  template: { organization: 'acme' },
+  queueCheck: '0s',
+};
+
+/** A set with this many jobs of its organization, whose events have arrived. */
+function modelWith(jobs: number, change: Partial<RunnerSetInput> = {}): SetModel {
+  const model = new SetModel({ ...BASE, ...change });
+  for (let job = 0; job < jobs; job++) model.queueJob();
+  for (const event of model.mail.splice(0)) model.deliver(event);
+  model.step();
+  return model;
+}
+
+const causes = ({ state, now }: SetModel): WaitCause[] =>
+  (setStatus(state, now).waits ?? []).map(({ cause }) => cause);
+
+describe('the waits of a set', () => {
+  test('are absent while it serves its jobs', () => {
+    const model = modelWith(2);
+    expect(setStatus(model.state, model.now)).not.toHaveProperty('waits');
+  });
+
+  test.each<[WaitCause, Partial<RunnerSetInput>]>([
+    ['max', { max: 2 }],
+    ['max', { max: 0 }],
+    ['limit', { limits: { perRepository: 1 } }],
+  ])('%s: %j', (cause, change) => {
+    expect(causes(modelWith(4, change))).toContain(cause);
+  });
+
+  test('name a pause with its reason, which the text of its waits leaves to blockedReason', () => {
+    const model = modelWith(1);
+    model.state.pause('node work');
+    expect(setStatus(model.state, model.now)).toMatchObject({
+      waits: [{ cause: 'paused', text: 'paused: node work' }],
+      blockedReason: 'paused: node work',
+    });
+    expect(setStatus(model.state, model.now)).not.toHaveProperty('waitingFor');
+  });
+
+  test('name the failure that opened the breaker, since when and until when', () => {
+    const model = modelWith(1);
+    const at = model.now;
+    model.state.facts.health = {
+      failures: 2,
+      probes: 0,
+      failedAt: at,
+      openedAt: at,
+      cause: 'image_pull',
+      nextTryAt: at + 15_000,
+      last: { runner: 'runner-linux-a', message: 'no such image', at },
+    };
+    const iso = (ms: number): string => new Date(ms).toISOString();
+    expect(setStatus(model.state, at).waits?.[0]).toEqual({
+      cause: 'breaker',
+      text: 'image_pull ×2: no such image (runner-linux-a)',
+      since: iso(at),
+      until: iso(at + 15_000),
+    });
+  });
+
+  test('name the schedule that holds, and until when', () => {
+    const model = modelWith(1, { schedules: [{ cron: '0 0 * * *', duration: '1h', max: 0 }] });
+    model.state.reschedule({ index: 0, until: model.now + 60_000 }, model.now, model.now);
+    expect(setStatus(model.state, model.now).waits).toContainEqual(
+      expect.objectContaining({
+        cause: 'schedule',
+        until: new Date(model.now + 60_000).toISOString(),
+      }),
+    );
+  });
+});
+
+describe('the query for jobs', () => {
+  const model = modelWith(3, { limits: { perRepository: 1 } });
+  const [first] = setJobs(model.state, { repository: 'ACME/app' });
+
+  test('selects by repository, and says that a limit holds them back', () => {
+    expect(setJobs(model.state, { repository: 'ACME/app' })).toHaveLength(3);
+    expect(first).toMatchObject({ state: 'queued', repository: 'acme/app', limited: true });
+    expect(setJobs(model.state, { repository: 'acme/other' })).toEqual([]);
+  });
+
+  test('selects one job, until after its end', () => {
+    const { jobId = '', runAttempt = 1 } = first ?? {};
+    expect(setJobs(model.state, { jobId })).toEqual([first]);
+    const over = { jobId, runAttempt, repository: 'acme/app', labels: [], at: model.now };
+    model.state.jobEvents([{ ...over, action: 'completed' }], model.now);
+    expect(setJobs(model.state, { jobId })).toEqual([
+      { jobId, runAttempt, state: 'completed', since: new Date(model.now).toISOString() },
+    ]);
+  });
+
+  test.each([undefined, null, 7, {}, { repository: 7 }, { jobId: {} }])(
+    'selects nothing by %j',
+    (request) => {
+      expect(setJobs(model.state, request)).toEqual([]);
+    },
+  );
+});
