@@ -16,6 +16,7 @@ import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
 import { addTopCommand } from './top/topCommand.ts';
+import { addWhyCommand } from './why/whyCommand.ts';
 
 const STATUSES = `
 Exit status:
@@ -34,6 +35,7 @@ Examples:
   $ holdfast run --repo acme/app --labels linux,x64        run one runner until its job has ended
   $ holdfast runner start --org acme --static --name big   start a runner that takes many jobs
   $ holdfast top                                           show all sets, runners and jobs
+  $ holdfast why linux                                     explain what a set, runner or job waits for
   $ holdfast runner list --phase Busy --watch
   $ holdfast runner drain runner-big --wait
   $ holdfast set apply -f sets.yaml --dry-run              show what a file of sets would change
@@ -159,6 +161,7 @@ function createProgram(
   addMigrateCommands(program, { terminal, output, exit });
   addDecommissionCommand(program, { terminal, output, exit });
   addTopCommand(program, { terminal, output, exit });
+  addWhyCommand(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program

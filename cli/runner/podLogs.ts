@@ -87,6 +87,15 @@ export class RunnerPodLogs {
   }
 
   /**
+   * Reads the pod of an attempt.
+   * @returns `undefined` if it does not exist
+   * @throws ComputeError
+   */
+  async readPod(attempt: number): Promise<PodView | undefined> {
+    return await this.#find(attempt);
+  }
+
+  /**
    * Prints the log of an attempt's pod.
    * @returns whether there was a log
    * @throws ComputeError

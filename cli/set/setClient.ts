@@ -98,17 +98,17 @@ export function pausedError(workflowId: string, pause: PauseInfo): CliError {
   );
 }
 
-/** Asks the workflow; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+/** Asks the workflow; `undefined` when no worker answers in time. @param args - of the query @throws CliError `not_found`, `usage` */
 export async function querySet<T>(
   session: Session,
   workflowId: string,
   query: string,
-  timeoutMs: number = QUERY_TIMEOUT_MS,
+  ...args: unknown[]
 ): Promise<T | undefined> {
   try {
     return await session.attemptUntilDelivered(
-      (client) => client.workflow.getHandle(workflowId).query<T>(query),
-      timeoutMs,
+      (client) => client.workflow.getHandle(workflowId).query<T, unknown[]>(query, ...args),
+      QUERY_TIMEOUT_MS,
     );
   } catch (error) {
     const known = setError(error, session, workflowId);

@@ -15,6 +15,8 @@ export interface PendingActivity {
   /** Progress from its last heartbeat. */
   readonly progress?: string;
   readonly lastFailure?: string;
+  /** Type of that failure, such as `RateLimited`. Absent for a timeout. */
+  readonly lastFailureType?: string;
   readonly lastStartedAt?: string;
   /** When it is tried again, while it waits for that. */
   readonly nextRetryAt?: string;
@@ -36,6 +38,7 @@ export async function pendingActivities(
       const progress = progressOf(
         await decodeFirstPayload(converter, raw.heartbeatDetails?.payloads),
       );
+      const lastFailureType = raw.lastFailure?.applicationFailureInfo?.type || undefined;
       const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
       const lastStartedAt = toIso(raw.lastStartedTime);
       const nextRetryAt =
@@ -47,7 +50,14 @@ export async function pendingActivities(
         type: raw.activityType?.name ?? '',
         state: STATES[raw.state ?? 0] ?? 'unknown',
         attempt: raw.attempt ?? 1,
-        ...omitUndefined({ taskQueue, progress, lastFailure, lastStartedAt, nextRetryAt }),
+        ...omitUndefined({
+          taskQueue,
+          progress,
+          lastFailure,
+          lastFailureType,
+          lastStartedAt,
+          nextRetryAt,
+        }),
       };
     }),
   );

@@ -73,6 +73,16 @@ const FORBIDDEN: readonly Case[] = [
     'core/sweep/ is pure',
     imports('zod', 'node:fs', '@temporalio/client'),
   ),
+  ...forbidden(
+    'core/why/a.ts',
+    'core/why/ imports core/contract/',
+    imports('../input/x.ts', '../../activities/x.ts'),
+  ),
+  ...forbidden(
+    'core/why/a.ts',
+    'core/why/ is pure',
+    imports('zod', 'node:fs', '@temporalio/client'),
+  ),
   ...forbidden('core/input/a.ts', 'core/ is pure', imports('node:fs', '@temporalio/client')),
   ...forbidden(
     'core/input/a.ts',
@@ -232,6 +242,7 @@ const ALLOWED: readonly (readonly [file: string, line: string])[] = [
   ['core/activities/a.ts', "export type { X } from '../input/x.ts';"],
   ['core/sweep/a.ts', "export type { X } from '../input/x.ts';"],
   ['core/sweep/a.ts', "export * from '../domain/x.ts';"],
+  ['core/why/a.ts', "export * from '../activities/x.ts';"],
   ['core/input/a.ts', "export * from 'zod';"],
   ['workflows/runner/a.ts', "export type { X } from '../../core/input/x.ts';"],
   ['workflows/runner/a.ts', 'export const now = Date.now();'],

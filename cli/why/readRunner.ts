@@ -1,0 +1,91 @@
+/** Reads the facts of a runner: its workflow, and its pod from the cluster while it starts. */
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import {
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
+import type { RunnerEndFacts, RunnerFacts } from '../../core/why/facts.ts';
+import { RunnerPodLogs } from '../runner/podLogs.ts';
+import { findRunner } from '../runner/startRunner.ts';
+import { CliError } from '../shared/exit.ts';
+import { getResult } from '../shared/followRunner.ts';
+import { queryStatus, toRow } from '../shared/runnerRow.ts';
+import type { Session } from '../shared/session.ts';
+import { withTerminationDetails } from '../shared/terminationDetails.ts';
+import { workflowFacts } from './workflowFacts.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Time to wait for a cluster that does not respond (ms). */
+const POD_TIMEOUT_MS = 5_000;
+/** Phases in which the state of the pod explains the wait. */
+const STARTING: readonly string[] = ['Provisioning', 'Registering'];
+
+/** @param id - workflow id, with or without `runner-` @throws CliError `not_found`, `unreachable` */
+export async function readRunner(session: Session, env: Env, id: string): Promise<RunnerFacts> {
+  const { workflowId } = await findRunner(session, id);
+  const description = await session.call(
+    (client) => client.workflow.getHandle(workflowId).describe(),
+    { workflowId },
+  );
+  if (description.type !== RUNNER_WORKFLOW)
+    throw new CliError(
+      'not_found',
+      `${workflowId} is not a runner but a workflow of type ${description.type}`,
+    );
+  const facts = await workflowFacts(session, description);
+  if (!isOpen(description.status)) return { ...facts, end: await readEnd(session, description) };
+  if (isPaused(description.status)) return facts;
+  const status = await queryStatus(session, workflowId);
+  if (status === undefined || !STARTING.includes(status.phase))
+    return { ...facts, ...omitUndefined({ status }) };
+  return { ...facts, status, ...(await readPod(env, description, status)) };
+}
+
+async function readEnd(
+  session: Session,
+  description: WorkflowExecutionDescription,
+): Promise<RunnerEndFacts> {
+  const [recorded] = await withTerminationDetails(session, [toRow(description)]);
+  const { workflowId, runId } = description;
+  return recorded?.end ?? (await getResult(session, workflowId, runId));
+}
+
+/** Reads the pod. A cluster that this machine does not reach is a fact that is missing. */
+async function readPod(
+  env: Env,
+  description: WorkflowExecutionDescription,
+  { pod: name, attempt }: RunnerStatus,
+): Promise<Pick<RunnerFacts, 'pod' | 'podUnread'>> {
+  const { workflowId, runId, raw, typedSearchAttributes } = description;
+  const place = typedSearchAttributes.get(SEARCH_ATTRIBUTES.place);
+  if (place === undefined || name === undefined) return {};
+  const firstRunId = raw.workflowExecutionInfo?.firstRunId || runId;
+  try {
+    const logs = await RunnerPodLogs.open(env, { workflowId, firstRunId, place });
+    try {
+      const pod = await withDeadline(logs.readPod(attempt));
+      return pod === undefined ? { podUnread: `there is no pod ${name} in ${place}` } : { pod };
+    } finally {
+      await logs.close();
+    }
+  } catch (error) {
+    return { podUnread: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function withDeadline<T>(reading: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`the cluster did not respond within ${POD_TIMEOUT_MS / 1_000} s`);
+    timer = setTimeout(() => reject(error), POD_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([reading, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

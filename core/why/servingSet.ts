@@ -1,0 +1,129 @@
+/** Which set serves a job and why, or why none does. Pure. */
+import type { ServedBecause, ServingSet, SetMismatch } from '../contract/index.ts';
+import { JobRouter, type RoutableSet, type RoutedJob } from '../domain/jobRouting.ts';
+import { labelsMatch } from '../domain/labels.ts';
+import { scopeHolds } from '../domain/ciServer.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
+import type { JobQuestion, KnownJob } from './facts.ts';
+
+const STATE_ORDER = ['assigned', 'queued', 'completed', 'left'] as const;
+
+/**
+ * Returns the record of the job that is true now: that of the latest attempt, of a set to which the
+ * job was not rerouted away.
+ */
+export function currentRecord(known: readonly KnownJob[]): KnownJob | undefined {
+  const rank = ({ job }: KnownJob): number =>
+    STATE_ORDER.indexOf(job.state) + (job.reroutedTo === undefined ? 0 : STATE_ORDER.length);
+  return known.toSorted((a, b) => b.job.runAttempt - a.job.runAttempt || rank(a) - rank(b))[0];
+}
+
+/** Returns the set that serves the job, or `undefined` if none is known to. */
+export function servingSet(question: JobQuestion): ServingSet | undefined {
+  const record = currentRecord(question.known);
+  if (record === undefined) return routedSet(question);
+  const id = record.job.reroutedTo ?? record.set;
+  const labels = question.sets.find(({ workflowId }) => workflowId === id)?.routing.labels ?? [];
+  if (record.job.reroutedHere === true || record.job.reroutedTo !== undefined) {
+    const from = question.known.find(({ job }) => job.reroutedTo === id)?.set;
+    return { id, labels, because: 'rerouted', ...omitUndefined({ reroutedFrom: from }) };
+  }
+  const routed = routedSet(question);
+  return routed?.id === id ? routed : { id, labels, because: 'reported' };
+}
+
+/** Returns the set that the job's labels and repository lead to. */
+function routedSet(question: JobQuestion): ServingSet | undefined {
+  const { jobId, repository, labels, sets, known } = question;
+  if (repository === undefined || labels === undefined) return undefined;
+  const runAttempt = currentRecord(known)?.job.runAttempt ?? 1;
+  const job: RoutedJob = { jobId, runAttempt, repository, labels: [...labels] };
+  const home = homeOf(job, sets);
+  if (home !== undefined) {
+    const others = sets.filter((set) => set !== home && mismatch(job, set).mismatches.length === 0);
+    return {
+      id: home.workflowId,
+      labels: home.routing.labels,
+      because: because(home, others),
+    };
+  }
+  const scaleSet = sets.find(
+    (set) => isScaleSet(set) && mismatch(job, set).mismatches.length === 0,
+  );
+  return (
+    scaleSet && {
+      id: scaleSet.workflowId,
+      labels: scaleSet.routing.labels,
+      because: 'scale_set',
+    }
+  );
+}
+
+function homeOf(job: RoutedJob, sets: readonly RoutableSet[]): RoutableSet | undefined {
+  const router = new JobRouter(sets);
+  // A job does not say to which enterprise its repository belongs.
+  const enterprise = sets.find(({ routing }) => routing.scopeKind === 'enterprise')?.routing.scope;
+  for (const ciServer of new Set(sets.map(({ routing }) => routing.ciServer))) {
+    if (ciServer === undefined) continue;
+    const home = router.homeOf(job, { ciServer, ...omitUndefined({ enterprise }) });
+    if (home !== undefined) return home;
+  }
+  return undefined;
+}
+
+/** GitHub assigns the jobs of a scale set, so its routing has no CI server. */
+const isScaleSet = ({ routing }: RoutableSet): boolean =>
+  routing.ciServer === undefined && routing.scope !== '';
+
+function because({ routing }: RoutableSet, others: readonly RoutableSet[]): ServedBecause {
+  if (others.length === 0) return 'only_match';
+  const equalLabels = others.filter((one) => one.routing.labels.length <= routing.labels.length);
+  if (equalLabels.length === 0) return 'fewest_labels';
+  const equalScope = equalLabels.filter((one) => one.routing.scopeKind === routing.scopeKind);
+  if (equalScope.length === 0) return 'narrowest_scope';
+  const group = JSON.stringify(routing.group);
+  return equalScope.some((one) => JSON.stringify(one.routing.group) === group)
+    ? 'shared'
+    : 'runner_group';
+}
+
+/** Returns why each set does not serve the job. Without labels or repository it compares the rest. */
+export function mismatches(question: JobQuestion): SetMismatch[] {
+  const unknown = question.unknownSets.map((id) => ({
+    id,
+    labels: [],
+    mismatches: ['unknown' as const],
+    missingLabels: [],
+    scope: '',
+  }));
+  return [
+    ...question.sets
+      .filter(({ routing }) => routing.scope !== '')
+      .map((set) => mismatch(question, set)),
+    ...unknown,
+  ];
+}
+
+function mismatch(
+  { repository, labels }: Pick<JobQuestion, 'repository' | 'labels'>,
+  { workflowId, routing }: RoutableSet,
+): SetMismatch {
+  const own = new Set(routing.labels);
+  const missing = labels?.filter((label) => !own.has(label)) ?? [];
+  const holds =
+    repository === undefined ||
+    scopeHolds({ kind: routing.scopeKind, name: routing.scope }, repository);
+  const matches = labels === undefined || labelsMatch(own, labels);
+  return {
+    id: workflowId,
+    labels: routing.labels,
+    mismatches: [
+      ...(matches ? [] : (['labels'] as const)),
+      ...(labels?.length === 0 && routing.groupJobs !== true ? (['no_labels'] as const) : []),
+      ...(holds ? [] : (['repository'] as const)),
+      ...(routing.draining === true ? (['deleting'] as const) : []),
+    ],
+    missingLabels: missing,
+    scope: routing.scope,
+  };
+}
