@@ -15,7 +15,7 @@ import { getResult } from '../shared/followRunner.ts';
 import { queryStatus, toRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
-import { workflowFacts } from './workflowFacts.ts';
+import { isUnpolled, workflowFacts } from './workflowFacts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -38,7 +38,8 @@ export async function readRunner(session: Session, env: Env, id: string): Promis
     );
   const facts = await workflowFacts(session, description);
   if (!isOpen(description.status)) return { ...facts, end: await readEnd(session, description) };
-  if (isPaused(description.status)) return facts;
+  // Neither answers a query.
+  if (isPaused(description.status) || isUnpolled(facts, description)) return facts;
   const status = await queryStatus(session, workflowId);
   if (status === undefined || !STARTING.includes(status.phase))
     return { ...facts, ...omitUndefined({ status }) };

@@ -10,7 +10,7 @@ import { getSetEnd } from '../set/setEnd.ts';
 import type { Session } from '../shared/session.ts';
 import { readRunner } from './readRunner.ts';
 import { unlessMissing } from './unlessMissing.ts';
-import { workflowFacts } from './workflowFacts.ts';
+import { isUnpolled, workflowFacts } from './workflowFacts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -32,7 +32,8 @@ export async function readSet(session: Session, env: Env, nameOrId: string): Pro
     const end = await getSetEnd(session, workflowId, runId);
     return { ...base, ...omitUndefined({ end }) };
   }
-  if (isPaused(state)) return base;
+  // Neither answers a query.
+  if (isPaused(state) || isUnpolled(base, description)) return base;
   const status = await querySetState(session, workflowId, {});
   if (status === undefined) return base;
   if (status instanceof SetNotAdmittedError) return { ...base, notAdmitted: status.message };

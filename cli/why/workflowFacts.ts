@@ -7,7 +7,7 @@ import { pendingActivities, type PendingActivity } from '../shared/pendingActivi
 import type { Session } from '../shared/session.ts';
 import { createPollerCheck, unpolledQueues } from '../shared/unpolledQueues.ts';
 
-/** @throws CliError */
+/** Returns the facts that a workflow's description contains. @throws CliError */
 export async function workflowFacts(
   session: Session,
   description: WorkflowExecutionDescription,
@@ -28,6 +28,12 @@ export async function workflowFacts(
     }),
   };
 }
+
+/** Whether no worker polls the task queue of the workflow itself. */
+export const isUnpolled = (
+  { unpolled }: WorkflowFacts,
+  description: Pick<WorkflowExecutionDescription, 'taskQueue'>,
+): boolean => unpolled.some(({ taskQueue }) => taskQueue === description.taskQueue);
 
 function pendingFact(activity: PendingActivity): PendingFact {
   const { type, state, attempt, taskQueue, lastFailure, nextRetryAt } = activity;

@@ -49,8 +49,8 @@ export function workflowCauses(facts: WorkflowFacts, hasAnswered: boolean): Wait
   return [
     {
       cause: 'no_answer',
-      text: `a worker polls the task queue of ${id}, and none answered a query in time`,
-      fix: "see the worker's log, and the workflow's failed tasks in Temporal's UI",
+      text: `no worker answered a query of ${id} in time, and one has polled its task queue recently`,
+      fix: "check that the worker still runs, its log, and the workflow's failed tasks in Temporal's UI",
     },
   ];
 }

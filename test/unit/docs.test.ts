@@ -35,6 +35,15 @@ const each = PAGES.map((page) => [page.path, page] as const);
 const matches = (page: Page, pattern: RegExp): string[] =>
   page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
 
+test('docs/troubleshooting.md explains each cause of waiting in one row', () => {
+  const [, section = ''] =
+    /^## Why a job waits\n([^]*?)^## /m.exec(read('docs/troubleshooting.md')) ?? [];
+  const listed = [...section.matchAll(/^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|/gm)].flatMap(
+    ([, causes = '']) => causes.replaceAll('`', '').split(', '),
+  );
+  expect(listed.toSorted()).toEqual([...contract.WAIT_CAUSES].toSorted());
+});
+
 test('the pages are found', () => {
   expect(PAGES.map(({ path }) => path)).toEqual(
     expect.arrayContaining([
@@ -121,7 +130,7 @@ describe.each(each)('%s', (path, page) => {
       update: ['drain', 'extendDeadline'],
       query: ['status'],
     };
-    const ofSet = { signal: ['jobEvents'], update: [], query: ['status', 'declaration'] };
+    const ofSet = { signal: ['jobEvents'], update: [], query: ['status', 'declaration', 'jobs'] };
     const ofGroup = { signal: ['revision'], update: [], query: ['status'] };
     const parsers: Record<string, (raw: unknown) => object> = {
       [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw),
