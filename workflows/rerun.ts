@@ -1,18 +1,22 @@
 import {
   ApplicationFailure,
+  CancellationScope,
   setCurrentDetails,
+  setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import { FAILURE_TYPES, type RerunPlan } from '../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
+  jobEventSignal,
   type RerunInput,
   type RerunJob,
   type RerunReason,
   type RerunResult,
 } from '../core/contract/index.ts';
 import { escapeMarkdown } from '../core/domain/displayText.ts';
+import { isObject } from '../core/domain/isObject.ts';
 import type { RerunSpec } from '../core/input/rerun.ts';
 import {
   admissionActivities,
@@ -97,9 +101,8 @@ async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
     lostAtMs: workflowInfo().startTime.getTime(),
     ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
   };
-  const checked = await toCallResult(
-    rerunActivities(credential, scope, 'Wait for the end of the job').awaitRerun(input),
-  );
+  const calls = rerunActivities(credential, scope, 'Wait for the end of the job');
+  const checked = await untilEnded(async () => await calls.awaitRerun(input));
   const ended = endOf(checked);
   if (ended !== undefined) return ended;
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
@@ -111,6 +114,28 @@ async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
     }),
   );
   return endOf(requested) ?? { outcome: 'requested', attempt: attemptOf(requested) };
+}
+
+/** Maximum number of events that end a wait early. Anyone may send signals; a job ends once. */
+const MAX_WAKES = 3;
+
+/**
+ * Waits for the end of the job. Its `completed` event ends the delay until the next check, which
+ * then reads the job again. Without the event, the checks find the end.
+ */
+async function untilEnded(call: () => Promise<RerunPlan>): Promise<CallResult<RerunPlan>> {
+  for (let wakes = 0; ; wakes++) {
+    const wait = new CancellationScope();
+    let isWoken = false;
+    setHandler(jobEventSignal, (event: unknown) => {
+      if (wakes === MAX_WAKES || !isObject(event) || event['action'] !== 'completed') return;
+      isWoken = true;
+      wait.cancel();
+    });
+    const called = await wait.run(async () => await toCallResult(call()));
+    const isOver = called.kind !== 'interrupted' || !isWoken;
+    if (isOver || CancellationScope.current().consideredCancelled) return called;
+  }
 }
 
 /** Returns the result of a call after which there is no rerun. */

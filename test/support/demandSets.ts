@@ -2,8 +2,10 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import {
   RUNNER_WORKFLOW,
+  RERUN_WORKFLOW,
   RUNNER_SET_WORKFLOW,
   SET_ROUTING_MEMO,
+  rerunWorkflowId,
   type JobEvent,
   type RunnerSetStatus,
   type SetRoutingInfo,
@@ -101,6 +103,19 @@ export async function startToldRunner(
   };
 }
 
+/** Starts the rerun of the job of the runner that has this name. */
+export async function startToldRerun(
+  client: Client,
+  taskQueue: string,
+  name: string,
+): Promise<Pick<ToldRunner, 'told'>> {
+  const handle = await client.workflow.start(RERUN_WORKFLOW, {
+    taskQueue,
+    workflowId: rerunWorkflowId(name),
+  });
+  return { told: async () => await signalsOf(handle, 'jobEvent') };
+}
+
 /** When everything happened that {@link queued} and {@link run} tell of: just now, to the second, as GitHub tells it. */
 export const AT = new Date(Math.floor(Date.now() / 1_000) * 1_000).toISOString();
 
@@ -124,6 +139,7 @@ export const run = (
   runnerName: string,
   action = 'in_progress',
   labels = ['self-hosted', 'none'],
+  conclusion?: string,
 ): object => ({
   action,
   workflow_job: {
@@ -134,6 +150,7 @@ export const run = (
     started_at: AT,
     runner_id: 3,
     runner_name: runnerName,
+    ...(conclusion === undefined ? {} : { conclusion }),
   },
   repository: { full_name: 'acme/app' },
 });

@@ -74,6 +74,11 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
 
   const rerunOf = (runnerName: string): WorkflowHandle =>
     all.world.client.workflow.getHandle(rerunWorkflowId(runnerName));
+  /** Number of waits that it has begun. */
+  const checksOf = async (rerun: WorkflowHandle): Promise<number> =>
+    ((await rerun.fetchHistory()).events ?? []).filter(
+      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'awaitRerun',
+    ).length;
   async function resultOf(runnerName: string): Promise<RerunResult> {
     await until('its rerun', async () => {
       try {
@@ -177,6 +182,40 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     });
     expect(reruns.requested).toEqual([]);
     await rerunOf(lost.runnerName).terminate('seen');
+  });
+
+  test('is checked at once when an event tells its end; events without an end cost some checks', async () => {
+    const lost = await busyRunner('48');
+    reruns.end('48', 'failure', { runEnded: false });
+    lose(lost);
+    await lost.run.result();
+    const rerun = rerunOf(lost.runnerName);
+    await until('the first check', async () => (await checksOf(rerun)) === 1);
+    await rerun.signal(jobEventSignal, { action: 'in_progress', jobId: '48' });
+    await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });
+    await until('the second check', async () => (await checksOf(rerun)) === 2);
+    reruns.end('48', 'failure');
+    // The next check by itself would be a minute later.
+    await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });
+    expect(await rerun.result()).toMatchObject({ outcome: 'requested', attempt: 2 });
+    expect(await checksOf(rerun)).toBe(3);
+    expect(reruns.requested).toEqual(['48']);
+  });
+
+  test('is checked for at most three events, however many arrive', async () => {
+    const lost = await busyRunner('49');
+    reruns.end('49', 'failure', { runEnded: false });
+    lose(lost);
+    await lost.run.result();
+    const rerun = rerunOf(lost.runnerName);
+    for (let event = 0; event < 10; event++) {
+      const before = await checksOf(rerun);
+      await rerun.signal(jobEventSignal, { action: 'completed', jobId: '49' });
+      if (event < 3) await until('another check', async () => (await checksOf(rerun)) > before);
+    }
+    await rerun.cancel();
+    expect(await rerun.result()).toMatchObject({ outcome: 'failed', reason: 'interrupted' });
+    expect(await checksOf(rerun)).toBe(4);
   });
 
   test('is rerun under another id where someone has taken its own', async () => {

@@ -18,6 +18,7 @@ import {
   AT,
   queued,
   run,
+  startToldRerun,
   startToldRunner,
   startToldSet,
   statusOf,
@@ -207,6 +208,26 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
         ['completed', name],
       ]);
     expect(jobs).toEqual([`b-${taskQueue} in_progress`, `b-${taskQueue} completed`]);
+  });
+
+  test('the rerun of a lost job learns of its end, and of no other event', async () => {
+    await ownSet('a', ['linux']);
+    const name = `a-${taskQueue}-aaaaaaaaaa-0123456789`;
+    const rerun = await startToldRerun(client(), taskQueue, name);
+    const events: [action: string, conclusion?: string][] = [
+      ['in_progress'],
+      ['completed', 'success'],
+      ['completed', 'failure'],
+      ['completed', 'cancelled'],
+    ];
+    for (const [action, conclusion] of events)
+      expect((await deliver({ body: run(name, action, ['linux'], conclusion) })).statusCode).toBe(
+        202,
+      );
+    expect(await rerun.told()).toMatchObject([
+      { action: 'completed', jobId: '7', conclusion: 'failure' },
+      { action: 'completed', jobId: '7', conclusion: 'cancelled' },
+    ]);
   });
 
   test('a set made a moment ago is found; one that has ended is not told, and its jobs go to the next', async () => {

@@ -14,6 +14,7 @@ import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import { BodyMemoryLimit, BodyRejectedError } from './bodyMemoryLimit.ts';
 import { RoutingUnknownError, type SetDirectory } from './setDirectory.ts';
 import { JobEventBatcher } from './jobEventBatcher.ts';
+import { signalRerun } from './signalRerun.ts';
 import { signalRunner } from './signalRunner.ts';
 import { DeduplicatedCalls } from './deduplicatedCalls.ts';
 import { headerRejection } from './headerRejection.ts';
@@ -330,6 +331,7 @@ class Receiver {
       runner !== undefined &&
       !mayWait &&
       (await signalRunner(this.#options.client(), runner.name, runner.event));
+    if (runner !== undefined) await signalRerun(this.#options.client(), runner.name, runner.event);
     return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
