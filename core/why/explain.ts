@@ -103,25 +103,27 @@ function explainUnknownJob(
       missing: [...missing, `${unanswered.length} sets that may know the job did not answer`],
     };
   const otherSets = mismatches(facts);
-  if (labels !== undefined && repository !== undefined)
+  if (labels !== undefined && otherSets.every((set) => set.mismatches.length > 0))
     return {
       state: 'waiting',
-      causes: [
-        {
-          cause: 'no_set',
-          text: `none of ${otherSets.length} sets serves a job of ${repository} with the labels ${labels.join(', ') || '(none)'}`,
-          fix: "add the missing labels to a set's template.labels, or change runs-on of the job",
-        },
-      ],
+      causes: [noSet(otherSets.length, labels, repository)],
       missing: [...missing],
       otherSets,
     };
-  const needed = repository === undefined ? 'its URL instead of its id, and --labels' : '--labels';
+  const needed = labels === undefined ? '--labels' : 'its URL instead of its ID';
   return {
     state: 'unknown',
     causes: [],
     missing: [...missing, `no set knows the job; give ${needed} to see which set would serve it`],
     otherSets,
+  };
+}
+
+function noSet(sets: number, labels: readonly string[], repository = 'any repository'): WaitReason {
+  return {
+    cause: 'no_set',
+    text: `none of ${sets} sets serves a job of ${repository} with the labels ${labels.join(', ') || '(none)'}`,
+    fix: "add the missing labels to a set's template.labels, or change runs-on of the job",
   };
 }
 

@@ -32,32 +32,35 @@ export function servingSet(question: JobQuestion): ServingSet | undefined {
   return routed?.id === id ? routed : { id, labels, because: 'reported' };
 }
 
-/** Returns the set that the job's labels and repository lead to. */
+/**
+ * Returns the set that the job's labels and repository lead to. Without the repository, it is the
+ * set that alone has the labels.
+ */
 function routedSet(question: JobQuestion): ServingSet | undefined {
   const { jobId, repository, labels, sets, known } = question;
-  if (repository === undefined || labels === undefined) return undefined;
+  if (labels === undefined) return undefined;
+  const matching = sets.filter((set) => mismatch(question, set).mismatches.length === 0);
   const runAttempt = currentRecord(known)?.job.runAttempt ?? 1;
-  const job: RoutedJob = { jobId, runAttempt, repository, labels: [...labels] };
-  const home = homeOf(job, sets);
+  const home =
+    repository === undefined
+      ? undefined
+      : homeOf({ jobId, runAttempt, repository, labels: [...labels] }, sets);
   if (home !== undefined) {
-    const others = sets.filter((set) => set !== home && mismatch(job, set).mismatches.length === 0);
-    return {
-      id: home.workflowId,
-      labels: home.routing.labels,
-      because: because(home, others),
-    };
+    const others = matching.filter((set) => set !== home);
+    return served(home, because(home, others));
   }
-  const scaleSet = sets.find(
-    (set) => isScaleSet(set) && mismatch(job, set).mismatches.length === 0,
-  );
-  return (
-    scaleSet && {
-      id: scaleSet.workflowId,
-      labels: scaleSet.routing.labels,
-      because: 'scale_set',
-    }
-  );
+  const [first] = repository === undefined ? only(matching) : matching.filter(isScaleSet);
+  return first && served(first, isScaleSet(first) ? 'scale_set' : 'only_match');
 }
+
+const served = ({ workflowId: id, routing }: RoutableSet, reason: ServedBecause): ServingSet => ({
+  id,
+  labels: routing.labels,
+  because: reason,
+});
+
+/** Returns the element of a list of one, and nothing of any other list. */
+const only = <T>(list: readonly T[]): readonly T[] => (list.length === 1 ? list : []);
 
 function homeOf(job: RoutedJob, sets: readonly RoutableSet[]): RoutableSet | undefined {
   const router = new JobRouter(sets);

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pMap from 'p-map';
-import { setWorkflowId } from '../../core/contract/index.ts';
+import { setWorkflowId, type WhyAnswer } from '../../core/contract/index.ts';
+import { runCli } from '../support/cli.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { notifySet } from '../support/setCommands.ts';
 import { SetRun } from '../support/setRun.ts';
@@ -18,6 +19,13 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
   });
   afterEach(async () => await stage.close());
 
+  async function why(...args: string[]): Promise<WhyAnswer> {
+    const { stdout } = await runCli(['why', ...args, '--json'], {
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+      HOLDFAST_TASK_QUEUE: stage.world.taskQueue,
+    });
+    return JSON.parse(stdout) as WhyAnswer;
+  }
   const queue = (count = 1, sleepMs = 50): number[] =>
     Array.from(
       { length: count },
@@ -159,6 +167,12 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
       /arc-listener/.test((await stage.status(name)).scaleSet?.problem ?? ''),
     );
     expect(stage.simulator.scaleSet(name)?.session).toEqual(held);
+    expect((await why(String(jobs[0]), '--labels', name)).causes[0]).toMatchObject({
+      cause: 'session_held',
+      text: expect.stringContaining('arc-listener'),
+      since: expect.stringMatching(/^20/),
+    });
+    expect((await why(name)).causes[0]?.cause).toBe('session_held');
     stage.simulator.evictScaleSet(name);
     await completed(jobs);
     await until(

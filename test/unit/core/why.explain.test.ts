@@ -355,6 +355,19 @@ describe('the set that serves a job', () => {
     ],
     ['shared', ask({ sets: [routable('a'), routable('b')] }), {}],
     ['scale_set', ask({ sets: [scaleSet('a')] }), { id: 'set-a' }],
+    [
+      'only_match',
+      {
+        ...ask({ sets: [routable('a'), routable('b', { labels: ['mac'] })] }),
+        repository: undefined,
+      } as never,
+      { id: 'set-a' },
+    ],
+    [
+      'scale_set',
+      { ...ask({ sets: [scaleSet('a')] }), repository: undefined } as never,
+      { id: 'set-a' },
+    ],
     ['reported', ask({ known: [{ set: 'set-a', job: QUEUED }] }), { id: 'set-a' }],
     [
       'rerouted',
@@ -368,6 +381,16 @@ describe('the set that serves a job', () => {
     ],
   ])('%s', (because, question, found) => {
     expect(servingSet(question)).toMatchObject({ ...found, because });
+  });
+
+  test('is none if several have the labels, and the repository is unknown', () => {
+    const sets = [routable('a'), routable('b', { scope: 'other' })];
+    const unnamed = { ...unheard({ sets }), repository: undefined } as never;
+    expect(servingSet(unnamed)).toBeUndefined();
+    expect(explain(unnamed)).toMatchObject({
+      state: 'unknown',
+      missing: [expect.stringContaining('URL')],
+    });
   });
 
   test('is none if no set matches', () => {
