@@ -656,7 +656,7 @@ export interface ActivityPorts {
   readonly deferredCompletions?: DeferredCompletions;
 }
 
-/** What the listener of a scale set has done, for metrics. */
+/** Activity of a scale set's listener, for metrics. */
 export interface ScaleSetActivity {
   /** Whether this process holds the session. */
   readonly up: boolean;

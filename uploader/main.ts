@@ -1,5 +1,5 @@
 /**
- * `uploader` runs beside a step, `uploader restore` before it. Its output is one line of JSON,
+ * `uploader` runs next to a step, `uploader restore` before it. Its output is one line of JSON,
  * which is also the container's termination message.
  */
 import { existsSync, writeFileSync } from 'node:fs';

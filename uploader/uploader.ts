@@ -1,6 +1,6 @@
 /**
  * Stores the files of a step once no process of the step is running, however it ended, and then
- * exits. It runs beside the step, in a container of its own.
+ * exits. It runs next to the step, in a separate container.
  */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';

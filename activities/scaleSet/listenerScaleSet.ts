@@ -1,4 +1,4 @@
-/** What the activities of a listener know of its scale set before any request. */
+/** Scale set of a listener, as its activities know it before any request. */
 import { activityInfo } from '@temporalio/activity';
 import type { SessionCursor } from '../../core/activities/index.ts';
 import {

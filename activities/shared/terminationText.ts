@@ -1,4 +1,4 @@
-/** Who terminated a workflow, and why. */
+/** Describes the identity that terminated a workflow, and the reason. */
 import type { Client } from '@temporalio/client';
 
 /**

@@ -26,9 +26,9 @@ const OVERTAKEN = 3;
  * with its worker, would otherwise repeat only at the re-sync.
  *
  * If several watchers run, one is enough. A watcher whose completions of ended runners find no
- * pending wait lets the others go first and tries later, and once more in case the wait began
- * meanwhile and the faster watcher is gone. Its first successful completion shows that the others
- * are gone or slower, and it goes first again.
+ * pending wait lets the others go first and tries later, twice, in case the wait began meanwhile
+ * and the faster watcher is gone. Its first successful completion shows that the others are gone or
+ * slower, and it goes first again.
  */
 export class WaitCompletions {
   readonly #queue: RetryQueue;

@@ -29,7 +29,7 @@ import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.t
 
 /** Everything known about one job. */
 export interface JobDetails extends RunnerRow, JobSnapshot {
-  /** What the running step waits for. Absent if no step runs, or no worker answers. */
+  /** Reason why the running step waits. Absent if no step runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
   /** Pause of its workflow in Temporal. */
   readonly paused?: PauseInfo;

@@ -71,7 +71,7 @@ export interface JobStatus {
   waitingFor?: string;
   /** Deadline of that wait (ISO 8601), if it has one. */
   waitingUntil?: string;
-  /** What may not do what the author of the job expects. Absent if there is nothing. */
+  /** Input that may not have the effect its author expects. Absent if there is none. */
   warnings?: string[];
   log: JobLogLine[];
 }

@@ -111,7 +111,7 @@ export interface SetStatusRequest {
  */
 export interface SetAwaitingAdmission {
   name: string;
-  /** What the set waits for, in one sentence. */
+  /** Reason why the set waits, in one sentence. */
   awaitingAdmission: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a set knows about its runners, in a form in which a list of them can be compared. Pure. */
+/** Known state of a set's runners, in a form that can be compared with a list of them. Pure. */
 import type { RunnerPhase, SetRunnerStatus } from '../contract/index.ts';
 import { runnerSuffix } from './setRunnerNames.ts';
 

@@ -24,8 +24,8 @@ export interface RerunCandidate {
 }
 
 /**
- * What the CI server reports on the end of a job. `shutdown`: its runner was shut down. `lost`: its
- * runner did not answer any more. `cancelled`: someone cancelled it. `none`: none of these.
+ * Report of the CI server on the end of a job. `shutdown`: its runner was shut down. `lost`: its
+ * runner stopped answering. `cancelled`: someone cancelled it. `none`: not one of these.
  */
 export type EndEvidence = 'shutdown' | 'lost' | 'cancelled' | 'none';
 

@@ -36,7 +36,7 @@ export interface WorkflowFacts {
   readonly pending: readonly PendingFact[];
 }
 
-/** Verdict of a runner, or what stands for it. */
+/** Verdict of a runner, or its replacement. */
 export interface RunnerEndFacts extends Partial<Omit<RunnerResult, 'outcome' | 'cause'>> {
   readonly outcome: string;
   readonly cause?: string;

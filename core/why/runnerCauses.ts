@@ -1,4 +1,4 @@
-/** What a runner waits for. Pure. */
+/** Causes for which a runner waits. Pure. */
 import type { RunnerPhase, WaitCause, WaitReason } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { RunnerFacts } from './facts.ts';

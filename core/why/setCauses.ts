@@ -1,4 +1,4 @@
-/** What a set waits for, and why it has no runner for a job. Pure. */
+/** Causes for which a set waits, and for which it has no runner for a job. Pure. */
 import { WAIT_CAUSES, type WaitCause, type WaitReason } from '../contract/index.ts';
 import type { SetFacts } from './facts.ts';
 import { runnerCauses } from './runnerCauses.ts';

@@ -1,4 +1,4 @@
-/** Every export has a sentence that says what it is for. */
+/** Comments of the product: every export has a sentence, and none uses the words that CONTRIBUTING.md rules out. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,6 +33,44 @@ function hasTsdoc(lines: readonly string[], last: number): boolean {
   return false;
 }
 
+/** Words without a clear meaning for a reader who does not know the code. */
+const UNCLEAR =
+  /\b(shall|anew|besides?|of late|hence|lies in|goes by|comes up|takes up|hearsay|somebody|whoever|mends?|once more|under way)\b/i;
+/** Openings of a sentence that has no subject. */
+const WITHOUT_SUBJECT = /^(Of|Those|What|By which|Who|Whose|So long|Whoever|Nobody|None of)\b/;
+
+/** Comments of a text that use such a word, or describe a declaration without a subject. */
+function unclear(text: string): string[] {
+  const docs = [...text.matchAll(/\/\*\*([^]*?)\*\//g)].map(([, doc = '']) =>
+    doc.replaceAll(/\n\s*\* ?/g, ' ').trim(),
+  );
+  const lines = [...text.matchAll(/^\s*\/\/ (.*)$/gm)].map(([, line = '']) => line);
+  return [
+    ...docs.filter((doc) => UNCLEAR.test(doc) || WITHOUT_SUBJECT.test(doc)),
+    ...lines.filter((line) => UNCLEAR.test(line)),
+  ];
+}
+
+function productFiles(): string[] {
+  return execFileSync('git', ['ls-files', ...FOLDERS], { cwd: PROJECT, encoding: 'utf8' })
+    .split('\n')
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
+}
+
+test('a comment without a subject is found, and so is an unclear word', () => {
+  expect(unclear('/** Of the current attempt. */\nconst a = 1;')).toHaveLength(1);
+  expect(unclear('/**\n * Reads it\n * anew.\n */')).toHaveLength(1);
+  expect(unclear('  // The pod shall end.\n')).toHaveLength(1);
+  expect(unclear('/** Failure of the current attempt. */\n// The pod must end.\n')).toEqual([]);
+});
+
+test('no comment is unclear', () => {
+  const found = productFiles().flatMap((file) =>
+    unclear(readFileSync(join(PROJECT, file), 'utf8')).map((comment) => `${file}: ${comment}`),
+  );
+  expect(found).toEqual([]);
+});
+
 test('an export without TSDoc is found', () => {
   expect(undocumented('/** Says it. */\nexport const a = 1;\n\nexport type B = string;')).toEqual([
     'B',
@@ -42,9 +80,7 @@ test('an export without TSDoc is found', () => {
 });
 
 test('every export has TSDoc', () => {
-  const files = execFileSync('git', ['ls-files', ...FOLDERS], { cwd: PROJECT, encoding: 'utf8' })
-    .split('\n')
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
+  const files = productFiles();
   expect(files.length).toBeGreaterThan(400);
   expect(
     files.flatMap((file) =>

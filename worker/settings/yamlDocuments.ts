@@ -14,7 +14,7 @@ import {
 
 /**
  * Maximum length in characters: two hundred sets with a pod template each, or thousands that share
- * one. The parser takes up to a second for it.
+ * one. The parser needs up to a second for it.
  */
 const LONGEST = 256 * 1024;
 /** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */

@@ -76,7 +76,7 @@ export class RunnerState {
   notifiedEnded?: true;
   /** Failure that ended the current attempt, if any. */
   failure: AttemptFailure | undefined;
-  /** Progress of the current runner's unregistration, while it is under way. */
+  /** Progress of the current runner's unregistration, while that runs. */
   heard: UnregistrationProgress | undefined;
   /** Deletion of the current runner's pod and Secret, once it has been requested. */
   deletion: Promise<PodDeletion> | undefined;

@@ -168,7 +168,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
     return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (!f.started) {
     // The container may have started since the pod was last read, and the runner may register. The
-    // CI server is checked once more after the runner has ended.
+    // CI server is checked again after the runner has ended.
     return f.podRefreshed
       ? stopUnstarted(f)
       : {
@@ -188,7 +188,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
       until: 'absentCheck',
     };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
-  // The CI server is checked once more when the runner can no longer register, which only its end
+  // The CI server is checked again when the runner can no longer register, which only its end
   // proves.
   return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.reason) : action;
 }

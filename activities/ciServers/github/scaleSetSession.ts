@@ -151,7 +151,7 @@ export class GitHubScaleSetSession implements ScaleSetSession {
     await tenant.request(scope, sessionRequest(this.#place, 'DELETE', this.id), signal);
   }
 
-  /** Sends a request; if the token has expired, renews it and sends the request once more. */
+  /** Sends a request. If the token has expired, renews it and repeats the request. */
   async #withToken(
     request: TenantRequest,
     send: (token: string) => Promise<TenantResponse>,

@@ -25,7 +25,7 @@ export interface RunnerNamespaces {
   readonly default: string;
   /** Other namespaces that requests may name. */
   readonly others: readonly string[];
-  /** Those of them in which the hooks of runners create pods for their jobs. */
+  /** Namespaces in which the hooks of runners create pods for their jobs. */
   readonly jobPods: readonly string[];
 }
 

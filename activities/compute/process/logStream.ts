@@ -45,7 +45,7 @@ async function* read(
       position += bytesRead;
       if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
       else if (complete) return;
-      // The file is read once more after the end, for what was written before it.
+      // Read the file again after the end, for the last lines.
       else if (!(complete = await isComplete())) await pause(signal);
     }
   } finally {

@@ -84,7 +84,9 @@ export function jobPodAdmissionPolicy(
 /** An object of {@link admissionPolicy}. */
 export type AdmissionObject = V1ValidatingAdmissionPolicy | V1ValidatingAdmissionPolicyBinding;
 
-/** What the API server holds one kind of object to. It is the same for all policies. */
+/**
+ * Rules that the API server enforces for one kind of object. They are the same for all policies.
+ */
 export interface AdmissionRules {
   /** Suffix of the policy's name. */
   readonly suffix: string;

@@ -64,7 +64,7 @@ export const POLICY_CEL_FIELDS: readonly string[] = [
 
 /**
  * Returns the expression of `variables.policy`. With rules, it depends on the marks of the pod,
- * which whoever holds the worker's token may choose.
+ * which any holder of the worker's token can choose.
  */
 export function policyCel(policy: PodPolicy, own: ImplicitlyAllowed): string {
   const base = mapCel(policy, own);
