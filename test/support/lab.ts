@@ -22,6 +22,7 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
     temporal: needs.temporal === true && temporalServer(process.env['HOLDFAST_TEST_TEMPORAL']),
     kubernetes: needs.kubernetes ?? needs.nodes !== undefined,
     s3: needs.s3 ?? false,
+    gitea: needs.gitea ?? false,
     progress: (line) => process.stderr.write(`[lab] ${line}\n`),
   };
   return up(needs.nodes === undefined ? options : { ...options, nodes: needs.nodes });

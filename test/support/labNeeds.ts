@@ -1,9 +1,10 @@
-/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
+/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, `gitea`, or `all`. */
 export interface LabNeeds {
   temporal?: boolean;
   kubernetes?: boolean;
   nodes?: 'kubelet' | 'kwok';
   s3?: boolean;
+  gitea?: boolean;
 }
 
 /** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
@@ -19,5 +20,6 @@ export function tiersOf(needs: LabNeeds): string[] {
     ...(needs.kubernetes === true || needs.nodes !== undefined ? ['kubernetes'] : []),
     ...(needs.nodes === undefined ? [] : [needs.nodes]),
     ...(needs.s3 === true ? ['s3'] : []),
+    ...(needs.gitea === true ? ['gitea'] : []),
   ];
 }

@@ -3,8 +3,8 @@
 set -euo pipefail
 
 # Real pods need a container runtime with its network plugins; busybox and tini go into the images that are built for them. Alerts are read by promtool.
-# Temporal as a cluster keeps its data in PostgreSQL; its command line tool comes by pip where its release cannot be downloaded. Completion is tried in each shell. A browser looks at Temporal's UI.
-packages=(containerd runc containernetworking-plugins iptables iproute2 openssl busybox-static tini procps prometheus postgresql zsh fish chromium python3-pip "$@")
+# Gitea is built with a C compiler, and runs git. Temporal as a cluster keeps its data in PostgreSQL; its command line tool comes by pip where its release cannot be downloaded. Completion is tried in each shell. A browser looks at Temporal's UI.
+packages=(containerd runc containernetworking-plugins iptables iproute2 openssl busybox-static tini procps prometheus postgresql git gcc libc6-dev zsh fish chromium python3-pip "$@")
 
 missing_packages() {
   local package

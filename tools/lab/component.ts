@@ -10,6 +10,9 @@ export interface LabRecord {
   kubernetes: boolean;
   nodes: Nodes;
   s3?: boolean;
+  gitea?: boolean;
+  /** Of Gitea's administrator. */
+  giteaToken?: string;
   readonly ports: Record<string, number>;
   /** Bearer token of the cluster's admin, and of the node. */
   readonly tokens: { readonly admin: string; readonly node: string };

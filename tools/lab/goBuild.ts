@@ -1,10 +1,14 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import type { BinarySpec } from './versions.ts';
+import { promisify } from 'node:util';
+import type { BinarySpec, GoBuild } from './versions.ts';
 
 const REPORT_EVERY_MS = 15_000;
+
+/** Folder with the files that a built binary reads. It exists only for those that read some. */
+export const filesFolder = (binary: string): string => `${binary}-files`;
 
 /**
  * Builds a binary from Go modules (through the module proxy) to `target`, atomically. Takes minutes the first time.
@@ -37,23 +41,39 @@ export async function buildFromGo(
         progress,
       );
     } else {
-      await writeFile(join(work, 'go.mod'), spec.go.goMod);
-      if (spec.go.main !== undefined) await writeFile(join(work, 'main.go'), spec.go.main);
-      const args = [
-        'build',
-        '-ldflags',
-        spec.go.ldflags,
-        '-o',
-        join(out, spec.name),
-        spec.go.package,
-      ];
-      await go(spec, args, work, { ...goEnv, GOFLAGS: '-mod=mod' }, progress);
+      const { goMod, main, files = [], cgo } = spec.go;
+      await writeFile(join(work, 'go.mod'), goMod);
+      if (main !== undefined) await writeFile(join(work, 'main.go'), main);
+      const moduleEnv = {
+        ...goEnv,
+        GOFLAGS: '-mod=mod',
+        ...(cgo === true && { CGO_ENABLED: '1' }),
+      };
+      const args = buildArguments(spec.go, join(out, spec.name));
+      await go(spec, args, work, moduleEnv, progress);
+      for (const folder of files) {
+        const at = join(await moduleFolder(spec.go.package, work, moduleEnv), folder);
+        await cp(at, join(filesFolder(target), folder), { recursive: true });
+      }
     }
     await rename(join(out, spec.name), target);
   } finally {
     await rm(work, { recursive: true, force: true });
     await rm(out, { recursive: true, force: true });
   }
+}
+
+function buildArguments(
+  { ldflags, tags, package: name }: GoBuild & { kind: 'module' },
+  out: string,
+): string[] {
+  return ['build', '-ldflags', ldflags, ...(tags === undefined ? [] : ['-tags', tags]), '-o', out, name]; // prettier-ignore
+}
+
+/** Where Go keeps the module of a package. */
+async function moduleFolder(name: string, cwd: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const args = ['list', '-f', '{{.Module.Dir}}', name];
+  return (await promisify(execFile)('go', args, { cwd, env })).stdout.trim();
 }
 
 function go(

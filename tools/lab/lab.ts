@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { cleanUp } from './cleanUp.ts';
 import type { Component, Lab, LabRecord } from './component.ts';
 import { COMPONENTS, componentsOf } from './components/index.ts';
+import { giteaAccess } from './components/gitea.ts';
 import { s3Access } from './components/versitygw.ts';
 import { temporalUiUrl } from './components/temporal.ts';
 import { NAMESPACE, temporalAddress } from './temporalNamespace.ts';
@@ -45,6 +46,22 @@ export type {
   TemporalServer,
 } from './options.ts';
 export { ComponentUnavailableError, TEMPORAL_SERVERS } from './options.ts';
+
+/** All that a lab keeps in its folder, but the logs. */
+const DATA = [
+  'temporal',
+  'temporal-cluster',
+  'postgres',
+  's3',
+  'gitea',
+  'etcd',
+  'kubernetes',
+  'containerd',
+  'kubelet',
+  'processes',
+  'kubeconfig',
+  'lab.json',
+];
 
 const silent = (): void => undefined;
 
@@ -88,7 +105,7 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   if (!portsAgree(record, options)) {
     if (
       await any(
-        componentsOf({ ...record, kubernetes: false, nodes: 'none', s3: false }),
+        componentsOf({ ...record, kubernetes: false, nodes: 'none', s3: false, gitea: false }),
         (component) => isUp(lab, component),
       )
     )
@@ -155,24 +172,10 @@ export async function down(options: DownOptions = {}): Promise<void> {
         kubernetes: false,
         nodes: 'none',
         s3: false,
+        gitea: false,
       });
-      if (options.purge === true) {
-        for (const data of [
-          'temporal',
-          'temporal-cluster',
-          'postgres',
-          's3',
-          'etcd',
-          'kubernetes',
-          'containerd',
-          'kubelet',
-          'processes',
-          'kubeconfig',
-          'lab.json',
-        ]) {
-          await rm(join(dir, data), { recursive: true, force: true });
-        }
-      }
+      if (options.purge === true)
+        for (const data of DATA) await rm(join(dir, data), { recursive: true, force: true });
       progress('the lab is down');
     },
     () => progress(`waiting for another process that works on the lab in ${dir}`),
@@ -273,7 +276,7 @@ async function startInOrder(lab: Lab, components: readonly Component[]): Promise
   if (failed !== undefined) throw failed.reason;
 }
 
-type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>;
+type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3' | 'gitea'>;
 
 /** What the lab shall consist of after `up`. @throws Error when real and fake nodes, or two servers of Temporal, would be mixed */
 function merge(record: LabRecord, options: LabOptions): Parts {
@@ -290,6 +293,7 @@ function merge(record: LabRecord, options: LabOptions): Parts {
     kubernetes: record.kubernetes || (options.kubernetes ?? true),
     nodes: nodes === 'none' ? record.nodes : nodes,
     s3: record.s3 === true || options.s3 === true,
+    gitea: record.gitea === true || options.gitea === true,
   };
 }
 
@@ -316,6 +320,7 @@ function wantedComponents(target: Parts, options: LabOptions): Component[] {
     kubernetes,
     nodes: kubernetes ? target.nodes : 'none',
     s3: options.s3 === true,
+    gitea: options.gitea === true,
   });
 }
 
@@ -324,7 +329,8 @@ function covers(known: LabRecord, target: Parts): boolean {
     known.temporal === target.temporal &&
     known.kubernetes === target.kubernetes &&
     known.nodes === target.nodes &&
-    (known.s3 === true) === (target.s3 === true)
+    (known.s3 === true) === (target.s3 === true) &&
+    (known.gitea === true) === (target.gitea === true)
   );
 }
 
@@ -347,6 +353,7 @@ function labOf(
 function stateOf(lab: Lab): LabState {
   const { record } = lab;
   const has = (key: string): boolean => record.ports[key] !== undefined;
+  const gitea = record.gitea === true ? giteaAccess(lab) : undefined;
   return {
     stateDir: lab.dir,
     ...(record.temporal === 'none'
@@ -363,6 +370,7 @@ function stateOf(lab: Lab): LabState {
       : {}),
     ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
     ...(record.s3 === true && has('s3') ? { s3: s3Access(lab) } : {}),
+    ...(gitea === undefined ? {} : { gitea }),
     ...(record.nodes === 'kubelet' ? { hostAddress: hostAddress(record) } : {}),
   };
 }

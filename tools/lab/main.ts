@@ -29,6 +29,7 @@ interface UpFlags extends CommonFlags {
   temporal?: false | TemporalServer;
   kubernetes: boolean;
   s3?: true;
+  gitea?: true;
   temporalPort?: number;
   uiPort?: number;
 }
@@ -93,6 +94,7 @@ program
   .option('--no-temporal', 'without Temporal')
   .option('--no-kubernetes', 'without Kubernetes')
   .option('--s3', 'add a server that speaks S3')
+  .option('--gitea', 'add a Gitea server with an organization, a repository and a token')
   .addOption(
     new Option(
       '--temporal-port <port>',
@@ -114,6 +116,7 @@ program
       kubernetes: flags.kubernetes && flags.only !== 'temporal',
       ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
       s3: flags.s3 === true,
+      gitea: flags.gitea === true,
       ...(flags.temporalPort === undefined ? {} : { temporalPort: flags.temporalPort }),
       ...(flags.uiPort === undefined ? {} : { uiPort: flags.uiPort }),
       progress: progress(),
@@ -184,6 +187,9 @@ function describe(state: LabState): string {
       ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`]
       : []),
     ...(state.s3 ? [`S3          ${state.s3.endpoint}   (its buckets: ${state.s3.folder})`] : []),
+    ...(state.gitea
+      ? [`Gitea       ${state.gitea.url}   (repository acme/app, token ${state.gitea.token})`]
+      : []),
     ...(state.nodes ? [`nodes       ${state.nodes}`] : []),
     ...(state.hostAddress
       ? [`host        ${state.hostAddress}   (this machine, as pods reach it)`]

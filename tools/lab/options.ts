@@ -15,6 +15,7 @@ export const COMPONENT_NAMES = [
   'kubelet',
   'kwok',
   'versitygw',
+  'gitea',
 ] as const;
 export type ComponentName = (typeof COMPONENT_NAMES)[number];
 
@@ -36,6 +37,8 @@ export interface LabOptions {
   nodes?: Nodes;
   /** A server that speaks S3 (versitygw), over a folder. @default false */
   s3?: boolean;
+  /** A Gitea server with an organization, a repository and tokens. @default false */
+  gitea?: boolean;
   /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
   temporalPort?: number;
   /** Port of the dev server's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
@@ -60,6 +63,7 @@ export interface LabState {
   kubernetes?: { kubeconfig: string; server: string };
   nodes?: 'kubelet' | 'kwok';
   s3?: S3Access;
+  gitea?: GiteaAccess;
   /** With `nodes: kubelet`: an address of this machine that pods reach. Servers for pods listen on it (or on 0.0.0.0). */
   hostAddress?: string;
 }
@@ -74,6 +78,18 @@ export interface S3Access {
   secretAccessKey: string;
   /** Where its buckets are folders, and their objects files. */
   folder: string;
+}
+
+/** A Gitea server with the organization `acme` and its repository `acme/app`. */
+export interface GiteaAccess {
+  /** From this machine. */
+  url: string;
+  /** From pods. */
+  urlForPods?: string;
+  /** The administrator, as whose name the header X-WEBAUTH-USER is accepted from this machine. */
+  user: string;
+  /** Token of the administrator, with all scopes. */
+  token: string;
 }
 
 export interface ComponentStatus {

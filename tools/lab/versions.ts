@@ -56,6 +56,11 @@ export type GoBuild =
       readonly goMod: string;
       readonly ldflags: string;
       readonly main?: string;
+      readonly tags?: string;
+      /** Needs a C compiler. @default false */
+      readonly cgo?: true;
+      /** Folders of the package's module that the binary reads, to be put beside it in NAME-files. */
+      readonly files?: readonly string[];
     };
 
 const TEMPORAL = '1.5.1';
@@ -68,6 +73,8 @@ const VERSITYGW = '1.8.0';
 const HELM = '3.19.2';
 const OTELCOL = '0.162.0';
 const COMPOSE = '2.40.3';
+const GITEA = '1.26.0';
+const GITEA_RUNNER = '1.0.8';
 const ARC = '0.27.6';
 /** The one in Temporal's CLI above. */
 const TEMPORAL_UI = '2.42.1';
@@ -263,6 +270,21 @@ func main() {
 }
 `;
 
+/** The replaces of Gitea's own go.mod. */
+const GITEA_GO_MOD = [
+  'module build',
+  'go 1.26.2',
+  `require code.gitea.io/gitea v${GITEA}`,
+  'replace github.com/jaytaylor/html2text => github.com/Necoro/html2text v0.0.0-20250804200300-7bf1ce1c7347',
+  'replace github.com/nektos/act => gitea.com/gitea/act v0.261.10',
+  'replace github.com/urfave/cli/v3 => github.com/urfave/cli/v3 v3.4.1',
+  'replace go.yaml.in/yaml/v4 => go.yaml.in/yaml/v4 v4.0.0-rc.3',
+  'replace github.com/Azure/azure-sdk-for-go/sdk/azcore => github.com/Azure/azure-sdk-for-go/sdk/azcore v1.19.0',
+  'replace github.com/Azure/azure-sdk-for-go/sdk/storage/azblob => github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.6.2',
+  'replace github.com/microsoft/go-mssqldb => github.com/microsoft/go-mssqldb v1.9.7',
+  '',
+].join('\n');
+
 export const BINARIES = {
   temporal: {
     name: 'temporal',
@@ -352,6 +374,37 @@ export const BINARIES = {
     env: 'HOLDFAST_VERSITYGW_BIN',
     go: { kind: 'install', package: 'github.com/versity/versitygw/cmd/versitygw' },
     fix: `install versitygw ${VERSITYGW} (https://github.com/versity/versitygw), or Go >= 1.25 so that the lab can build it`,
+  },
+  gitea: {
+    name: 'gitea',
+    release: 'gitea',
+    version: GITEA,
+    env: 'HOLDFAST_GITEA_BIN',
+    versionCheck: { args: ['--version'], accept: /version 1\.26\./ },
+    go: {
+      kind: 'module',
+      package: 'code.gitea.io/gitea',
+      goMod: GITEA_GO_MOD,
+      // `--version` answers with it.
+      ldflags: `-s -w -X main.Version=${GITEA}`,
+      tags: 'sqlite sqlite_unlock_notify',
+      cgo: true,
+      files: ['templates', 'options'],
+    },
+    fix: `install Gitea ${GITEA} (https://docs.gitea.com/installation), or Go >= 1.26 and a C compiler so that the lab can build it`,
+  },
+  'gitea-runner': {
+    name: 'gitea-runner',
+    release: 'gitea-runner',
+    version: GITEA_RUNNER,
+    env: 'HOLDFAST_GITEA_RUNNER_BIN',
+    go: {
+      kind: 'module',
+      package: 'gitea.com/gitea/runner',
+      goMod: `module build\ngo 1.26.0\nrequire gitea.com/gitea/runner v${GITEA_RUNNER}\n`,
+      ldflags: `-s -w -X gitea.com/gitea/runner/internal/pkg/ver.version=v${GITEA_RUNNER}`,
+    },
+    fix: `install Gitea's runner ${GITEA_RUNNER} (https://gitea.com/gitea/runner/releases), or Go >= 1.26 so that the lab can build it`,
   },
   // An emulator of GitHub's scale sets that others wrote: what the adapter and the simulator are held against.
   'scaleset-emulator': {

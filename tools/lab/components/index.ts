@@ -2,6 +2,7 @@ import type { Component, LabRecord } from '../component.ts';
 import type { ComponentName } from '../options.ts';
 import { containerd } from './containerd.ts';
 import { etcd } from './etcd.ts';
+import { gitea } from './gitea.ts';
 import { kubeApiserver } from './kubeApiserver.ts';
 import { kubeControllerManager } from './kubeControllerManager.ts';
 import { kubelet } from './kubelet.ts';
@@ -33,11 +34,12 @@ export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
   kubelet,
   kwok,
   versitygw,
+  gitea,
 };
 
 /** The components a lab consists of, in the order of their start. */
 export function componentsOf(
-  record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>,
+  record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3' | 'gitea'>,
 ): Component[] {
   return [
     ...(record.temporal === 'dev' ? [temporal] : []),
@@ -48,5 +50,6 @@ export function componentsOf(
     ...(record.nodes === 'kubelet' ? [containerd, kubelet] : []),
     ...(record.nodes === 'kwok' ? [kwok] : []),
     ...(record.s3 === true ? [versitygw] : []),
+    ...(record.gitea === true ? [gitea] : []),
   ];
 }
