@@ -52,6 +52,7 @@ export default {
       setupFiles: ['<rootDir>/test/support/setup/workflowsInMainThread.ts'],
     }),
     labProject('temporal', ['test/temporal'], 'temporal'),
+    labProject('gitea', ['test/gitea'], 'gitea'),
     labProject('cluster', ['test/cluster'], 'cluster'),
     labProject('attacks', ['test/attacks'], 'node'),
     labProject('node', ['test/node'], 'node'),

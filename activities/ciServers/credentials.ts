@@ -70,15 +70,19 @@ const serverSettings = {
   /**
    * Kind of CI server.
    * @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise
-   * Server), unless another credential names another kind
+   * Server), unless another credential names another kind. The other kind is "gitea"
    */
   server: z.enum(CI_SERVER_KINDS, { error: ({ input }) => serverError(input) }),
   /**
-   * Base URL of the REST API. For GitHub Enterprise Server: `https://HOST/api/v3`.
+   * Base URL of the REST API. For GitHub Enterprise Server: `https://HOST/api/v3`. For Gitea:
+   * `https://HOST/api/v1`.
    * @default "https://api.github.com"
    */
   apiUrl: httpUrl.default('https://api.github.com'),
-  /** URL at which runners register (`config.sh --url`). Default: derived from `apiUrl`. */
+  /**
+   * URL at which runners register (`config.sh --url`), or at which runners of Gitea connect.
+   * Default: derived from `apiUrl`.
+   */
   webUrl: httpUrl.optional(),
   /**
    * HTTP(S) proxy, `http://[user:password@]host:port`. Default: HTTPS_PROXY / HTTP_PROXY / NO_PROXY
@@ -165,6 +169,10 @@ const credential = z
         message: `${problem}: give exactly one of ${file} and ${env}, or in code ${value.type === 'pat' ? 'tokenProvider' : 'privateKeyProvider'}`,
       });
     }
+    if (value.server === 'gitea') {
+      for (const [path, message] of giteaProblems(value))
+        context.addIssue({ code: 'custom', path: [path], message });
+    }
     if (/^https?:\/\/(www\.)?github\.com(\/|$)/.test(value.apiUrl)) {
       context.addIssue({
         code: 'custom',
@@ -174,6 +182,28 @@ const credential = z
       });
     }
   });
+
+/** Returns what a credential of Gitea must not or must have, as fields with messages. */
+function giteaProblems({
+  type,
+  apiUrl,
+  groups,
+  reruns,
+}: {
+  type: string;
+  apiUrl: string;
+  groups?: unknown;
+  reruns: boolean;
+}): [field: string, message: string][] {
+  return [
+    ...(type === 'pat' ? [] : [['type', 'must be "pat" for Gitea, which has no Apps'] as const]),
+    ...(apiUrl.endsWith('/api/v1')
+      ? []
+      : [['apiUrl', 'must be the API of the Gitea server: https://HOST/api/v1'] as const]),
+    ...(groups === undefined ? [] : [['groups', 'must not be set: Gitea has no groups'] as const]),
+    ...(reruns ? [['reruns', 'must not be true for Gitea'] as const] : []),
+  ].map(([field, message]) => [field, message]);
+}
 
 const credentialName = z
   .string()

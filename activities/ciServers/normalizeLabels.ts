@@ -1,10 +1,12 @@
 import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { normalizeGitHubLabels, normalizeGitHubRunnerLabels } from './github/labels.ts';
+import { normalizeGiteaLabels } from './gitea/labels.ts';
 
 type Normalizer = (labels: readonly string[]) => string[];
 
 const NORMALIZERS: Readonly<Record<CiServerKind, Record<'job' | 'runner', Normalizer>>> = {
   github: { job: normalizeGitHubLabels, runner: normalizeGitHubRunnerLabels },
+  gitea: { job: normalizeGiteaLabels, runner: normalizeGiteaLabels },
 };
 
 /**

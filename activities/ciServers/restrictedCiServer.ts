@@ -29,6 +29,8 @@ export function restrictCiServer(
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
   const accessError: NonNullable<CiServer['accessError']> = (scope, group, runner = {}) => {
+    const refused = server.accessError?.(scope, group, runner);
+    if (refused !== undefined) return refused;
     if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
       return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
     }

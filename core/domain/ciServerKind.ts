@@ -1,5 +1,5 @@
 /** Supported kinds of CI servers. Each credential names the kind of its server. */
-export const CI_SERVER_KINDS = ['github'] as const;
+export const CI_SERVER_KINDS = ['github', 'gitea'] as const;
 /** Kind of CI server. */
 export type CiServerKind = (typeof CI_SERVER_KINDS)[number];
 

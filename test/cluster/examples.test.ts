@@ -82,7 +82,7 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
   test.each(SETS)('the API server takes a runner of %s', async (file) => {
     const body = podSpec(requestOf(file), DEFAULTS, 'holdfast', {
       secretName: 's',
-      keys: [GITHUB_RUNNER.registration.tokenVariable],
+      keys: [GITHUB_RUNNER.registration.token.variable],
     });
     await expect(
       core.createNamespacedPod({ namespace, body, dryRun: 'All' }),

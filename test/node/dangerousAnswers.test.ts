@@ -256,7 +256,7 @@ const TEMPLATE: PodTemplate = {
     initContainers: [
       {
         name: 'holdfast-register',
-        command: ['sh', '-c', SLOW, 'sh', ...GITHUB_RUNNER.registration.command],
+        command: ['sh', '-c', SLOW, 'sh', ...GITHUB_RUNNER.registration.token.command],
       },
     ],
   },

@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
+import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { TEMPORAL_SERVER } from '../../tools/lab/versions.ts';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
@@ -310,6 +311,12 @@ describe('the images', () => {
     );
   });
 
+  test("the script of Gitea's image is the one that runners get by default", () => {
+    expect(`${GITEA_RUNNER.image?.command[2]}\n`).toBe(
+      read('deploy/images/gitea-runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
+    );
+  });
+
   /**
    * Runs one of the containers' scripts over a runner that only tells how it was called, and registers as GitHub's does: by making files.
    * @param left - what is in the runner's own folder; `handed`: the folder that the two containers share
@@ -423,7 +430,7 @@ describe('the images', () => {
     'a container of its own registers, and the runner runs with what that has left and no token: %s',
     (_what, more, options) => {
       withSharedFolder((handed) => {
-        const registered = enter({ ...TOKEN, ...more }, GITHUB_RUNNER.registration.command, {
+        const registered = enter({ ...TOKEN, ...more }, GITHUB_RUNNER.registration.token.command, {
           handed,
         });
         expect(registered).toEqual([
@@ -454,7 +461,7 @@ describe('the images', () => {
       withSharedFolder((handed) => {
         let failure: unknown;
         try {
-          enter(env, GITHUB_RUNNER.registration.command, { handed, left });
+          enter(env, GITHUB_RUNNER.registration.token.command, { handed, left });
         } catch (error) {
           failure = error;
         }

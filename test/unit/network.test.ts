@@ -29,7 +29,7 @@ function podOf(input: object, settings: PodDefaults = {}): V1Pod {
   const request = requestOf(input);
   return podSpec(request, { image: 'runner:1', command: ['run'], ...settings }, 'main', {
     secretName: podName(request.identity),
-    keys: [GITHUB_RUNNER.registration.tokenVariable],
+    keys: [GITHUB_RUNNER.registration.token.variable],
   });
 }
 const refused = (input: object): string[] => {

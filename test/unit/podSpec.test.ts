@@ -257,7 +257,7 @@ describe('podSpec', () => {
       expect(spec!.initContainers![2]).toEqual({
         name: 'holdfast-register',
         image: 'own',
-        command: GITHUB_RUNNER.registration.command,
+        command: GITHUB_RUNNER.registration.token.command,
         resources: { limits: { cpu: '1' } },
         securityContext: { ...UNPRIVILEGED, runAsUser: 1001 },
         env: [

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { childEnvironment } from '../../supervisor/process/childEnvironment.ts';
 import { formatDuration, parseDuration } from '../../supervisor/settings/duration.ts';
@@ -281,6 +282,23 @@ describe("the runner's log", () => {
     '2026-01-02 03:04:05Z: Listening for Jobs',
   ])('%j tells nothing', (text) => {
     expect(new RunnerLog(GITHUB_RUNNER.log).read(Buffer.from(text))).toEqual([]);
+  });
+
+  test("of Gitea's runner tells the same", () => {
+    const line = (msg: string): string => `time="2026-11-26T17:00:00Z" level=info msg="${msg}"\n`;
+    const text = [
+      'Starting runner daemon',
+      'runner: r-1, with version: v1.0.8, with labels: [x64], declare successfully',
+      'task 4 repo is acme/app https://github.com http://127.0.0.1:3000',
+      'runner: r-1 shutdown initiated, waiting 8s for running jobs to complete before shutting down',
+    ].map(line);
+    const log = new RunnerLog(GITEA_RUNNER.log!);
+    expect(log.read(Buffer.from(text.join('')))).toEqual([
+      'logListening',
+      'logStarted',
+      'logEnded',
+    ]);
+    expect(log.read(Buffer.from('task 4 repo is acme/app\n'))).toEqual([]);
   });
 
   test('a line without an end does not fill the memory, and what follows it is read', () => {

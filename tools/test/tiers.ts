@@ -9,7 +9,7 @@ export interface Tier {
   readonly jestArgs?: readonly string[];
 }
 
-const INTEGRATION = ['changes', 'process', 'temporal', 'cluster'];
+const INTEGRATION = ['changes', 'process', 'temporal', 'gitea', 'cluster'];
 const E2E = ['attacks', 'node'];
 
 export const TIERS = {
@@ -36,6 +36,7 @@ const FOLDERS: Readonly<Record<string, readonly [folder: string, what: string]>>
   changes: ['test/replay/changes', 'whether a replay notices a changed workflow'],
   process: ['test/process', 'local processes and HTTP servers'],
   temporal: ['test/temporal', 'Temporal'],
+  gitea: ['test/gitea', 'Gitea with its runner'],
   cluster: ['test/cluster', 'a Kubernetes API server and S3'],
   attacks: ['test/attacks', 'attacks'],
   node: ['test/node', 'pods on a kubelet and on KWOK, the chart'],

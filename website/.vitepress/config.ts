@@ -16,7 +16,7 @@ function page(path: string): DefaultTheme.SidebarItem {
 }
 
 const NAMED = {
-  Begin: ['docs/quickstart', 'docs/concepts', 'docs/install', 'docs/authentication', 'docs/migrate', 'examples/README'],
+  Begin: ['docs/quickstart', 'docs/concepts', 'docs/install', 'docs/authentication', 'docs/gitea', 'docs/migrate', 'examples/README'],
   Use: ['docs/comparison', 'docs/lifecycle', 'docs/runner-sets', 'docs/jobs', 'docs/sweep', 'docs/cli', 'docs/plugin'],
   Run: ['docs/configuration', 'docs/operations', 'docs/troubleshooting', 'docs/security', 'docs/supervisor', 'docs/benchmarks'],
   'Work on it': ['docs/architecture', 'docs/testing', 'docs/releasing', 'CONTRIBUTING', 'tools/simulator/README', 'docs/licenses', 'SECURITY'],

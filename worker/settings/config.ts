@@ -1,5 +1,5 @@
 /** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
-import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import { RUNNER_KINDS } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
@@ -190,8 +190,9 @@ interface Read {
 }
 
 function toConfig(s: Settings, read: Read): HoldfastConfig {
-  const { image } = GITHUB_RUNNER;
-  const known = s.HOLDFAST_RUNNER_IMAGE === image.name ? image : undefined;
+  const known = Object.values(RUNNER_KINDS).find(
+    ({ image }) => image?.name === s.HOLDFAST_RUNNER_IMAGE,
+  )?.image;
   return {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),

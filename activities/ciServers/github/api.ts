@@ -231,7 +231,7 @@ export class GitHubApi {
     throw this.toError(
       'unavailable',
       request,
-      `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`,
+      `not an answer of the CI server's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`,
       answer.status,
     );
   }

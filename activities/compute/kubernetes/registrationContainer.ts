@@ -20,7 +20,7 @@ import {
   REGISTRATION_PATH,
   RUNNER_CONTAINER,
 } from '../../../core/domain/podTemplate.ts';
-import type { RunnerRegistration } from '../../../core/domain/runnerKinds/runnerKind.ts';
+import type { TokenRegistration } from '../../../core/domain/runnerKinds/runnerKind.ts';
 import { registrationWithToken } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { ComputeError } from '../../ports.ts';
 import { mergeTemplates } from './mergeTemplates.ts';
@@ -77,7 +77,7 @@ export function withRegistration(
     return { initContainers: [], volumes: [], runner: withEnv(runner, secretEnv) };
   rejectSharedProcesses(pod);
   const { container, volumes } = registerContainer(kind, runner, defaults, secretEnv);
-  const shown = secretEnv.filter(({ name }) => name !== kind.tokenVariable);
+  const shown = secretEnv.filter(({ name }) => name !== kind.variable);
   return {
     initContainers: [container],
     volumes: [
@@ -103,7 +103,7 @@ function rejectSharedProcesses({ shareProcessNamespace, hostPID }: Partial<V1Pod
 }
 
 function registerContainer(
-  { command }: RunnerRegistration,
+  { command }: TokenRegistration,
   { resources }: Partial<V1Container>,
   defaults: RegistrationDefaults,
   secretEnv: readonly V1EnvVar[],

@@ -1,5 +1,5 @@
 /** The runner of GitHub Actions: https://github.com/actions/runner */
-import type { RunnerKind } from './runnerKind.ts';
+import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
 
 /**
  * Files that `config.sh` creates:
@@ -50,7 +50,9 @@ const START_SCRIPT = [
 const TIME = String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: `;
 
 /** Runner of GitHub Actions: registration, image, log lines, job hooks and exit statuses. */
-export const GITHUB_RUNNER: Required<RunnerKind> = {
+export const GITHUB_RUNNER: Required<RunnerKind> & {
+  readonly registration: Required<RunnerRegistration>;
+} = {
   registration: {
     variables: [
       'RUNNER_NAME',
@@ -65,9 +67,11 @@ export const GITHUB_RUNNER: Required<RunnerKind> = {
     ],
     // The runner reads each of its options from a variable with this prefix.
     variablePrefixes: ['ACTIONS_RUNNER_INPUT_'],
-    tokenVariable: TOKEN_VARIABLE,
-    files: FILES,
-    command: ['/bin/sh', '-c', REGISTER_SCRIPT.join('\n')],
+    token: {
+      variable: TOKEN_VARIABLE,
+      files: FILES,
+      command: ['/bin/sh', '-c', REGISTER_SCRIPT.join('\n')],
+    },
   },
   image: {
     // Pinned, because GitHub retires old versions but the time of an update is chosen here.

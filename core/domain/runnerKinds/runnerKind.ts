@@ -37,11 +37,17 @@ export interface RunnerRegistration {
   readonly variables: readonly string[];
   /** Prefixes of further variables that only Holdfast may set. */
   readonly variablePrefixes: readonly string[];
+  /** Registration by the runner itself. Absent if the worker registers every runner. */
+  readonly token?: TokenRegistration;
+}
+
+/** Registration of a runner by itself, with a token. */
+export interface TokenRegistration {
   /**
    * Variable with a token that is valid for the whole scope. A container that runs a job never gets
    * it.
    */
-  readonly tokenVariable: string;
+  readonly variable: string;
   /** Files of a registration in the runner's directory, as shell patterns. */
   readonly files: readonly string[];
   /**

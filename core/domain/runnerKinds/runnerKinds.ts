@@ -1,9 +1,10 @@
 import type { CiServerKind } from '../ciServerKind.ts';
 import { COMMAND_RUNNER } from './command.ts';
+import { GITEA_RUNNER } from './gitea.ts';
 import { GITHUB_RUNNER } from './gitHub.ts';
-import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
+import type { RunnerKind, TokenRegistration } from './runnerKind.ts';
 
-const KINDS = { github: GITHUB_RUNNER, command: COMMAND_RUNNER } as const;
+const KINDS = { github: GITHUB_RUNNER, gitea: GITEA_RUNNER, command: COMMAND_RUNNER } as const;
 /** Name of a kind of runner. `command` is a plain command without a CI server. */
 export type RunnerKindName = keyof typeof KINDS;
 
@@ -16,6 +17,7 @@ export const RUNNER_KIND_NAMES = Object.keys(KINDS) as readonly RunnerKindName[]
 /** Kind of the runners of each kind of CI server. */
 export const RUNNER_KIND_OF_SERVER: Readonly<Record<CiServerKind, RunnerKindName>> = {
   github: 'github',
+  gitea: 'gitea',
 };
 
 /**
@@ -30,17 +32,17 @@ const registrations = Object.values(RUNNER_KINDS).flatMap(({ registration }) => 
 const variables = new Set(registrations.flatMap((registration) => registration.variables));
 const prefixes = registrations.flatMap(({ variablePrefixes }) => variablePrefixes);
 
+const tokens = registrations.flatMap(({ token }) => token ?? []);
+
 /** Variables with registration tokens of all kinds. */
-export const TOKEN_VARIABLES: readonly string[] = registrations.map(
-  ({ tokenVariable }) => tokenVariable,
-);
+export const TOKEN_VARIABLES: readonly string[] = tokens.map(({ variable }) => variable);
 
 /**
  * Returns the registration whose token is in one of these variables, or `undefined` if none is a
  * token.
  */
-export function registrationWithToken(names: readonly string[]): RunnerRegistration | undefined {
-  return registrations.find(({ tokenVariable }) => names.includes(tokenVariable));
+export function registrationWithToken(names: readonly string[]): TokenRegistration | undefined {
+  return tokens.find(({ variable }) => names.includes(variable));
 }
 
 /** Whether the variable contains a registration of any kind of runner. */

@@ -23,7 +23,7 @@ describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
   });
 
   test('makes and uses all of its files', () => {
-    const { files = [], command = [] } = registration ?? {};
+    const { files = [], command = [] } = registration?.token ?? {};
     for (const file of files) {
       expect(command.join('\n')).toContain(file);
       expect(kind.image?.command.join('\n')).toContain(`"$HOLDFAST_REGISTRATION_DIR"/${file}`);
@@ -33,14 +33,13 @@ describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
 
 test('a token is known by its variable', () => {
   expect(TOKEN_VARIABLES).toEqual(['RUNNER_TOKEN']);
-  expect(registrationWithToken(['RUNNER_NAME', 'RUNNER_TOKEN'])?.tokenVariable).toBe(
-    'RUNNER_TOKEN',
-  );
+  expect(registrationWithToken(['RUNNER_NAME', 'RUNNER_TOKEN'])?.variable).toBe('RUNNER_TOKEN');
   expect(registrationWithToken(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();
 });
 
 test.each<[input: object, kind: string, jobs: boolean]>([
   [{ organization: 'acme' }, 'github', true],
+  [{ organization: 'acme', ciServer: 'gitea' }, 'gitea', true],
   [{ ciServer: 'none', command: ['true'] }, 'command', false],
 ])('the input %j is of the kind %s', (input, kind, jobs) => {
   const parsed = parseRunnerInput(input);

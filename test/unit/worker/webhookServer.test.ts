@@ -128,7 +128,7 @@ describe("the webhook's server", () => {
     one.send(head({}, 'POST /webhooks/gitlab') + BODY);
     await until('the answer', () => one.answered().includes('\r\n\r\n'));
     expect(JSON.parse(one.answered().split('\r\n\r\n')[1] ?? '')).toMatchObject({
-      servers: ['github'],
+      servers: ['github', 'gitea'],
     });
     expect(outcomes).toEqual([]);
   });

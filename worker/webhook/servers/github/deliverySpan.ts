@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto';
-import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
 import type { JobDelivery } from '../../jobDelivery.ts';
 import type { DeliverySpan } from '../deliveryFormat.ts';
 
 /** Describes a delivery for traces: all deliveries about one attempt of a run are in one trace. */
-export function deliverySpan({ event, run }: JobDelivery, deliveryId: string): DeliverySpan {
+export function deliverySpan(
+  { event, run, ciServer }: JobDelivery,
+  deliveryId: string,
+): DeliverySpan {
   return {
     name: `webhook workflow_job ${event.action}`,
     attributes: {
-      'github.repository': event.repository,
-      'github.job.id': event.jobId,
-      'github.run.attempt': event.runAttempt,
-      ...omitUndefined({ 'github.run.id': run }),
-      'github.delivery': deliveryId.slice(0, 64),
+      [`${ciServer}.repository`]: event.repository,
+      [`${ciServer}.job.id`]: event.jobId,
+      [`${ciServer}.run.attempt`]: event.runAttempt,
+      ...(run === undefined ? {} : { [`${ciServer}.run.id`]: run }),
+      [`${ciServer}.delivery`]: deliveryId.slice(0, 64),
     },
     ...(run === undefined ? {} : { traceId: traceIdOf(run, event.runAttempt) }),
   };

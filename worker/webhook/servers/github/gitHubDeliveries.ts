@@ -1,6 +1,6 @@
 /** Deliveries of GitHub's webhooks: headers, signature, bodies, and their redelivery. */
 import { parseJson } from '../../../../core/domain/parseJson.ts';
-import { header, type Headers } from '../../requestHeaders.ts';
+import { header } from '../../requestHeaders.ts';
 import {
   BAD_SIGNATURE,
   malformed,
@@ -11,7 +11,7 @@ import {
 import type { DeliveryFormat } from '../deliveryFormat.ts';
 import { deliverySpan } from './deliverySpan.ts';
 import { verifySignature } from './signature.ts';
-import { parseWorkflowJob } from './workflowJob.ts';
+import { GITHUB_JOBS, parseWorkflowJob, type WorkflowJobRules } from './workflowJob.ts';
 
 const EVENT = 'x-github-event';
 const DELIVERY = 'x-github-delivery';
@@ -29,16 +29,19 @@ const NO_EVENT_NAME = malformed(
   'the header X-GitHub-Event is missing, or not the name of an event',
 );
 const NO_DELIVERY_ID = malformed('the header X-GitHub-Delivery is missing, or not an ID');
-const NO_EVENT = malformed('this is not a workflow_job event as GitHub sends it');
+const NO_EVENT = malformed("this is not a workflow_job event in GitHub's form");
 const EXPIRED: WebhookResponse = {
   outcome: 'expired',
   status: 422,
-  message: 'the event is more than four days old, and GitHub redelivers nothing after three',
+  message: 'the event is more than four days old, and no server redelivers it after three',
 };
 
-/** Format of webhook deliveries of GitHub. */
-export const GITHUB_DELIVERIES: DeliveryFormat = {
-  server: 'github',
+/**
+ * Returns the format of deliveries in GitHub's form: its headers, its signature, its events. Nothing
+ * is delivered again.
+ */
+export const gitHubShapedDeliveries = (rules: WorkflowJobRules): DeliveryFormat => ({
+  server: rules.server,
 
   rejectHeaders(headers) {
     if (!PATTERNS.signature.test(header(headers, SIGNATURE))) return BAD_SIGNATURE;
@@ -55,13 +58,13 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
 
   isSigned: (headers, body, secrets) => verifySignature(body, header(headers, SIGNATURE), secrets),
 
-  read(headers: Headers, body: Buffer, nowMs: number) {
+  read(headers, body, nowMs) {
     const event = header(headers, EVENT);
     if (event === 'ping') return PING;
     const json = parseJson(body.toString('utf8'));
     if (json === undefined) return NO_JSON;
     if (event !== 'workflow_job') return { outcome: 'other_event', status: 204 };
-    const parsed = parseWorkflowJob(json, nowMs);
+    const parsed = parseWorkflowJob(json, nowMs, rules);
     switch (parsed.kind) {
       case 'job':
         return parsed.delivery;
@@ -75,6 +78,11 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
   },
 
   span: deliverySpan,
+});
+
+/** Format of webhook deliveries of GitHub. */
+export const GITHUB_DELIVERIES: DeliveryFormat = {
+  ...gitHubShapedDeliveries(GITHUB_JOBS),
 
   redelivery: {
     /** GitHub allows 180 such requests a minute. */

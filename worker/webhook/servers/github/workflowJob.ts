@@ -1,9 +1,26 @@
 /** Reads GitHub's `workflow_job` events. Their content is untrusted, signature or not. */
 import { z } from 'zod';
-import { normalizeGitHubLabels } from '../../../../activities/ciServers/github/labels.ts';
+import { normalizeLabels } from '../../../../activities/ciServers/normalizeLabels.ts';
+import type { CiServerKind } from '../../../../core/domain/ciServerKind.ts';
 import type { RunnerJobEvent, JobEvent } from '../../../../core/contract/index.ts';
 import { OUR_RUNNER_NAME, type JobDelivery } from '../../jobDelivery.ts';
 import { repositoryField, truncated, time } from '../deliveryFields.ts';
+
+/** Differences between servers that send `workflow_job` events in GitHub's form. */
+export interface WorkflowJobRules {
+  readonly server: CiServerKind;
+  /** Returns the number of the job's attempt, from 1, or undefined if the event cannot have it. */
+  attempt(job: {
+    readonly runAttempt: number | null | undefined;
+    readonly runnerId: number | null | undefined;
+  }): number | undefined;
+}
+
+/** Rules of GitHub. */
+export const GITHUB_JOBS: WorkflowJobRules = {
+  server: 'github',
+  attempt: ({ runAttempt }) => (runAttempt === 0 ? undefined : (runAttempt ?? 1)),
+};
 
 /** Result of reading a `workflow_job` event. */
 export type WorkflowJob =
@@ -21,7 +38,7 @@ const workflowJobEvent = z.object({
   workflow_job: z.object({
     id: z.int().positive(),
     run_id: z.int().positive().nullish().catch(undefined),
-    run_attempt: z.int().positive().nullish(),
+    run_attempt: z.int().nonnegative().nullish(),
     name: truncated(200).nullish(),
     labels: z.array(z.string()).nullish(),
     runner_id: z.int().nonnegative().nullish(),
@@ -48,10 +65,14 @@ type Action = (typeof ACTIONS)[number];
 
 /**
  * Reads the body of a `workflow_job` event. A signature never expires and covers only the body, so
- * an event whose latest time is more than four days ago is rejected: GitHub no longer sends it.
+ * an event whose latest time is more than four days ago is rejected: no server sends it again.
  * @param nowMs - used for a time that is missing from the event
  */
-export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
+export function parseWorkflowJob(
+  body: unknown,
+  nowMs: number,
+  rules: WorkflowJobRules = GITHUB_JOBS,
+): WorkflowJob {
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;
@@ -59,15 +80,17 @@ export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
   if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'expired' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'otherAction' };
+  const runAttempt = rules.attempt({ runAttempt: job.run_attempt, runnerId: job.runner_id });
+  if (runAttempt === undefined) return { kind: 'malformed' };
   const name = job.runner_name ?? '';
-  const event = jobEvent(action, parsed.data, nowMs);
+  const event = jobEvent(action, parsed.data, nowMs, { server: rules.server, runAttempt });
   const runner = OUR_RUNNER_NAME.test(name)
     ? { name, event: runnerEvent(event, job, name) }
     : undefined;
   const delivery: JobDelivery = {
     event,
     ...(job.run_id && { run: String(job.run_id) }),
-    ciServer: 'github',
+    ciServer: rules.server,
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),
@@ -84,6 +107,7 @@ function jobEvent(
   action: Action,
   { workflow_job: job, repository, deployment }: Body,
   nowMs: number,
+  { server, runAttempt }: { server: CiServerKind; runAttempt: number },
 ): JobEvent {
   const at = {
     queued: laterOf(job.created_at, deployment?.updated_at),
@@ -93,9 +117,9 @@ function jobEvent(
   return {
     action,
     jobId: String(job.id),
-    runAttempt: job.run_attempt ?? 1,
+    runAttempt,
     repository: repository.full_name,
-    labels: normalizeGitHubLabels(job.labels ?? []),
+    labels: normalizeLabels(server, job.labels ?? []),
     at: at ?? nowMs,
     ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),
     ...(job.conclusion && { conclusion: job.conclusion }),

@@ -1,0 +1,74 @@
+import type { Scope } from '../../../core/domain/ciServer.ts';
+import type { GitHubApi, GitHubRequest } from '../github/api.ts';
+import { INSTANCE } from './addresses.ts';
+import { organizationAnswer, userAnswer } from './responses.ts';
+
+/** Route prefix of a scope, as a template, with its parameters. */
+export interface ScopeRoute {
+  readonly prefix: '/repos/{owner}/{repo}' | '/orgs/{org}' | '/user' | '/admin';
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The scope in error messages. */
+  readonly subject: string;
+}
+
+/**
+ * Routes of scopes. An owner may be an organization, or the user whose token it is. Gitea has
+ * different routes for them, so the first use of an owner asks which one it is.
+ */
+export class GiteaScopes {
+  readonly #api: GitHubApi;
+  readonly #owners = new Map<string, ScopeRoute>();
+
+  constructor(api: GitHubApi) {
+    this.#api = api;
+  }
+
+  /**
+   * Returns the route of a scope.
+   * @throws CiServerError `rejected` for an enterprise other than the instance; otherwise of every
+   * kind but `busy`
+   */
+  async route({ kind, name }: Scope, signal?: AbortSignal): Promise<ScopeRoute> {
+    signal?.throwIfAborted();
+    const subject = `${kind} ${name}`;
+    switch (kind) {
+      case 'repository': {
+        const [owner = '', repo = ''] = name.split('/');
+        return { prefix: '/repos/{owner}/{repo}', parameters: { owner, repo }, subject };
+      }
+      case 'enterprise':
+        if (name === INSTANCE) return { prefix: '/admin', parameters: {}, subject };
+        throw this.#api.toError(
+          'rejected',
+          this.#look('GET /admin/actions/runners', {}, subject),
+          `enterprise: must be "${INSTANCE}" for Gitea, got "${name}"`,
+        );
+      case 'organization': {
+        const known = this.#owners.get(name) ?? (await this.#owner(name, subject, signal));
+        return known;
+      }
+    }
+  }
+
+  async #owner(org: string, subject: string, signal?: AbortSignal): Promise<ScopeRoute> {
+    const asOrganization: ScopeRoute = { prefix: '/orgs/{org}', parameters: { org }, subject };
+    const request = this.#look('GET /orgs/{org}', { org }, subject);
+    const answer = await this.#api.request(request, signal);
+    if (answer.status !== 404) {
+      this.#api.parse(organizationAnswer, answer, request);
+      this.#owners.set(org, asOrganization);
+      return asOrganization;
+    }
+    const self = this.#look('GET /user', {}, subject);
+    const { login } = this.#api.parse(userAnswer, await this.#api.request(self, signal), self);
+    // Not remembered: the credential may be able to see the organization later.
+    if (login.toLowerCase() !== org.toLowerCase()) return asOrganization;
+    const asUser: ScopeRoute = { prefix: '/user', parameters: {}, subject };
+    this.#owners.set(org, asUser);
+    return asUser;
+  }
+
+  #look(route: string, parameters: Record<string, string>, subject: string): GitHubRequest {
+    return { call: 'list', route, parameters, subject };
+  }
+}

@@ -1,0 +1,51 @@
+/** The runner of Gitea Actions: https://gitea.com/gitea/runner */
+import type { RunnerKind } from './runnerKind.ts';
+
+/** Variable with the content of the runner's file `.runner`: its ID, its own token, its labels. */
+export const GITEA_RUNNER_FILE = 'GITEA_RUNNER_FILE';
+
+/**
+ * The same as deploy/images/gitea-runner-entrypoint.sh, line by line. Without a `shutdown_timeout` the
+ * runner cancels its job at SIGTERM, and reports it as a success (seen with 1.0.8). The grace period
+ * of the pod ends earlier: Gitea fails a job whose runner was killed.
+ */
+const START_SCRIPT = [
+  'set -eu',
+  'export HOME="${RUNNER_HOME:-/tmp/gitea-runner}"',
+  'mkdir -p "$HOME"',
+  'cd "$HOME"',
+  '(umask 077 && printf %s "$GITEA_RUNNER_FILE" >.runner)',
+  'unset GITEA_RUNNER_FILE',
+  'cat >runner.yaml <<END',
+  'runner: {shutdown_timeout: 24h}',
+  'cache: {enabled: false}',
+  'END',
+  '# The supervisor reads the log on standard output.',
+  'exec gitea-runner daemon --config runner.yaml 2>&1',
+];
+
+/** Start of a line: `time="2026-01-01T00:00:00Z" level=info msg="`. */
+const MESSAGE = String.raw`^time="[^"]+" level=info msg="`;
+
+/** Runner of Gitea Actions: registration, image, log lines and how it is stopped. */
+export const GITEA_RUNNER: RunnerKind = {
+  registration: { variables: [GITEA_RUNNER_FILE], variablePrefixes: ['GITEA_RUNNER_'] },
+  image: {
+    name: 'docker.io/gitea/runner:1.0.8',
+    // The user of the image is root, which the runner does not need.
+    user: 1000,
+    command: ['/bin/sh', '-c', START_SCRIPT.join('\n')],
+  },
+  // Gitea gives runners no labels of its own.
+  defaultLabels: ['self-hosted'],
+  // https://gitea.com/gitea/runner/src/branch/main/internal/app/cmd/daemon.go. An ephemeral runner
+  // shuts down when its job has been reported.
+  log: {
+    listening: new RegExp(`${MESSAGE}runner: .+, declare successfully"$`),
+    jobStarted: new RegExp(String.raw`${MESSAGE}task \d+ repo is `),
+    jobEnded: new RegExp(`${MESSAGE}runner: .+ shutdown initiated, `),
+  },
+  exitStatuses: {},
+  // The runner stops the processes of its job itself.
+  stop: { onTerm: 'stop', signalTarget: 'process' },
+};

@@ -1,0 +1,90 @@
+/** What Gitea's adapter does beyond the contract of all adapters, on a real Gitea. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CiServer } from '../../activities/ports.ts';
+import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
+import { ciServerError, ciServerOf } from '../support/ciServers.ts';
+import { Gitea } from '../support/gitea.ts';
+import { describeWithLab } from '../support/lab.ts';
+
+const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
+const REPOSITORY: Scope = { kind: 'repository', name: 'acme/app' };
+/** More than one page of a list. */
+const MANY = 51;
+
+await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false }, (lab) => {
+  const gitea = new Gitea(lab.gitea);
+  let server: CiServer;
+  let close: () => Promise<void>;
+
+  beforeAll(async () => {
+    const { url, token } = gitea.access;
+    ({ server, close } = ciServerOf({
+      server: 'gitea',
+      type: 'pat',
+      tokenProvider: () => token,
+      apiUrl: `${url}/api/v1`,
+    }));
+  });
+  afterAll(async () => {
+    await gitea.clear();
+    await close();
+  });
+  beforeEach(async () => await gitea.clear());
+
+  const request = (more: Partial<RegisterRequest> = {}): RegisterRequest => ({
+    scope: ORGANIZATION,
+    name: 'r-1',
+    labels: ['x64'],
+    group: 'default',
+    ephemeral: true,
+    mode: 'jit',
+    ...more,
+  });
+
+  test('the runner gets its own credentials and no token of the scope', async () => {
+    const { runnerId, env } = await server.register(request());
+    const path = '/orgs/acme/actions/runners/registration-token';
+    const { token } = await gitea.api<{ token: string }>('POST', path);
+    expect(JSON.stringify(env)).not.toContain(token);
+    expect(JSON.parse(env['GITEA_RUNNER_FILE'] ?? '')).toMatchObject({
+      id: Number(runnerId),
+      name: 'r-1',
+      address: gitea.access.url,
+      labels: ['x64:host'],
+      ephemeral: true,
+    });
+  });
+
+  test('every page of a list is read, by name too', async () => {
+    for (let n = 1; n <= MANY; n++)
+      await server.register(request({ scope: REPOSITORY, name: `r-${n}` }));
+    const names = (await server.listRunners(REPOSITORY)).map(({ name }) => name);
+    expect(new Set(names).size).toBe(MANY);
+    for (const name of ['r-1', `r-${MANY}`])
+      expect(await server.findRunner(REPOSITORY, { name })).toMatchObject({ name, online: false });
+  });
+
+  test('a runner of another scope is not there', async () => {
+    const { runnerId = '' } = await server.register(request());
+    expect(await server.findRunner(REPOSITORY, { id: runnerId, name: 'r-1' })).toBeUndefined();
+    expect(await server.removeRegistration(REPOSITORY, runnerId)).toBe('absent');
+    expect(await gitea.runners('/orgs/acme')).toHaveLength(1);
+  });
+
+  describe('refused before anything is registered', () => {
+    test.each<[what: string, more: Partial<RegisterRequest>]>([
+      ['a static runner', { mode: 'token', ephemeral: false }],
+      ['a label with a way to run the job', { labels: ['x64:docker://alpine'] }],
+      ['an enterprise', { scope: { kind: 'enterprise', name: 'big' } }],
+    ])('%s', async (_what, more) => {
+      const error = await ciServerError(server.register(request(more)));
+      expect(error.kind).toBe('rejected');
+      expect(await gitea.runners()).toEqual([]);
+    });
+
+    test('a static runner, already at admission', () => {
+      expect(server.accessError?.(ORGANIZATION, 'default', { mode: 'token' })).toBeDefined();
+      expect(server.accessError?.(ORGANIZATION, 'default', { mode: 'jit' })).toBeUndefined();
+    });
+  });
+});

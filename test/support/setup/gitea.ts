@@ -1,0 +1,8 @@
+import { fetchComponents } from './fetchComponents.ts';
+import temporal from './temporal.ts';
+
+/** Before the tests on Gitea. */
+export default async function setup(): Promise<void> {
+  await temporal();
+  await fetchComponents({ gitea: true }, ['gitea', 'gitea-runner']);
+}

@@ -1,0 +1,13 @@
+/**
+ * Deliveries of Gitea's webhooks: in GitHub's form, with GitHub's headers too. Gitea never delivers
+ * anything again.
+ */
+import { attemptOf } from '../../../../activities/ciServers/gitea/attempt.ts';
+import type { DeliveryFormat } from '../deliveryFormat.ts';
+import { gitHubShapedDeliveries } from '../github/gitHubDeliveries.ts';
+
+/** Format of webhook deliveries of Gitea. */
+export const GITEA_DELIVERIES: DeliveryFormat = gitHubShapedDeliveries({
+  server: 'gitea',
+  attempt: ({ runAttempt, runnerId }) => attemptOf({ runAttempt: runAttempt ?? 0, runnerId }),
+});
