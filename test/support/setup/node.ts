@@ -6,5 +6,6 @@ export default async function setup(): Promise<void> {
   await cluster();
   await fetchComponents({ nodes: 'kubelet' }, ['kubelet']);
   await fetchComponents({ nodes: 'kwok' }, ['kwok']);
+  await fetchComponents({ gitea: true }, ['gitea', 'gitea-runner']);
   await fetchComponents({ temporal: true }, ['temporal-server', 'temporal-sql-tool']);
 }

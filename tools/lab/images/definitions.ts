@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeSupervisorFolder } from '../../../deploy/images/supervisorFolder.ts';
 import { ComponentUnavailableError } from '../options.ts';
+import { resolveBinary } from '../resolve.ts';
 import type { ImageConfig } from './ociImage.ts';
 import { addLibraries, addProgram } from './rootfs.ts';
 import { addWorker, WORKER_SOURCES } from './workerApp.ts';
@@ -46,6 +47,8 @@ export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
 /** The same with a non-root USER, as many images of CI have. */
 export const NON_ROOT_IMAGE = 'holdfast.test/non-root:1';
 export const RUNNER_IMAGE = 'holdfast.test/runner:1';
+/** Gitea's official runner; stands in for docker.io/gitea/runner. */
+export const GITEA_RUNNER_IMAGE = 'holdfast.test/gitea-runner:1';
 /** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
 export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
 /** The worker's, as deploy/images/worker.Dockerfile makes it, without its tag. */
@@ -99,6 +102,21 @@ const supervisorLayer: LayerDefinition = {
     ),
   fill: (root) =>
     makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
+};
+
+/** Not among the {@link IMAGES}, since only tests with Gitea need it. */
+export const giteaRunnerImage: ImageDefinition = {
+  reference: GITEA_RUNNER_IMAGE,
+  config: { command: ['/bin/sh'], user: '1000' },
+  layers: [
+    busyboxLayer,
+    {
+      fingerprint: async () => await fingerprintOf([await resolveBinary('gitea-runner')]),
+      async fill(root) {
+        await addProgram(root, await resolveBinary('gitea-runner'), '/bin/gitea-runner');
+      },
+    },
+  ],
 };
 
 export const IMAGES: readonly ImageDefinition[] = [

@@ -1,0 +1,133 @@
+/** Runners of a real Gitea in pods, with its official runner under the supervisor. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { cancelSignal, drainUpdate, type RunnerInput } from '../../core/contract/index.ts';
+import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
+import { giteaRunnerImage } from '../../tools/lab/images/definitions.ts';
+import { addImages } from '../../tools/lab/lab.ts';
+import { letGo, HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { Gitea, type GiteaJobState } from '../support/gitea.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { until } from '../support/until.ts';
+
+const REPOSITORY = 'acme/app';
+const SECRET = 'webhook secret';
+/** The last line of {@link HELD_JOB}, not its text. */
+const FINISHED = /^\S+ finished$/m;
+
+await describeWithLab(
+  'Runners of Gitea in pods',
+  { gitea: true, temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    const gitea = new Gitea(lab.gitea);
+    let world: ClusterWorld;
+    let hook: number;
+    let label: string;
+
+    beforeAll(async () => {
+      await addImages(lab.stateDir, [giteaRunnerImage]);
+      await gitea.clear();
+      world = await ClusterWorld.open(lab, {
+        webhook: false,
+        settings: {
+          HOLDFAST_CREDENTIALS: JSON.stringify({
+            default: {
+              server: 'gitea',
+              type: 'pat',
+              tokenEnv: 'GITEA_TOKEN',
+              apiUrl: `${gitea.access.url}/api/v1`,
+              webUrl: gitea.access.urlForPods,
+            },
+          }),
+          GITEA_TOKEN: gitea.access.token,
+          HOLDFAST_RUNNER_IMAGE: giteaRunnerImage.reference,
+          HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITEA_RUNNER.image?.command),
+          HOLDFAST_WEBHOOK_SECRET: SECRET,
+        },
+      });
+      const url = new URL('/webhooks/gitea', world.worker.webhook()).href;
+      ({ id: hook } = await gitea.api<{ id: number }>('POST', '/orgs/acme/hooks', {
+        type: 'gitea',
+        active: true,
+        events: ['workflow_job'],
+        config: { url, content_type: 'json', secret: SECRET },
+      }));
+    });
+    beforeEach(() => void (label = `pod-${randomUUID().slice(0, 8)}`));
+    afterEach(async () => {
+      expect(await gitea.runners()).toEqual([]);
+      await world.expectNothingLeft();
+    });
+    afterAll(async () => {
+      await gitea.api('DELETE', `/orgs/acme/hooks/${hook}`);
+      await world.close();
+      await gitea.clear();
+    });
+
+    const start = async (more: Partial<RunnerInput> = {}): Promise<ClusterRun> => {
+      const input: Partial<RunnerInput> = {
+        ciServer: 'gitea',
+        organization: 'acme',
+        labels: [label],
+      };
+      const run = await world.start('gitea', { ...input, ...more });
+      await run.reaches('idle', ({ phase }) => phase === 'Idle');
+      return run;
+    };
+
+    /** A job that is running until its pod lets it go. */
+    const heldJob = async (run: ClusterRun): Promise<{ job: GiteaJobState; pod: string }> => {
+      const job = await gitea.queueJob(REPOSITORY, [label], HELD_JOB);
+      const { pod = '' } = await run.reaches('busy', ({ phase }) => phase === 'Busy');
+      return { job, pod };
+    };
+
+    test('idle, busy, ended with its job', async () => {
+      const run = await start();
+      const { job, pod } = await heldJob(run);
+      await letGo(world.namespace, pod);
+      expect(await run.handle.result()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+      expect(await gitea.waitForJob(REPOSITORY, job.id, 'completed')).toMatchObject({
+        conclusion: 'success',
+      });
+      expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
+    });
+
+    test('drained while idle: its pod goes, and a later job stays queued', async () => {
+      const run = await start();
+      await run.handle.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
+      await run.handle.result();
+      const { id, run_id: workflow } = await gitea.queueJob(REPOSITORY, [label]);
+      expect(await gitea.job(REPOSITORY, id)).toMatchObject({ status: 'queued' });
+      await gitea.cancelRun(REPOSITORY, workflow);
+    });
+
+    test('drained while busy: its job ends as it would have', async () => {
+      const run = await start();
+      const { job, pod } = await heldJob(run);
+      await run.handle.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
+      await letGo(world.namespace, pod);
+      expect(await run.handle.result()).toMatchObject({ outcome: 'succeeded' });
+      expect(await gitea.job(REPOSITORY, job.id)).toMatchObject({ conclusion: 'success' });
+      expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
+    });
+
+    test('stopped while busy: its job has the grace period, and its log says so', async () => {
+      const run = await start({ stop: { signalTimeout: '40s' } });
+      const { job, pod } = await heldJob(run);
+      await run.handle.signal(cancelSignal, { mode: 'stop', reason: 'test' });
+      const { core, name: namespace } = world.namespace;
+      await until('the runner to be told to stop', async () =>
+        (await core.readNamespacedPodLog({ namespace, name: pod, container: 'runner' })).includes(
+          'shutdown initiated',
+        ),
+      );
+      await letGo(world.namespace, pod);
+      await run.handle.result();
+      // A canceled job would be a success, too: its last line tells.
+      await gitea.waitForJob(REPOSITORY, job.id, 'completed');
+      expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
+    });
+  },
+);
