@@ -1,21 +1,40 @@
 /** Which set serves a job and why, or why none does. Pure. */
-import type { ServedBecause, ServingSet, SetMismatch } from '../contract/index.ts';
+import {
+  parseSetWorkflowId,
+  type ServedBecause,
+  type ServingSet,
+  type SetMismatch,
+} from '../contract/index.ts';
 import { JobRouter, type RoutableSet, type RoutedJob } from '../domain/jobRouting.ts';
 import { labelsMatch } from '../domain/labels.ts';
 import { scopeHolds } from '../domain/ciServer.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
+import { runnerWorkflowIdFromName } from '../domain/setRunnerNames.ts';
 import type { JobQuestion, KnownJob } from './facts.ts';
 
-const STATE_ORDER = ['assigned', 'queued', 'completed', 'left'] as const;
+/** Latest state first. A job that left the queue of one set may be queued in another. */
+const STATE_ORDER = ['completed', 'assigned', 'queued', 'left'] as const;
 
 /**
- * Returns the record of the job that is true now: that of the latest attempt, of a set to which the
- * job was not rerouted away.
+ * Returns the record of the job that is true now: that of the latest attempt and state, of a set to
+ * which the job was not rerouted away. A set also has the events of jobs that its runners took from
+ * others, so the set of the runner comes first.
  */
 export function currentRecord(known: readonly KnownJob[]): KnownJob | undefined {
-  const rank = ({ job }: KnownJob): number =>
-    STATE_ORDER.indexOf(job.state) + (job.reroutedTo === undefined ? 0 : STATE_ORDER.length);
-  return known.toSorted((a, b) => b.job.runAttempt - a.job.runAttempt || rank(a) - rank(b))[0];
+  const rank = ({ job, set }: KnownJob): number[] => [
+    -job.runAttempt,
+    job.reroutedTo === undefined ? 0 : 1,
+    STATE_ORDER.indexOf(job.state),
+    isOwnRunner(set, job.runnerName) ? 0 : 1,
+  ];
+  return known.toSorted((a, b) => compareRanks(rank(a), rank(b)))[0];
+}
+
+const isOwnRunner = (set: string, runnerName = ''): boolean =>
+  runnerWorkflowIdFromName(parseSetWorkflowId(set), runnerName) !== undefined;
+
+function compareRanks(a: readonly number[], b: readonly number[]): number {
+  return a.map((rank, index) => rank - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 }
 
 /** Returns the set that serves the job, or `undefined` if none is known to. */

@@ -12,7 +12,7 @@ import {
 import { FAILURE_TYPES } from '../../../core/activities/failureTypes.ts';
 import type { RoutableSet } from '../../../core/domain/jobRouting.ts';
 import { explain } from '../../../core/why/explain.ts';
-import { servingSet } from '../../../core/why/servingSet.ts';
+import { currentRecord, servingSet } from '../../../core/why/servingSet.ts';
 import type {
   JobFacts,
   JobQuestion,
@@ -381,6 +381,26 @@ describe('the set that serves a job', () => {
     ],
   ])('%s', (because, question, found) => {
     expect(servingSet(question)).toMatchObject({ ...found, because });
+  });
+
+  const runnerName = 'b-aaaaaaaaaa-0123456789';
+  test.each<[string, Partial<SetJobStatus>, Partial<SetJobStatus>, string]>([
+    ['a later attempt', { runAttempt: 2 }, { state: 'completed' }, 'set-a'],
+    ['the end', { state: 'assigned' }, { state: 'completed' }, 'set-b'],
+    ['the start', { state: 'queued' }, { state: 'assigned' }, 'set-b'],
+    ['the queue', { state: 'left' }, { state: 'queued' }, 'set-b'],
+    [
+      'the set of the runner',
+      { state: 'assigned', runnerName },
+      { state: 'assigned', runnerName },
+      'set-b',
+    ],
+  ])('%s decides between two records', (_title, a, b, set) => {
+    const known = [
+      { set: 'set-a', job: { ...QUEUED, ...a } },
+      { set: 'set-b', job: { ...QUEUED, ...b } },
+    ];
+    expect([currentRecord(known)?.set, currentRecord(known.toReversed())?.set]).toEqual([set, set]);
   });
 
   test('is none if several have the labels, and the repository is unknown', () => {
