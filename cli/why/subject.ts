@@ -15,9 +15,11 @@ export type Subject =
   | { readonly kind: 'run'; readonly runId: string; readonly repository: string }
   | { readonly kind: 'named'; readonly name: string };
 
-/** `/owner/repo/actions/runs/1/attempts/2/job/3`, as in the address bar and in the API's html_url. */
-const RUN_PATH =
-  /^\/([^/]+\/[^/]+)\/actions\/runs\/(\d+)(?:\/attempts\/\d+)?(?:\/jobs?\/(\d+))?\/?$/;
+/**
+ * `/owner/repo/actions/runs/1/attempts/2/job/3`, as in GitHub's address bar and in its API's
+ * html_url. Gitea's `/jobs/3` has the position of the job in its run and not its ID.
+ */
+const RUN_PATH = /^\/([^/]+\/[^/]+)\/actions\/runs\/(\d+)(?:\/attempts\/\d+)?(?:\/job\/(\d+))?\/?$/;
 
 /** @param labels - value of `--labels` @throws CliError `usage` */
 export function parseSubject(text: string, labels?: string): Subject {
@@ -37,7 +39,7 @@ function withoutLabels(text: string): Subject {
   if (repository === undefined || runId === undefined)
     throw new CliError(
       'usage',
-      `"${text}" must be the URL of a run or job, such as https://github.com/acme/app/actions/runs/1/job/2`,
+      `"${text}" must be the URL of a run or job, such as https://github.com/acme/app/actions/runs/1/job/2; or give the ID of the job`,
     );
   return jobId === undefined
     ? { kind: 'run', runId, repository }

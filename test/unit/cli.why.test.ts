@@ -19,7 +19,7 @@ test.each<[text: string, subject: Subject]>([
     { kind: 'job', jobId: '2', repository: 'acme/app' },
   ],
   [
-    'http://ghes.example:8080/acme/app/actions/runs/1/attempts/2/jobs/3/',
+    'http://ghes.example:8080/acme/app/actions/runs/1/attempts/2/job/3/',
     { kind: 'job', jobId: '3', repository: 'acme/app' },
   ],
 ])('%s', (text, subject) => {
@@ -36,12 +36,14 @@ test('labels are a list, for a job alone', () => {
   expect(() => parseSubject('linux', 'linux')).toThrow(/^--labels: /);
 });
 
-test.each([`${HOST}/acme/app/pull/7`, 'https://', `${HOST}/acme/app/actions/runs/x`])(
-  '%s is the URL of no run or job',
-  (text) => {
-    expect(() => parseSubject(text)).toThrow(expect.objectContaining({ code: 'usage' }));
-  },
-);
+test.each([
+  `${HOST}/acme/app/pull/7`,
+  'https://',
+  `${HOST}/acme/app/actions/runs/x`,
+  'http://gitea.example/acme/app/actions/runs/1/jobs/0',
+])('%s is the URL of no run or job', (text) => {
+  expect(() => parseSubject(text)).toThrow(expect.objectContaining({ code: 'usage' }));
+});
 
 test('the text has every part of an answer, a line each', () => {
   const lines = answerLines({
