@@ -71,6 +71,23 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
     expect(await gitea.runners('/orgs/acme')).toHaveLength(1);
   });
 
+  test.each<[Scope, permissions: string[]]>([
+    [ORGANIZATION, ['write:organization']],
+    [REPOSITORY, ['write:repository']],
+    [{ kind: 'organization', name: 'tester' }, ['write:user', 'read:organization']],
+    [{ kind: 'enterprise', name: 'instance' }, ['write:admin']],
+  ])('the permissions that docs/gitea.md names are enough: %j %j', async (scope, permissions) => {
+    await gitea.tokens();
+    const token = await gitea.token(permissions);
+    const apiUrl = `${gitea.access.url}/api/v1`;
+    const own = ciServerOf({ server: 'gitea', type: 'pat', tokenProvider: () => token, apiUrl });
+    const { runnerId = '' } = await own.server.register(request({ scope }));
+    expect(await own.server.listRunners(scope)).toHaveLength(1);
+    expect(await own.server.listQueuedJobs?.(scope)).toEqual({ jobs: [], complete: true });
+    expect(await own.server.removeRegistration(scope, runnerId)).toBe('removed');
+    await own.close();
+  });
+
   describe('refused before anything is registered', () => {
     test.each<[what: string, more: Partial<RegisterRequest>]>([
       ['a static runner', { mode: 'token', ephemeral: false }],

@@ -50,12 +50,6 @@ export class Gitea {
 
   /** Makes the users with their tokens, and a repository of the first. */
   async tokens(): Promise<GiteaTokens> {
-    const token = async (user: string, scopes: string[]): Promise<string> => {
-      const login = `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
-      const name = randomBytes(6).toString('hex');
-      const path = `/users/${user}/tokens`;
-      return (await this.api<{ sha1: string }>('POST', path, { name, scopes }, login)).sha1;
-    };
     const users = await this.api<{ login: string }[]>('GET', '/admin/users');
     for (const username of [USER, OUTSIDER]) {
       if (users.some(({ login }) => login === username)) continue;
@@ -68,16 +62,24 @@ export class Gitea {
       login_name: USER,
       source_id: 0,
     });
-    const all = await token(USER, ['all']);
+    const all = await this.token(['all']);
     const repository = { name: 'own', auto_init: true, default_branch: 'main' };
     const repositories = await this.api<{ name: string }[]>('GET', `/users/${USER}/repos`);
     if (repositories.length === 0)
       await this.api('POST', '/user/repos', repository, `token ${all}`);
     return {
       all,
-      look: await token(USER, ['organization', 'repository', 'user', 'admin'].map((it) => `read:${it}`)), // prettier-ignore
-      outsider: await token(OUTSIDER, ['all']),
+      look: await this.token(['organization', 'repository', 'user', 'admin'].map((it) => `read:${it}`)), // prettier-ignore
+      outsider: await this.token(['all'], OUTSIDER),
     };
+  }
+
+  /** Makes a token with these permissions, of a user that {@link tokens} has made. */
+  async token(scopes: readonly string[], user = USER): Promise<string> {
+    const login = `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
+    const name = randomBytes(6).toString('hex');
+    const path = `/users/${user}/tokens`;
+    return (await this.api<{ sha1: string }>('POST', path, { name, scopes }, login)).sha1;
   }
 
   /** Names of the runners under a path such as `/orgs/acme`. */
