@@ -27,7 +27,7 @@ await describeWithLab('levels of Pod Security', { kubernetes: true }, (lab) => {
     } catch (error) {
       if (!(error instanceof ApiException)) throw error;
       const { message } = JSON.parse(String(error.body)) as { message: string };
-      expect(message).toContain('violates PodSecurity');
+      if (!message.includes('violates PodSecurity')) throw error;
       return false;
     }
   }
@@ -60,12 +60,8 @@ await describeWithLab('levels of Pod Security', { kubernetes: true }, (lab) => {
 });
 
 function withImages(spec: V1PodSpec): V1PodSpec {
-  const image = 'runner:1';
-  return {
-    ...spec,
-    containers: spec.containers.map((each) => ({ image, ...each })),
-    ...(spec.initContainers && {
-      initContainers: spec.initContainers.map((each) => ({ image, ...each })),
-    }),
-  };
+  const copy = structuredClone(spec);
+  for (const container of [...(copy.initContainers ?? []), ...copy.containers])
+    container.image = 'runner:1';
+  return copy;
 }

@@ -12,9 +12,14 @@ const spec = (more: Partial<V1PodSpec> = {}): V1PodSpec => ({
   containers: [{ name: 'runner', securityContext: CONFINED }],
   ...more,
 });
-const container = (securityContext: object, more: object = {}): V1PodSpec =>
+const container = (
+  securityContext: object,
+  more: object = {},
+  pod: Partial<V1PodSpec> = {},
+): V1PodSpec =>
   spec({
     containers: [{ name: 'runner', securityContext: { ...CONFINED, ...securityContext }, ...more }],
+    ...pod,
   });
 const { runAsNonRoot: _nonRoot, seccompProfile: _seccomp, ...bare } = CONFINED;
 
@@ -123,7 +128,7 @@ export const POD_SECURITY_CASES: readonly PodSecurityCase[] = [
   ],
   [
     '/proc',
-    { ...container({ procMount: 'Unmasked' }), hostUsers: false },
+    container({ procMount: 'Unmasked' }, {}, { hostUsers: false }),
     'privileged',
     'runner: procMount',
   ],
@@ -135,7 +140,7 @@ export const POD_SECURITY_CASES: readonly PodSecurityCase[] = [
   ],
   [
     'a process of the host',
-    { ...container({ windowsOptions: { hostProcess: true } }), hostNetwork: true },
+    container({ windowsOptions: { hostProcess: true } }, {}, { hostNetwork: true }),
     'privileged',
     'runner: windowsOptions.hostProcess',
   ],
