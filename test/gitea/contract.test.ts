@@ -66,7 +66,8 @@ async function fixtureOf(lab: LabState): Promise<CiServerFixture> {
     async startJob(scope, label) {
       const repository = repositoryOf(scope);
       const end = join(folder, label);
-      const script = `while [ ! -e ${end} ]; do sleep 0.1; done`;
+      // A failed test removes the folder: nobody else ends the job, which has a session of its own.
+      const script = `while [ -d ${folder} ] && [ ! -e ${end} ]; do sleep 0.1; done`;
       const { id } = await gitea.queueJob(repository, [label], script);
       await gitea.waitForJob(repository, id, 'in_progress');
       return {

@@ -120,7 +120,7 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
   /** A job that runs until `finish`. */
   async function heldJob(): Promise<{ job: GiteaJobState; finish: () => Promise<void> }> {
     const end = join(folder, 'end');
-    const script = `echo begun; while [ ! -e ${end} ]; do sleep 0.1; done; echo finished`;
+    const script = `echo begun; while [ -d ${folder} ] && [ ! -e ${end} ]; do sleep 0.1; done; echo finished`;
     const job = await gitea.queueJob(REPOSITORY, [queue()], script);
     return { job, finish: async () => await writeFile(end, '') };
   }
