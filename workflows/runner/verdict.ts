@@ -142,8 +142,8 @@ function failedAfterRequest({ jobFailedAt, pod }: CurrentRunner): boolean {
 /**
  * Returns the facts for the final verdict. The effects of the runner's own teardown do not count if
  * the runner was still running when it was unregistered. The exception is a job that started after
- * all, according to the exit record or, for an ephemeral runner without a record, a job event: its
- * pod reported it too late.
+ * all, according to the exit record or, without a record, a job event: its pod reported it too late.
+ * For a static runner an event counts only if the runner was lost before it was unregistered.
  *
  * @param facts - facts at the time when the runner was unregistered
  */
@@ -156,8 +156,13 @@ export function finalFacts(
   if (facts.pod?.startedAt === undefined || facts.pod.ended) return is;
   const exit = is.pod?.exit;
   const job = exit?.record?.job;
-  const cameByEvent =
-    job === undefined && is.ephemeral && state.runner.jobs.running !== undefined && !facts.hadJob;
+  const { podBusy, jobs } = state.runner;
+  // An event of a static runner may be about an old job. In doubt it is about the lost one.
+  const inDoubt = podBusy === undefined || state.isIdleInDoubt;
+  const counts = is.ephemeral
+    ? !facts.hadJob
+    : unregistered.removedWhileRunning !== true && inDoubt;
+  const cameByEvent = job === undefined && jobs.running !== undefined && counts;
   const isRecorded = job === 'running' || job === 'interrupted';
   const { neverStartedInARow, shortLivedInARow } = is;
   return {

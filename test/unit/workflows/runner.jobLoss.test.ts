@@ -171,7 +171,7 @@ describe('what its own tear-down does to a runner that lived until then', () => 
   const after = (
     pod: PodSnapshot,
     before: PodSnapshot = live,
-    { ephemeral = false, hadJob = true, isTold = false } = {},
+    { ephemeral = false, hadJob = true, isTold = false, removedWhileRunning = true } = {},
   ): EndFacts => {
     const spec = {
       scope: { kind: 'repository', name: 'a/b' },
@@ -183,8 +183,13 @@ describe('what its own tear-down does to a runner that lived until then', () => 
     const state = new RunnerState('w', 'r', 0);
     state.admit(spec as never);
     const jobs = { completed: [], latestEventAt: 0, running: { key: '1', label: 'a job' } };
-    Object.assign(state.runner, { pod, podBusy: true, ...(isTold ? { jobs } : {}) });
-    return finalFacts(state, unregistered, {
+    Object.assign(state.runner, {
+      pod,
+      ...(removedWhileRunning ? { podBusy: true } : {}),
+      ...(isTold ? { jobs } : {}),
+    });
+    const end = { ...unregistered, removedWhileRunning };
+    return finalFacts(state, end, {
       ...drained,
       ephemeral,
       hadJob,
@@ -213,6 +218,15 @@ describe('what its own tear-down does to a runner that lived until then', () => 
         }),
       ),
     ).toMatchObject({ outcome }),
+  );
+
+  test.each([
+    ['an event of a job', true, true],
+    ['no event', false, false],
+  ])('a static runner that was lost before it was unregistered: %s', (_what, isTold, busyAtEnd) =>
+    expect(after(tornDown, live, { isTold, removedWhileRunning: false })).toMatchObject({
+      busyAtEnd,
+    }),
   );
 
   test('its record tells of a job', () =>
