@@ -16,10 +16,11 @@ export type Subject =
   | { readonly kind: 'named'; readonly name: string };
 
 /**
- * `/owner/repo/actions/runs/1/attempts/2/job/3`, as in GitHub's address bar and in its API's
- * html_url. Gitea's `/jobs/3` has the position of the job in its run and not its ID.
+ * `/owner/repo/actions/runs/1/attempts/2/job/3`, as in the address bar and in the API's html_url.
+ * Gitea writes `/jobs/3`, also with the ID of the job (from 1.26).
  */
-const RUN_PATH = /^\/([^/]+\/[^/]+)\/actions\/runs\/(\d+)(?:\/attempts\/\d+)?(?:\/job\/(\d+))?\/?$/;
+const RUN_PATH =
+  /^\/([^/]+\/[^/]+)\/actions\/runs\/(\d+)(?:\/attempts\/\d+)?(?:\/jobs?\/(\d+))?\/?$/;
 
 /** @param labels - value of `--labels` @throws CliError `usage` */
 export function parseSubject(text: string, labels?: string): Subject {

@@ -8,7 +8,7 @@ cd "$HOME"
 (umask 077 && printf %s "$GITEA_RUNNER_FILE" >.runner)
 unset GITEA_RUNNER_FILE
 cat >runner.yaml <<END
-runner: {shutdown_timeout: 24h}
+runner: {timeout: 8760h, shutdown_timeout: 24h}
 cache: {enabled: false}
 END
 # The supervisor reads the log on standard output.

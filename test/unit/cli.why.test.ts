@@ -22,6 +22,10 @@ test.each<[text: string, subject: Subject]>([
     'http://ghes.example:8080/acme/app/actions/runs/1/attempts/2/job/3/',
     { kind: 'job', jobId: '3', repository: 'acme/app' },
   ],
+  [
+    'http://gitea.example/acme/app/actions/runs/1/jobs/7',
+    { kind: 'job', jobId: '7', repository: 'acme/app' },
+  ],
 ])('%s', (text, subject) => {
   expect(parseSubject(text)).toEqual(subject);
 });
@@ -36,14 +40,12 @@ test('labels are a list, for a job alone', () => {
   expect(() => parseSubject('linux', 'linux')).toThrow(/^--labels: /);
 });
 
-test.each([
-  `${HOST}/acme/app/pull/7`,
-  'https://',
-  `${HOST}/acme/app/actions/runs/x`,
-  'http://gitea.example/acme/app/actions/runs/1/jobs/0',
-])('%s is the URL of no run or job', (text) => {
-  expect(() => parseSubject(text)).toThrow(expect.objectContaining({ code: 'usage' }));
-});
+test.each([`${HOST}/acme/app/pull/7`, 'https://', `${HOST}/acme/app/actions/runs/x`])(
+  '%s is the URL of no run or job',
+  (text) => {
+    expect(() => parseSubject(text)).toThrow(expect.objectContaining({ code: 'usage' }));
+  },
+);
 
 test('the text has every part of an answer, a line each', () => {
   const lines = answerLines({

@@ -5,8 +5,9 @@ import type { RunnerKind } from './runnerKind.ts';
 export const GITEA_RUNNER_FILE = 'GITEA_RUNNER_FILE';
 
 /**
- * The same as deploy/images/gitea-runner-entrypoint.sh, line by line. Without a `shutdown_timeout` the
- * runner cancels its job at SIGTERM, and reports it as a success (seen with 1.0.8). The grace period
+ * The same as deploy/images/gitea-runner-entrypoint.sh, line by line. Without a `timeout` the
+ * runner cancels its job after three hours, and without a `shutdown_timeout` at SIGTERM, which it
+ * reports as a success (seen with 1.0.8). The grace period
  * of the pod ends earlier: Gitea fails a job whose runner was killed.
  */
 const START_SCRIPT = [
@@ -17,7 +18,7 @@ const START_SCRIPT = [
   '(umask 077 && printf %s "$GITEA_RUNNER_FILE" >.runner)',
   'unset GITEA_RUNNER_FILE',
   'cat >runner.yaml <<END',
-  'runner: {shutdown_timeout: 24h}',
+  'runner: {timeout: 8760h, shutdown_timeout: 24h}',
   'cache: {enabled: false}',
   'END',
   '# The supervisor reads the log on standard output.',

@@ -31,6 +31,20 @@ describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
   });
 });
 
+test("Gitea's runner leaves the end of its job to the supervisor", () => {
+  const script = RUNNER_KINDS.gitea.image?.command.join('\n') ?? '';
+  const [, settings = ''] = /^runner: \{(.*)\}$/m.exec(script) ?? [];
+  const hours = Object.fromEntries(
+    settings.split(', ').map((setting) => {
+      const [, name = '', count = ''] = /^(\w+): (\d+)h$/.exec(setting) ?? [];
+      return [name, Number(count)];
+    }),
+  );
+  const longestJobHours = 24 * 7;
+  expect(hours['timeout']).toBeGreaterThanOrEqual(longestJobHours);
+  expect(hours['shutdown_timeout']).toBeGreaterThanOrEqual(24);
+});
+
 test('a token is known by its variable', () => {
   expect(TOKEN_VARIABLES).toEqual(['RUNNER_TOKEN']);
   expect(registrationWithToken(['RUNNER_NAME', 'RUNNER_TOKEN'])?.variable).toBe('RUNNER_TOKEN');
