@@ -27,6 +27,8 @@ export async function deleteJobClaim(run: JobRun): Promise<void> {
   );
   if (called.kind === 'done') return;
   const reason = called.kind === 'failed' ? called.message : called.kind;
-  log.warn("failed to delete the job's claim; the sweep deletes it", { reason });
-  run.logLine(`warning: failed to delete the job's claim; the sweep deletes it: ${reason}`);
+  log.warn("failed to delete the job's claim; a sweep that may list claims deletes it", { reason });
+  run.logLine(
+    `warning: failed to delete the job's claim; a sweep that may list claims deletes it: ${reason}`,
+  );
 }

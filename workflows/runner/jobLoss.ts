@@ -37,7 +37,7 @@ export interface LastJobFacts {
  *    ends like this after its job, and any runner whose registration was removed ends like this
  *    without a job, whatever is reported late.
  * 4. The pod, a job event or the CI server (422) reports that a job was running, or an event
- *    reports that it was interrupted: lost.
+ *    reports that it was interrupted and the record does not say `completed`: lost.
  * 5. An ephemeral runner exited with 0 after an observed job: not lost, because that job has
  *    completed.
  * 6. The registration of an ephemeral runner that started disappeared without any request of
@@ -47,7 +47,8 @@ export function isJobLost(f: LastJobFacts): boolean {
   if (f.record === 'running' || f.record === 'interrupted') return true;
   if (f.ephemeral && f.record === 'completed') return false;
   if ((f.ephemeral || f.cutLoose) && f.exitCode === 0 && !f.takenAway) return false;
-  if (f.busyAtEnd || f.jobInterrupted || f.removal === 'busy') return true;
+  const interrupted = f.jobInterrupted && f.record !== 'completed';
+  if (f.busyAtEnd || interrupted || f.removal === 'busy') return true;
   if (f.ephemeral && f.exitCode === 0 && f.hadJob) return false;
   return f.ephemeral && f.started && f.removal === 'absent' && f.record !== 'none';
 }

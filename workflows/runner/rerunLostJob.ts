@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts';
 import { parseJobKey } from '../../core/domain/ciJobState.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { RunnerJobs } from './jobEvents.ts';
 import type { RunnerState } from './state.ts';
 import { lostJobCause, type EndFacts } from './verdict.ts';
 
@@ -51,12 +52,7 @@ function rerunInput(
   cause: RunnerCause,
   facts: EndFacts,
 ): RerunInput {
-  const { running } = runner.jobs;
   const record = facts.pod?.exit?.record?.job;
-  const job: RerunJob | undefined =
-    running?.repository === undefined
-      ? undefined
-      : { id: parseJobKey(running.key).jobId, repository: running.repository };
   return {
     [scope.kind]: scope.name,
     credential: spec.credential,
@@ -68,7 +64,26 @@ function rerunInput(
       set: spec.set,
       recorded: record === 'interrupted' || record === 'running' ? (true as const) : undefined,
       stoppedAt: runner.pod?.terminationRequestedAt,
-      job: job ?? (facts.jobInterrupted ? runner.failedJob : undefined),
+      job: jobToRerun(runner, facts),
     }),
   };
+}
+
+interface JobsOfRunner {
+  readonly jobs: Pick<RunnerJobs, 'running'>;
+  readonly failedJob?: RerunJob | undefined;
+}
+
+/**
+ * Returns the job that the runner lost, or `undefined` if its workflow has to find it by the
+ * runner's name. A runner that was busy at its end had taken another job than the failed one, whose
+ * event has not arrived.
+ */
+export function jobToRerun(
+  { jobs: { running }, failedJob }: JobsOfRunner,
+  { jobInterrupted, busyAtEnd }: Pick<EndFacts, 'jobInterrupted' | 'busyAtEnd'>,
+): RerunJob | undefined {
+  if (running?.repository !== undefined)
+    return { id: parseJobKey(running.key).jobId, repository: running.repository };
+  return jobInterrupted && !busyAtEnd ? failedJob : undefined;
 }

@@ -49,6 +49,12 @@ test.each<[what: string, facts: LastJobFacts, lost: boolean]>([
   ['3: ... but told to go', { ...idle, exitCode: 0, busyAtEnd: true }, true],
   ['4: busy at the end', { ...idle, busyAtEnd: true }, true],
   ['4: interrupted, by an event', { ...idle, jobInterrupted: true }, true],
+  ['4: ... of a static runner', { ...stays, jobInterrupted: true }, true],
+  [
+    '4: ... whose record says that its last job was completed',
+    { ...stays, record: 'completed', jobInterrupted: true },
+    false,
+  ],
   ['4: busy by the CI server', { ...idle, removal: 'busy' }, true],
   ['4: ... also where its record says none', { ...idle, record: 'none', removal: 'busy' }, true],
   [

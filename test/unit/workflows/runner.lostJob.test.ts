@@ -1,5 +1,6 @@
 /** Which ends of a runner cost it a job that the CI server may run again. */
 import { expect, test } from '@jest/globals';
+import { jobToRerun } from '../../../workflows/runner/rerunLostJob.ts';
 import { lostJobCause, type EndFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodSnapshot } from '../../../core/domain/pod.ts';
 
@@ -77,4 +78,15 @@ test.each<[string, Partial<EndFacts>, string | undefined]>([
   ],
 ])('%s', (_what, facts, cause) => {
   expect(lostJobCause({ ...busy, ...facts })).toBe(cause);
+});
+
+const failedJob = { id: '1', repository: 'acme/web' };
+const running = { key: '2/1', repository: 'acme/web' };
+test.each([
+  ['the running job', { jobs: { running }, failedJob }, true, true, '2'],
+  ['the job that failed with the runner', { jobs: {}, failedJob }, true, false, '1'],
+  ['another job than the failed one', { jobs: {}, failedJob }, true, true, undefined],
+  ['no job', { jobs: {}, failedJob }, false, false, undefined],
+])('%s runs again', (_what, runner, jobInterrupted, busyAtEnd, id) => {
+  expect(jobToRerun(runner as never, { jobInterrupted, busyAtEnd })?.id).toBe(id);
 });
