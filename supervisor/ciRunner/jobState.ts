@@ -60,13 +60,21 @@ export function isReady({ online, busy, hadJob }: JobState, ephemeral: boolean):
  */
 export type JobRecord = 'none' | 'running' | 'interrupted' | 'completed';
 
-/**
- * Returns the record of the last job.
- *
- * @param busyWhenSignalled - whether a job was running when the stop's first signal was sent
- */
-export function jobRecord(state: JobState, busyWhenSignalled: boolean): JobRecord {
+/** End of a runner, as far as its job depends on it. */
+export interface RunnerEnd {
+  /** Whether a job was running when the stop's first signal was sent. */
+  readonly busyWhenSignalled: boolean;
+  /** Whether the runner exited with 0, and its kind does so only after its job. */
+  readonly finishedJob: boolean;
+}
+
+/** Returns the record of the last job. */
+export function jobRecord(
+  state: JobState,
+  { busyWhenSignalled, finishedJob }: RunnerEnd,
+): JobRecord {
   if (!state.hadJob) return 'none';
+  if (finishedJob) return 'completed';
   if (state.busy) return 'running';
   return busyWhenSignalled ? 'interrupted' : 'completed';
 }

@@ -18,6 +18,7 @@ export class JobWatch {
   state: JobState = INITIAL;
   readonly #ended: () => void;
   readonly #changed: () => void;
+  #ignoresEnd = false;
   #settle: NodeJS.Timeout | undefined;
 
   /**
@@ -50,7 +51,13 @@ export class JobWatch {
     );
   }
 
+  /** Ignores the log lines that report the end of a job, from now on. */
+  ignoreEnd(): void {
+    this.#ignoresEnd = true;
+  }
+
   record(sign: JobSignal): void {
+    if (sign === 'logEnded' && this.#ignoresEnd) return;
     this.state = jobStateAfter(this.state, sign);
     this.#changed();
     if (this.state.busy) clearTimeout(this.#settle);

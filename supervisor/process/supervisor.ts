@@ -321,6 +321,7 @@ export class Supervisor {
   async #sendStop({ signal, to }: SupervisorAction & { kind: 'sendStop' }): Promise<void> {
     await this.#reasons?.written();
     this.#busyWhenSignalled ??= this.#job.state.busy;
+    if (this.#kind.stop.finishesJob) this.#job.ignoreEnd();
     const { child } = this.#processes;
     if (child === undefined) return;
     const ended = this.#state.end !== undefined;
@@ -362,7 +363,12 @@ export class Supervisor {
     const { marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } =
       this.#options;
     const job = this.#takesJobs
-      ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) }
+      ? {
+          job: jobRecord(this.#job.state, {
+            busyWhenSignalled: this.#busyWhenSignalled === true,
+            finishedJob: this.#kind.stop.finishesJob && this.#state.end?.code === 0,
+          }),
+        }
       : {};
     const text = markerText({
       ...verdict,

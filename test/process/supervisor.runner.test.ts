@@ -240,6 +240,36 @@ describe('online and busy', () => {
   });
 });
 
+describe("the job of Gitea's runner, which goes on after SIGTERM", () => {
+  const log = (text: string): string =>
+    `echo 'time="2026-01-02T03:04:05Z" level=info msg="${text}"'`;
+
+  test.each([
+    ['ends within the grace period', 'exit 0', '60s', 'completed'],
+    ['is killed after it', 'while :; do sleep 1; done', '300ms', 'running'],
+  ])('%s', async (_what, afterwards, signalTimeout, job) => {
+    const marker = join(mkdtempSync(join(bundle.folder, 'gitea-')), 'marker');
+    const shutDown = `${log('runner: r-1 shutdown initiated, waiting 24h0m0s')}; ${afterwards}`;
+    const supervised = start([
+      '--runner-kind',
+      'gitea',
+      '--signal-timeout',
+      signalTimeout,
+      '--marker',
+      marker,
+      '--',
+      'bash',
+      '-c',
+      `onTerm() { ${shutDown}; }; trap onTerm TERM; ${log('task 4 repo is acme/app')}; while :; do sleep 0.05; done`,
+    ]).reading();
+    await supervised.printed('task 4');
+    supervised.signal('SIGTERM');
+    await supervised.ended();
+    expect(supervised.stdout.toString()).toContain('shutdown initiated');
+    expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ job });
+  });
+});
+
 describe('probes', () => {
   test('a command without a CI server is up from its start, and busy for its whole life', async () => {
     const supervised = start([

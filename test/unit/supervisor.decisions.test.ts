@@ -290,7 +290,7 @@ describe("the runner's log", () => {
       'Starting runner daemon',
       'runner: r-1, with version: v1.0.8, with labels: [x64], declare successfully',
       'task 4 repo is acme/app https://github.com http://127.0.0.1:3000',
-      'runner: r-1 shutdown initiated, waiting 8s for running jobs to complete before shutting down',
+      'runner: r-1 shutdown initiated, waiting 24h0m0s for running jobs to complete before shutting down',
     ].map(line);
     const log = new RunnerLog(GITEA_RUNNER.log!);
     expect(log.read(Buffer.from(text.join('')))).toEqual([

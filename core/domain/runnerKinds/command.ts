@@ -4,5 +4,5 @@ import type { RunnerKind } from './runnerKind.ts';
 export const COMMAND_RUNNER: RunnerKind = {
   defaultLabels: [],
   exitStatuses: {},
-  stop: { onTerm: 'stop', signalTarget: 'group' },
+  stop: { onTerm: 'stop', signalTarget: 'group', finishesJob: false },
 };

@@ -96,5 +96,5 @@ export const GITHUB_RUNNER: Required<RunnerKind> & {
   // With ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1: GitHub no longer accepts this
   // version.
   exitStatuses: { 7: 'runner_deprecated' },
-  stop: { onTerm: 'stop', signalTarget: 'group' },
+  stop: { onTerm: 'stop', signalTarget: 'group', finishesJob: false },
 };

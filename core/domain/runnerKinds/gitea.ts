@@ -47,6 +47,6 @@ export const GITEA_RUNNER: RunnerKind = {
     jobEnded: new RegExp(`${MESSAGE}runner: .+ shutdown initiated, `),
   },
   exitStatuses: {},
-  // The runner stops the processes of its job itself.
-  stop: { onTerm: 'stop', signalTarget: 'process' },
+  // At SIGTERM the runner logs that it shuts down, and goes on with its job.
+  stop: { onTerm: 'stop', signalTarget: 'process', finishesJob: true },
 };

@@ -87,4 +87,9 @@ export interface RunnerJobHooks {
 export interface RunnerStop {
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';
   readonly signalTarget: 'process' | 'group';
+  /**
+   * Whether the runner finishes its job after SIGTERM, and then exits with 0. From the signal on, its
+   * log does not show the end of the job. Otherwise a signal interrupts the job.
+   */
+  readonly finishesJob: boolean;
 }
