@@ -10,7 +10,6 @@ import {
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
 import { scopeHolds } from '../../core/domain/ciServer.ts';
-import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   runnerWorkflowIdFromName,
@@ -18,6 +17,7 @@ import {
 } from '../../core/domain/setRunnerNames.ts';
 import type {
   JobFacts,
+  JobLabels,
   JobQuestion,
   KnownJob,
   RunFacts,
@@ -39,12 +39,9 @@ type Routing = ReadonlyMap<string, SetRoutingInfo | undefined>;
 const AT_ONCE = 20;
 /** Number of sets without a response after which no further ones are queried: no worker runs. */
 const MAX_SILENT = 40;
-/** Maximum number of sets without a response that are explained. */
+/** Maximum number of sets that are explained. */
 const MAX_EXPLAINED = 3;
 const LIST_TIMEOUT_MS = 60_000;
-
-/** CI server that compares the labels of a set without one: GitHub, which assigns to scale sets. */
-const SCALE_SETS: CiServerKind = 'github';
 
 /** @throws CliError `unreachable`, `usage` */
 export async function readJob(
@@ -61,12 +58,13 @@ export async function readJob(
     ...routable(routing),
     ...omitUndefined({
       repository: given ?? record?.repository,
-      labels: labels && normalizeLabels(kindOf(routing), labels),
+      labels: labels && jobLabels(labels),
     }),
   };
   const served = servingSet(question);
   return {
     ...question,
+    silentSets: silent.length,
     unanswered: known.length > 0 ? [] : await readSets(session, env, silent),
     ...omitUndefined({
       servedBy: served,
@@ -84,12 +82,15 @@ export async function readRun(
 ): Promise<RunFacts> {
   const routing = await listSets(session, repository);
   const { known, silent } = await queryJobs(session, [...routing.keys()], { repository });
-  const waiting = known.filter(({ job }) => job.state === 'queued');
+  const queued = known.filter(({ job }) => job.state === 'queued');
+  const waiting = [...new Set(queued.map(({ set }) => set))];
   return {
     runId,
     repository,
     known,
-    sets: await readSets(session, env, [...new Set(waiting.map(({ set }) => set))]),
+    sets: await readSets(session, env, waiting),
+    unreadSets: Math.max(0, waiting.length - MAX_EXPLAINED),
+    silentSets: silent.length,
     unanswered: await readSets(session, env, silent),
   };
 }
@@ -122,11 +123,16 @@ function routable(routing: Routing): Pick<JobQuestion, 'sets' | 'unknownSets'> {
 
 const normalized = (routing: SetRoutingInfo): SetRoutingInfo =>
   routing.ciServer === undefined
-    ? { ...routing, labels: normalizeLabels(SCALE_SETS, routing.labels) }
+    ? { ...routing, labels: normalizeLabels('github', routing.labels) }
     : withNormalizedLabels(routing);
 
-const kindOf = (routing: Routing): CiServerKind =>
-  [...routing.values()].find((one) => one?.ciServer !== undefined)?.ciServer ?? SCALE_SETS;
+const jobLabels = (given: readonly string[]): JobLabels => ({
+  given,
+  normalized: {
+    github: normalizeLabels('github', given),
+    gitea: normalizeLabels('gitea', given),
+  },
+});
 
 /** Asks the sets which of these jobs they know. @returns the workflow ids of sets without a response */
 async function queryJobs(

@@ -5,6 +5,7 @@ import { scaleSetListenerWorkflowId, type RunnerSetStatus } from '../../core/con
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import type { PendingFact, RunnerFacts, SetFacts } from '../../core/why/facts.ts';
+import { resourceOf } from '../../worker/controller/setWorkflows.ts';
 import { describeSet, nameOf, querySetState } from '../set/setClient.ts';
 import { getSetEnd } from '../set/setEnd.ts';
 import type { Session } from '../shared/session.ts';
@@ -24,6 +25,7 @@ export async function readSet(session: Session, env: Env, nameOrId: string): Pro
   const name = nameOf(workflowId);
   const base = {
     ...(await workflowFacts(session, description)),
+    ...omitUndefined({ resource: resourceOf(description.memo) }),
     name,
     listener: [],
     starting: [],

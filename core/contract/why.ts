@@ -102,6 +102,9 @@ export interface SetJobStatus {
   limited?: true;
 }
 
+/** Maximum number of jobs in one answer to the query `jobs`. */
+export const MAX_SET_JOBS = 100;
+
 /** Selection of the query `jobs`. At least one field is required. */
 export interface SetJobsRequest {
   /** ID of the job at the CI server. */

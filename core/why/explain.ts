@@ -2,12 +2,13 @@
  * Explains why a job, a runner or a set waits, or how it ended, from facts that were read before.
  * Pure.
  */
-import type {
-  SetJobStatus,
-  WaitReason,
-  WhyAnswer,
-  WhyLink,
-  WhyVerdict,
+import {
+  MAX_SET_JOBS,
+  type SetJobStatus,
+  type WaitReason,
+  type WhyAnswer,
+  type WhyLink,
+  type WhyVerdict,
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type {
@@ -21,7 +22,7 @@ import type {
   WorkflowFacts,
 } from './facts.ts';
 import { runnerCauses } from './runnerCauses.ts';
-import { currentRecord, mismatches } from './servingSet.ts';
+import { currentRecord, matchingKinds, mismatches } from './servingSet.ts';
 import { jobCausesOfSet, setCauses } from './setCauses.ts';
 
 /** Returns the answer that follows from the facts. */
@@ -79,44 +80,59 @@ function explainJob(facts: JobFacts): WhyAnswer {
   if (record === undefined) return { ...base, ...explainUnknownJob(facts, base.missing) };
   if (record.state === 'assigned') return { ...base, ...explainAssigned(record, runner) };
   if (record.state !== 'queued') return { ...base, state: 'ended', verdict: verdictOfJob(record) };
+  if (set?.end !== undefined) return { ...base, ...explainEndedSet(set.end, base.missing) };
   const causes = set === undefined ? [] : queuedCauses(set, record);
   return { ...base, state: causes.length === 0 ? 'unknown' : 'waiting', causes };
 }
+
+/** Explains a job that was queued when its set ended. */
+const explainEndedSet = (
+  end: NonNullable<SetFacts['end']>,
+  missing: readonly string[],
+): Pick<WhyAnswer, 'state' | 'verdict' | 'missing'> => ({
+  state: 'unknown',
+  verdict: { ...end, evidence: [] },
+  missing: [...missing, 'the set of the job has ended, and does not know what became of the job'],
+});
 
 /** Explains a job that no set knows. */
 function explainUnknownJob(
   facts: JobFacts,
   missing: readonly string[],
 ): Pick<WhyAnswer, 'state' | 'causes' | 'missing' | 'otherSets'> {
-  const { set, servedBy, labels, repository, unanswered } = facts;
-  const silent = unanswered.flatMap((one) => setCauses(one));
-  if (set !== undefined && servedBy !== undefined)
-    return {
-      state: 'waiting',
-      causes: [...jobCausesOfSet(set, { limited: true }), unreported(set, servedBy.because)],
-      missing: [...missing],
-    };
-  if (silent.length > 0)
+  const { set, servedBy, labels, repository, unanswered, silentSets } = facts;
+  const causes = set === undefined ? [] : jobCausesOfSet(set, { limited: false });
+  if (silentSets > 0)
     return {
       state: 'unknown',
-      causes: uniqueCauses(silent),
-      missing: [...missing, `${unanswered.length} sets that may know the job did not answer`],
+      causes: uniqueCauses([...causes, ...unanswered.flatMap((one) => setCauses(one))]),
+      missing: [...missing, `${silentSets} sets that may know the job did not answer`],
+    };
+  if (set !== undefined && servedBy !== undefined)
+    return {
+      state: 'unknown',
+      causes: [...causes, unreported(set, servedBy.because)],
+      missing: [...missing],
     };
   const otherSets = mismatches(facts);
-  if (labels !== undefined && otherSets.every((set) => set.mismatches.length > 0))
+  if (labels !== undefined && otherSets.every((one) => one.mismatches.length > 0))
     return {
       state: 'waiting',
-      causes: [noSet(otherSets.length, labels, repository)],
+      causes: [noSet(otherSets.length, labels.given, repository)],
       missing: [...missing],
       otherSets,
     };
-  const needed = labels === undefined ? '--labels' : 'its URL instead of its ID';
-  return {
-    state: 'unknown',
-    causes: [],
-    missing: [...missing, `no set knows the job; give ${needed} to see which set would serve it`],
-    otherSets,
-  };
+  return { state: 'unknown', causes: [], missing: [...missing, unclear(facts)], otherSets };
+}
+
+/** Returns why it is not clear which set would serve a job that no set knows. */
+function unclear(facts: JobFacts): string {
+  const kinds = matchingKinds(facts);
+  if (facts.labels === undefined)
+    return 'no set knows the job; give --labels to see which set would serve it';
+  return kinds.length > 1
+    ? `no set knows the job, and sets of several CI servers match it: ${kinds.join(', ')}`
+    : 'no set knows the job; give its URL instead of its ID to see which set would serve it';
 }
 
 function noSet(sets: number, labels: readonly string[], repository = 'any repository'): WaitReason {
@@ -139,7 +155,7 @@ function unreported({ status }: SetFacts, because: string): WaitReason {
     reason === undefined ? '' : `, and its checks of the CI server miss jobs (${reason})`;
   return {
     cause: 'not_reported',
-    text: `no event of the job has reached the set${check}`,
+    text: `no event of the job has reached the set${check}; or the job ended more than six hours ago`,
     fix: 'check the deliveries of the webhook; the next check of the CI server finds the job if it is queued',
     ...omitUndefined({ since: incompleteSince }),
   };
@@ -182,8 +198,13 @@ function explainAssigned(
   };
 }
 
-function explainRun({ runId, repository, known, sets, unanswered }: RunFacts): WhyAnswer {
-  const queued = known.filter(({ job }) => job.state === 'queued' && job.reroutedTo === undefined);
+function explainRun(facts: RunFacts): WhyAnswer {
+  const { runId, known, sets, unanswered } = facts;
+  const ended = sets.filter(({ end }) => end !== undefined).map(({ id }) => id);
+  const queued = known.filter(
+    ({ job, set }) =>
+      job.state === 'queued' && job.reroutedTo === undefined && !ended.includes(set),
+  );
   const causes = sets.flatMap((set) => {
     const [first] = queued.filter((each) => each.set === set.id);
     return first === undefined ? [] : queuedCauses(set, first.job);
@@ -195,12 +216,24 @@ function explainRun({ runId, repository, known, sets, unanswered }: RunFacts): W
     causes: uniqueCauses([...causes, ...silent]),
     jobs: known.map(({ set, job }) => ({ ...job, set })),
     missing: [
-      `sets know jobs, not runs: these are all jobs of ${repository} that wait or run`,
-      ...(unanswered.length === 0 ? [] : [`${unanswered.length} sets did not answer`]),
+      ...missingOfRun(facts),
+      ...ended.map((id) => `${id} has ended, and does not know what became of its queued jobs`),
       ...missingOf(sets.flatMap(({ starting }) => starting)),
     ],
     links: linksOf(sets),
   };
+}
+
+/** Returns which jobs and sets the answer about a run lacks. */
+function missingOfRun({ repository, known, silentSets, unreadSets }: RunFacts): string[] {
+  const ids = [...new Set(known.map(({ set }) => set))];
+  const cut = ids.filter((id) => known.filter(({ set }) => set === id).length >= MAX_SET_JOBS);
+  return [
+    `sets know jobs, not runs: these are jobs of ${repository} that wait or run`,
+    ...cut.map((id) => `${id} lists ${MAX_SET_JOBS} jobs at most, and may have more`),
+    ...(unreadSets === 0 ? [] : [`${unreadSets} more sets with queued jobs were not read`]),
+    ...(silentSets === 0 ? [] : [`${silentSets} sets did not answer`]),
+  ];
 }
 
 function stateOfRun(known: readonly KnownJob[], queued: readonly KnownJob[]): WhyAnswer['state'] {

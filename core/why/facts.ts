@@ -1,8 +1,10 @@
 /** Facts from which an explanation follows. `holdfast why` reads them; nothing here decides. */
+import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { RoutableSet } from '../domain/jobRouting.ts';
 import type { PodSnapshot } from '../domain/pod.ts';
 import type {
   RunnerResult,
+  RunnerSetRef,
   RunnerSetStatus,
   RunnerStatus,
   ServingSet,
@@ -65,7 +67,12 @@ export interface RunnerFacts extends WorkflowFacts {
 export interface SetFacts extends WorkflowFacts {
   readonly name: string;
   /** Answer to its status query. Absent if it has ended, is not admitted, or no worker answered. */
-  readonly status?: Pick<RunnerSetStatus, 'waits' | 'runnerCounts' | 'scaleSet' | 'queueCheck'>;
+  readonly status?: Pick<
+    RunnerSetStatus,
+    'waits' | 'runnerCounts' | 'scaleSet' | 'queueCheck' | 'replicas'
+  >;
+  /** RunnerSet resource that declares it. Absent: none. */
+  readonly resource?: Pick<RunnerSetRef, 'namespace' | 'name'>;
   /** Message of a set that no worker has admitted. */
   readonly notAdmitted?: string;
   /** Pending activities of the listener of its scale set. */
@@ -82,13 +89,20 @@ export interface KnownJob {
   readonly job: SetJobStatus;
 }
 
+/** Labels of a job. CI servers of different kinds compare them differently. */
+export interface JobLabels {
+  /** As the user wrote them. */
+  readonly given: readonly string[];
+  readonly normalized: Readonly<Record<CiServerKind, readonly string[]>>;
+}
+
 /** Request for an explanation of a job. */
 export interface JobQuestion {
   readonly jobId: string;
   /** `owner/repo`. Absent: unknown. */
   readonly repository?: string;
-  /** Labels of the job, normalized. Absent: unknown. */
-  readonly labels?: readonly string[];
+  /** Absent: unknown. */
+  readonly labels?: JobLabels;
   /** Records of the job. */
   readonly known: readonly KnownJob[];
   /** The running sets whose routing is known, with normalized labels. */
@@ -104,7 +118,9 @@ export interface JobFacts extends JobQuestion {
   readonly set?: SetFacts;
   /** Runner that runs or ran the job. */
   readonly runner?: RunnerFacts;
-  /** Sets that may know the job and did not answer. Not all of them. */
+  /** Number of sets that may know the job and did not answer. */
+  readonly silentSets: number;
+  /** Some of these sets. */
   readonly unanswered: readonly SetFacts[];
 }
 
@@ -113,8 +129,13 @@ export interface RunFacts {
   readonly runId: string;
   readonly repository: string;
   readonly known: readonly KnownJob[];
-  /** The sets that have queued jobs of the repository. */
+  /** Sets that have queued jobs of the repository. Not all of them. */
   readonly sets: readonly SetFacts[];
+  /** Number of further sets that have queued jobs of the repository. */
+  readonly unreadSets: number;
+  /** Number of sets that did not answer. */
+  readonly silentSets: number;
+  /** Some of these sets. */
   readonly unanswered: readonly SetFacts[];
 }
 

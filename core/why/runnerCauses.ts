@@ -1,5 +1,5 @@
 /** Causes for which a runner waits. Pure. */
-import type { RunnerPhase, WaitCause, WaitReason } from '../contract/index.ts';
+import type { RunnerPhase, RunnerStatus, WaitCause, WaitReason } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { RunnerFacts } from './facts.ts';
 import { failureCauses, workflowCauses } from './workflowCauses.ts';
@@ -71,7 +71,7 @@ function pacedCauses({ pending, status }: RunnerFacts): WaitReason[] {
 function phaseCauses({ status }: RunnerFacts): WaitReason[] {
   if (status === undefined) return [];
   const { phase, phases, waitingFor, waitingUntil, job } = status;
-  const cause = PHASE_CAUSES[phase];
+  const cause = isIdleDraining(status) ? 'unregistering' : PHASE_CAUSES[phase];
   const text = cause === 'job_running' && job !== undefined ? `job ${job}` : waitingFor;
   return [
     {
@@ -81,3 +81,9 @@ function phaseCauses({ status }: RunnerFacts): WaitReason[] {
     },
   ];
 }
+
+/** Whether the runner is drained without a job. */
+const isIdleDraining = ({ phase, phases, job }: RunnerStatus): boolean =>
+  phase === 'Draining' &&
+  job === undefined &&
+  phases.findLast((each) => each.phase !== 'Draining')?.phase !== 'Busy';

@@ -5,6 +5,7 @@ import {
   type ServingSet,
   type SetMismatch,
 } from '../contract/index.ts';
+import { CI_SERVER_KINDS, type CiServerKind } from '../domain/ciServerKind.ts';
 import { JobRouter, type RoutableSet, type RoutedJob } from '../domain/jobRouting.ts';
 import { labelsMatch } from '../domain/labels.ts';
 import { scopeHolds } from '../domain/ciServer.ts';
@@ -52,25 +53,30 @@ export function servingSet(question: JobQuestion): ServingSet | undefined {
 }
 
 /**
- * Returns the set that the job's labels and repository lead to. Without the repository, it is the
- * set that alone has the labels.
+ * Returns the set that the job's labels and repository lead to, or `undefined` if sets of several
+ * kinds of CI servers match. Without the repository, it is the set that alone has the labels.
  */
 function routedSet(question: JobQuestion): ServingSet | undefined {
-  const { jobId, repository, labels, sets, known } = question;
+  const { repository, labels } = question;
   if (labels === undefined) return undefined;
-  const matching = sets.filter((set) => mismatch(question, set).mismatches.length === 0);
-  const runAttempt = currentRecord(known)?.job.runAttempt ?? 1;
-  const home =
+  const matching = matchingSets(question);
+  const homes =
     repository === undefined
-      ? undefined
-      : homeOf({ jobId, runAttempt, repository, labels: [...labels] }, sets);
-  if (home !== undefined) {
-    const others = matching.filter((set) => set !== home);
-    return served(home, because(home, others));
-  }
-  const [first] = repository === undefined ? only(matching) : matching.filter(isScaleSet);
-  return first && served(first, isScaleSet(first) ? 'scale_set' : 'only_match');
+      ? matching
+      : CI_SERVER_KINDS.flatMap((kind) => homeOf({ ...question, repository, labels }, kind));
+  const [home] = only(homes);
+  if (home === undefined) return undefined;
+  const others = matching.filter((set) => set !== home);
+  return served(home, isScaleSet(home) ? 'scale_set' : because(home, others));
 }
+
+const matchingSets = (question: JobQuestion): RoutableSet[] =>
+  question.sets.filter((set) => mismatch(question, set).mismatches.length === 0);
+
+/** Returns the kinds of CI servers that have sets with the labels and scope of the job. */
+export const matchingKinds = (question: JobQuestion): CiServerKind[] => [
+  ...new Set(matchingSets(question).map(kindOf)),
+];
 
 const served = ({ workflowId: id, routing }: RoutableSet, reason: ServedBecause): ServingSet => ({
   id,
@@ -81,21 +87,32 @@ const served = ({ workflowId: id, routing }: RoutableSet, reason: ServedBecause)
 /** Returns the element of a list of one, and nothing of any other list. */
 const only = <T>(list: readonly T[]): readonly T[] => (list.length === 1 ? list : []);
 
-function homeOf(job: RoutedJob, sets: readonly RoutableSet[]): RoutableSet | undefined {
-  const router = new JobRouter(sets);
+/** Returns the set for the job at a CI server of this kind. The list is empty if there is none. */
+function homeOf(
+  question: JobQuestion & Required<Pick<JobQuestion, 'repository' | 'labels'>>,
+  ciServer: CiServerKind,
+): RoutableSet[] {
+  const { jobId, repository, labels, sets, known } = question;
+  const job: RoutedJob = {
+    jobId,
+    runAttempt: currentRecord(known)?.job.runAttempt ?? 1,
+    repository,
+    labels: [...labels.normalized[ciServer]],
+  };
   // A job does not say to which enterprise its repository belongs.
   const enterprise = sets.find(({ routing }) => routing.scopeKind === 'enterprise')?.routing.scope;
-  for (const ciServer of new Set(sets.map(({ routing }) => routing.ciServer))) {
-    if (ciServer === undefined) continue;
-    const home = router.homeOf(job, { ciServer, ...omitUndefined({ enterprise }) });
-    if (home !== undefined) return home;
-  }
-  return undefined;
+  const home =
+    new JobRouter(sets).homeOf(job, { ciServer, ...omitUndefined({ enterprise }) }) ??
+    matchingSets(question).find((set) => isScaleSet(set) && kindOf(set) === ciServer);
+  return home === undefined ? [] : [home];
 }
 
 /** GitHub assigns the jobs of a scale set, so its routing has no CI server. */
 const isScaleSet = ({ routing }: RoutableSet): boolean =>
   routing.ciServer === undefined && routing.scope !== '';
+
+/** Returns the kind of CI server that compares the labels of the set. Scale sets are GitHub's. */
+const kindOf = ({ routing }: RoutableSet): CiServerKind => routing.ciServer ?? 'github';
 
 function because({ routing }: RoutableSet, others: readonly RoutableSet[]): ServedBecause {
   if (others.length === 0) return 'only_match';
@@ -127,9 +144,11 @@ export function mismatches(question: JobQuestion): SetMismatch[] {
 }
 
 function mismatch(
-  { repository, labels }: Pick<JobQuestion, 'repository' | 'labels'>,
-  { workflowId, routing }: RoutableSet,
+  { repository, labels: wanted }: Pick<JobQuestion, 'repository' | 'labels'>,
+  set: RoutableSet,
 ): SetMismatch {
+  const { workflowId, routing } = set;
+  const labels = wanted?.normalized[kindOf(set)];
   const own = new Set(routing.labels);
   const missing = labels?.filter((label) => !own.has(label)) ?? [];
   const holds =

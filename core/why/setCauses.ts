@@ -14,13 +14,23 @@ const HARMLESS: ReadonlySet<WaitCause> = new Set([
 ]);
 
 /** Commands that end the waits of a set. */
-const FIXES: Partial<Record<WaitCause, (set: string) => string>> = {
-  paused: (set) => `holdfast set resume ${set}`,
-  breaker: (set) => `fix the cause, then: holdfast set resume ${set}`,
-  max: (set) => `holdfast set scale ${set} --max N, if the cluster has room`,
+const FIXES: Partial<Record<WaitCause, (set: SetFacts) => string>> = {
+  paused: ({ name }) => `holdfast set resume ${name}`,
+  breaker: ({ name }) => `fix the cause, then: holdfast set resume ${name}`,
+  max: raiseMax,
   limit: () => "raise limits in the set's declaration, and apply it",
   runner_hours: () => "raise limits.maxRunnerHours in the set's declaration, and apply it",
 };
+
+/** Returns how to let a set have more runners. A set that is scaled by `--max` follows demand. */
+function raiseMax({ name, resource, status }: SetFacts): string {
+  const isFixed = status?.replicas !== undefined;
+  const how =
+    resource === undefined
+      ? `holdfast set scale ${name} ${isFixed ? '--replicas' : '--max'} N`
+      : `raise ${isFixed ? 'replicas' : 'max'} of the RunnerSet ${resource.namespace}/${resource.name}`;
+  return `${how}, if the cluster has room`;
+}
 
 /** Facts of a job for which a set has no runner. */
 export interface WaitingJob {
@@ -58,11 +68,12 @@ function stuckCauses(facts: SetFacts): WaitReason[] {
 }
 
 /** Returns the waits that the set states, with the reason of its listener for a scale set. */
-function ownCauses({ name, status, listener }: SetFacts): WaitReason[] {
+function ownCauses(facts: SetFacts): WaitReason[] {
+  const { status, listener } = facts;
   const [refined] = failureCauses(listener);
   return (status?.waits ?? []).map((wait) => {
     const cause = wait.cause === 'scale_set' ? (refined?.cause ?? wait.cause) : wait.cause;
-    const fix = FIXES[cause]?.(name);
+    const fix = FIXES[cause]?.(facts);
     return { ...wait, cause, ...(fix === undefined ? {} : { fix }) };
   });
 }

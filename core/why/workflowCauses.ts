@@ -26,6 +26,12 @@ const FAILURE_CAUSES: Readonly<Record<string, WaitCause>> = {
 const EXPECTED: ReadonlySet<string> = new Set([FAILURE_TYPES.notVisible]);
 
 /**
+ * Activities whose attempts wait for a long time. Temporal keeps the last failure while the next
+ * attempt runs, so the failure applies only between attempts.
+ */
+const LONG_WAITS: ReadonlySet<string> = new Set(['awaitPod', 'listen']);
+
+/**
  * Returns why the workflow does not proceed, whatever it does.
  * @param hasAnswered - whether it answered a query, or cannot
  */
@@ -57,8 +63,9 @@ export function workflowCauses(facts: WorkflowFacts, hasAnswered: boolean): Wait
 
 /** Returns the causes for which activities are retried. */
 export function failureCauses(pending: readonly PendingFact[]): WaitReason[] {
-  return pending.flatMap(({ type, failureType, lastFailure, nextRetryAt }) => {
+  return pending.flatMap(({ type, scheduled, failureType, lastFailure, nextRetryAt }) => {
     if (failureType === undefined || EXPECTED.has(failureType)) return [];
+    if (LONG_WAITS.has(type) && !scheduled) return [];
     const cause = FAILURE_CAUSES[failureType] ?? 'activity_failing';
     const message = lastFailure ?? failureType;
     return [

@@ -1,6 +1,6 @@
 /** Queries to a set whose declaration no worker has admitted yet: what is asked most when nothing goes on. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { setDeclarationQuery, setStatusQuery } from '../../core/contract/index.ts';
+import { setDeclarationQuery, setJobsQuery, setStatusQuery } from '../../core/contract/index.ts';
 import { SetNotAdmittedError, querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
@@ -32,9 +32,12 @@ await describeWithLab('a set before its admission', { temporal: true }, (lab) =>
     await expect(querySetStatus(client, set.handle.workflowId)).rejects.toThrow(
       SetNotAdmittedError,
     );
+    // An empty list would say that it does not know the job.
+    await expect(set.handle.query(setJobsQuery, { jobId: '7' })).rejects.toThrow('admission');
     expect(await set.handle.query(setDeclarationQuery)).toMatchObject({ replicas: 0 });
     stage.world.pretences.length = 0;
     const admitted = await set.status();
     expect(admitted).toMatchObject({ name: set.name, replicas: 0, runners: [] });
+    expect(await set.handle.query(setJobsQuery, { jobId: '7' })).toEqual([]);
   });
 });

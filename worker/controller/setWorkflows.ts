@@ -70,7 +70,8 @@ const QUERY_DEADLINE_MS = 3_000;
 const COMMAND_DEADLINE_MS = 15_000;
 
 const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
-const resourceOf = (memo: Record<string, unknown> | undefined): RunnerSetRef | undefined =>
+/** Returns the RunnerSet resource in the memo of a set, or `undefined` if it has none. */
+export const resourceOf = (memo: Record<string, unknown> | undefined): RunnerSetRef | undefined =>
   resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]).data;
 
 /** The sets of RunnerSet resources in Temporal: finds, starts, changes and ends them. */

@@ -85,7 +85,9 @@ export function registerQueries(
     setJobsQuery,
     (request) => {
       const state = current()?.state;
-      return state === undefined ? [] : setJobs(state, request);
+      // An empty list would say that the set does not know the job.
+      if (state === undefined) throw new Error(statusBeforeAdmission(name).awaitingAdmission);
+      return setJobs(state, request);
     },
     { description: 'Jobs that the set knows, by job or repository' },
   );

@@ -1,5 +1,5 @@
 /** Answers the query `jobs` of a set. Pure. */
-import type { SetJobStatus } from '../../core/contract/index.ts';
+import { MAX_SET_JOBS, type SetJobStatus } from '../../core/contract/index.ts';
 import { parseJobKey } from '../../core/domain/ciJobState.ts';
 import { parseCiId } from '../../core/domain/ciId.ts';
 import { isObject } from '../../core/domain/isObject.ts';
@@ -9,9 +9,6 @@ import type { JobRecord } from './jobRecord.ts';
 import { applyLimits } from './size.ts';
 import type { SetState } from './state.ts';
 import { isQueuedHere } from './waitingJobs.ts';
-
-/** Maximum number of jobs in one answer. */
-const MAX_JOBS = 100;
 
 /**
  * Returns the jobs that the set knows, the longest waiting first.
@@ -37,7 +34,7 @@ export function setJobs(state: SetState, request: unknown): SetJobStatus[] {
       state: 'completed' as const,
       since: isoTime(at),
     })),
-  ].slice(0, MAX_JOBS);
+  ].slice(0, MAX_SET_JOBS);
 }
 
 function activeJob(key: string, job: JobRecord, limited: boolean): SetJobStatus {

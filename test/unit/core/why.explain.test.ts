@@ -1,6 +1,7 @@
 /** Explanations from facts: a row for each cause, each state, and each reason for which a set serves a job. */
 import { describe, expect, test } from '@jest/globals';
 import {
+  MAX_SET_JOBS,
   WAIT_CAUSES,
   type RunnerPhase,
   type RunnerStatus,
@@ -15,8 +16,10 @@ import { explain } from '../../../core/why/explain.ts';
 import { currentRecord, servingSet } from '../../../core/why/servingSet.ts';
 import type {
   JobFacts,
+  JobLabels,
   JobQuestion,
   PendingFact,
+  RunFacts,
   RunnerFacts,
   SetFacts,
   WhyFacts,
@@ -91,10 +94,27 @@ const job = (
   known: [{ set: 'set-linux', job: more.record ?? QUEUED }],
   sets: [],
   unknownSets: [],
+  silentSets: 0,
   unanswered: [],
   servedBy: SERVED,
   set: facts,
   ...more,
+});
+const run = (more: Partial<RunFacts> = {}): WhyFacts => ({
+  kind: 'run',
+  runId: '1',
+  repository: 'acme/app',
+  known: [{ set: 'set-linux', job: QUEUED }],
+  sets: [waitingFor('max')],
+  unreadSets: 0,
+  silentSets: 0,
+  unanswered: [],
+  ...more,
+});
+/** Gitea compares labels with case, GitHub without. */
+const wanted = (...given: string[]): JobLabels => ({
+  given,
+  normalized: { github: given.map((label) => label.toLowerCase()), gitea: given },
 });
 const routable = (name: string, more: Partial<SetRoutingInfo> = {}): RoutableSet => ({
   workflowId: `set-${name}`,
@@ -111,21 +131,43 @@ const unheard = (more: Partial<JobFacts>): WhyFacts => ({
   kind: 'job',
   jobId: '7',
   repository: 'acme/app',
-  labels: ['linux'],
+  labels: wanted('linux'),
   known: [],
   sets: [],
   unknownSets: [],
+  silentSets: 0,
   unanswered: [],
   ...more,
 });
 
+const silent = set({ unpolled: UNPOLLED, status: undefined } as never);
 const idleRunner = runner({ status: statusIn('Idle') });
+/** A busy runner, and a wait for its pod that has failed once. */
+const recovered = (more: Partial<PendingFact>): RunnerFacts =>
+  runner({
+    status: statusIn('Busy'),
+    pending: [
+      pending({ type: 'awaitPod', failureType: FAILURE_TYPES.computeUnavailable, ...more }),
+    ],
+  });
+/** A runner that is drained after it was idle or busy. */
+const draining = (before: RunnerPhase, itsJob?: string): RunnerFacts =>
+  runner({
+    status: {
+      ...statusIn('Draining'),
+      phases: [
+        { phase: before, at: SINCE },
+        { phase: 'Draining', at: SINCE },
+      ],
+      ...(itsJob === undefined ? {} : { job: itsJob }),
+    },
+  });
 /** Facts, and the causes that follow from them, the decisive one first. */
 const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
   [{ kind: 'set', ...set({ paused: { since: SINCE, text: 'by ops' } }) }, 'workflow_paused'],
   [job(set({ paused: { text: 'by ops' } })), 'workflow_paused'],
   [{ kind: 'runner', ...runner({ unpolled: UNPOLLED }) }, 'no_worker'],
-  [unheard({ unanswered: [set({ unpolled: UNPOLLED, status: undefined } as never)] }), 'no_worker'],
+  [unheard({ silentSets: 1, unanswered: [silent] }), 'no_worker'],
   [{ kind: 'set', ...set({ status: undefined } as never) }, 'no_answer'],
   [job(set({ status: undefined, notAdmitted: 'waits' } as never)), 'not_admitted'],
   [{ kind: 'runner', ...runner({ status: statusIn('Requested') }) }, 'not_admitted'],
@@ -162,6 +204,13 @@ const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
   [unheard({ sets: [routable('mac', { labels: ['mac'] })] }), 'no_set'],
   [unheard({ servedBy: SERVED, set: set() }), 'not_reported'],
   [unheard({ servedBy: SERVED, set: waitingFor('paused') }), 'paused', 'not_reported'],
+  [unheard({ servedBy: SERVED, set: waitingFor('limit') }), 'not_reported'],
+  // Labels lead to a set, and another one may have the job.
+  [
+    unheard({ servedBy: SERVED, set: waitingFor('max'), silentSets: 1, unanswered: [silent] }),
+    'max',
+    'no_worker',
+  ],
   [job(set({ status: { runnerCounts: { ...COUNTS, starting: 1 } } })), 'starting'],
   [job(set({ status: { runnerCounts: { ...COUNTS, idle: 1 } } })), 'not_assigned'],
   [
@@ -191,6 +240,17 @@ const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
     ] as const
   ).map(([type, cause]) => [{ kind: 'runner', ...failing(FAILURE_TYPES[type]) }, cause] as const),
   [{ kind: 'runner', ...failing(FAILURE_TYPES.notVisible) }, 'pod_start'],
+  [{ kind: 'runner', ...recovered({ scheduled: true }) }, 'cluster_unreachable'],
+  [{ kind: 'runner', ...recovered({ scheduled: false }) }, 'job_running'],
+  [
+    job({
+      ...waitingFor('scale_set'),
+      listener: [
+        pending({ type: 'listen', scheduled: false, failureType: FAILURE_TYPES.conflict }),
+      ],
+    }),
+    'scale_set',
+  ],
   [
     { kind: 'runner', ...pod({ scheduled: false, unschedulable: '0/3 nodes are available' }) },
     'unschedulable',
@@ -211,6 +271,9 @@ const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
   [{ kind: 'runner', ...idleRunner }, 'idle'],
   [{ kind: 'runner', ...runner({ status: statusIn('Busy') }) }, 'job_running'],
   [{ kind: 'runner', ...failing(FAILURE_TYPES.busy) }, 'job_running'],
+  [{ kind: 'runner', ...draining('Idle') }, 'unregistering'],
+  [{ kind: 'runner', ...draining('Busy') }, 'job_running'],
+  [{ kind: 'runner', ...draining('Idle', '7') }, 'job_running'],
   [{ kind: 'runner', ...runner({ status: statusIn('Unregistering') }) }, 'unregistering'],
   [{ kind: 'runner', ...runner({ status: statusIn('TearingDown') }) }, 'tear_down'],
   // A breaker lets one runner try: what that one waits for belongs to the answer.
@@ -235,6 +298,15 @@ describe('the causes', () => {
   test('of the closed set have a row each', () => {
     const covered = new Set(ROWS.flatMap(([, ...causes]) => causes));
     expect(WAIT_CAUSES.filter((cause) => !covered.has(cause))).toEqual([]);
+  });
+
+  test.each<[Partial<SetFacts>, string]>([
+    [{}, '--max'],
+    [{ status: { ...waitingFor('max').status, replicas: 2 } as never }, '--replicas'],
+    [{ resource: { namespace: 'ci', name: 'linux' } }, 'ci/linux'],
+  ])('max: %j is fixed by %s', (more, fix) => {
+    const [cause] = explain({ kind: 'set', ...waitingFor('max'), ...more }).causes;
+    expect(cause?.fix).toContain(fix);
   });
 
   test("have the words, times and runner of the system that reported them, and a set's fix", () => {
@@ -267,6 +339,7 @@ describe('the state', () => {
     phases: [{ phase: 'Busy' as const, at: SINCE }],
     rerunWorkflowId: 'rerun-1',
   };
+  const setEnd = { outcome: 'terminated', message: 'by ops' };
   const assigned: SetJobStatus = { ...QUEUED, state: 'assigned', runnerName: 'linux-a' };
 
   test.each<[string, WhyFacts, string]>([
@@ -288,17 +361,18 @@ describe('the state', () => {
       { ...unheard({}), labels: undefined } as never,
       'unknown',
     ],
+    ['a run whose jobs wait', run(), 'waiting'],
+    ['a queued job whose set has ended', job(set({ end: setEnd })), 'unknown'],
+    ['a run whose set has ended', run({ sets: [set({ end: setEnd })] }), 'unknown'],
     [
-      'a run whose jobs wait',
-      {
-        kind: 'run',
-        runId: '1',
-        repository: 'acme/app',
-        known: [{ set: 'set-linux', job: QUEUED }],
-        sets: [waitingFor('max')],
-        unanswered: [],
-      },
-      'waiting',
+      'a job that the set of its labels does not know',
+      unheard({ servedBy: SERVED, set: waitingFor('max') }),
+      'unknown',
+    ],
+    [
+      'a job that no set serves, and a set that does not answer',
+      unheard({ sets: [routable('mac', { labels: ['mac'] })], silentSets: 1 }),
+      'unknown',
     ],
   ])('%s', (_title, facts, state) => {
     expect(explain(facts).state).toBe(state);
@@ -317,6 +391,33 @@ describe('the state', () => {
     });
   });
 
+  test('of a queued job comes with the end of its set', () => {
+    expect(explain(job(set({ end: setEnd })))).toMatchObject({
+      causes: [],
+      verdict: setEnd,
+      missing: [expect.any(String)],
+    });
+  });
+
+  test('of an unknown job says how many sets did not answer, though few are explained', () => {
+    const { missing } = explain(unheard({ silentSets: 17, unanswered: [set(), silent] }));
+    expect(missing).toEqual([expect.stringContaining('17')]);
+  });
+
+  test.each<[string, Partial<RunFacts>, RegExp]>([
+    ['silent sets', { silentSets: 17 }, /\b17\b/],
+    ['sets that were not read', { unreadSets: 18 }, /\b18\b/],
+    [
+      'a set that may have more jobs',
+      { known: Array.from({ length: MAX_SET_JOBS }, () => ({ set: 'set-linux', job: QUEUED })) },
+      /set-linux/,
+    ],
+    ['an ended set', { sets: [set({ end: setEnd })] }, /set-linux/],
+  ])('of a run says what it lacks: %s', (_title, facts, text) => {
+    expect(explain(run()).missing).toHaveLength(1);
+    expect(explain(run(facts)).missing.slice(1)).toEqual([expect.stringMatching(text)]);
+  });
+
   test('says which pods could not be read', () => {
     const unread = runner({ podUnread: 'no kubeconfig' });
     expect(explain({ kind: 'set', ...set({ starting: [unread] }) }).missing).toEqual([
@@ -329,7 +430,7 @@ describe('the set that serves a job', () => {
   const ask = (more: Partial<JobQuestion>): JobQuestion => ({
     jobId: '7',
     repository: 'acme/app',
-    labels: ['linux'],
+    labels: wanted('linux'),
     known: [],
     sets: [],
     unknownSets: [],
@@ -413,6 +514,29 @@ describe('the set that serves a job', () => {
     });
   });
 
+  const gitea = (...labels: string[]): RoutableSet =>
+    routable('gitea', { ciServer: 'gitea', labels });
+  test.each<[string, string, RoutableSet[], string | undefined]>([
+    ["Gitea's case", 'Linux', [routable('a', { labels: ['mac'] }), gitea('Linux')], 'set-gitea'],
+    ["GitHub's case", 'Linux', [gitea('linux'), routable('a')], 'set-a'],
+    ['both', 'linux', [gitea('linux'), routable('a')], undefined],
+    ['both', 'linux', [routable('a'), gitea('linux')], undefined],
+    ['both, one a scale set', 'linux', [scaleSet('a'), gitea('linux')], undefined],
+  ])('is the one of the CI server whose rules match: %s', (_title, label, sets, id) => {
+    const labels = wanted(label);
+    expect(servingSet(ask({ labels, sets }))?.id).toBe(id);
+  });
+
+  test('is none if sets of several CI servers match, and the answer names these', () => {
+    const sets = [gitea('linux'), routable('a')];
+    expect(explain(unheard({ sets }))).toMatchObject({
+      state: 'unknown',
+      causes: [],
+      missing: [expect.stringMatching(/gitea.*github|github.*gitea/)],
+      otherSets: [{ mismatches: [] }, { mismatches: [] }],
+    });
+  });
+
   test('is none if no set matches', () => {
     expect(servingSet(ask({ sets: [routable('a', { labels: [] })] }))).toBeUndefined();
   });
@@ -420,7 +544,7 @@ describe('the set that serves a job', () => {
   test('is none, and each set says what does not match', () => {
     const { otherSets } = explain(
       unheard({
-        labels: ['linux', 'gpu'],
+        labels: wanted('linux', 'gpu'),
         sets: [
           routable('a'),
           routable('b', { labels: ['linux', 'gpu'], scope: 'other' }),
