@@ -7,6 +7,7 @@ import type {
 } from '../../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 import { labelsMatch } from '../../../core/domain/labels.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { GITEA_RUNNER_FILE } from '../../../core/domain/runnerKinds/gitea.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 // The REST API is GitHub's in form, so the client is the same.
@@ -44,6 +45,9 @@ export const GITEA_TRAITS: CiServerTraits = {
   jobLimits: DEFAULT_JOB_LIMITS,
 };
 
+/** Jobs of a scope, and when the search for them began (ms, monotonic). */
+type JobSearch = ReadList<GiteaJob> & { readonly beganAt: number };
+
 /** Client of a Gitea server with one credential. */
 export class GiteaCiServer implements CiServer {
   readonly kind = 'gitea';
@@ -53,7 +57,11 @@ export class GiteaCiServer implements CiServer {
   readonly #webUrl: string;
   readonly #lists: GiteaLists;
   readonly #scopes: GiteaScopes;
-  readonly #runnerLists = new Map<string, SingleFlight<GiteaRunner[]>>();
+  readonly #runnerLists = new SharedCalls<GiteaRunner[]>();
+  readonly #runningJobs = new SharedCalls<GiteaJob[]>();
+  readonly #jobSearches = new SharedCalls<JobSearch>();
+  /** Latest result of each scope. */
+  readonly #found = new Map<string, JobSearch>();
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
@@ -162,18 +170,29 @@ export class GiteaCiServer implements CiServer {
     throw this.#api.toError('unavailable', request, 'a removal must be answered 204', status);
   }
 
+  /** Concurrent calls for a scope share one list, which is not aborted for one of them. */
   async listQueuedJobs(
     scope: Scope,
     labels?: readonly string[],
     signal?: AbortSignal,
+    maxAgeMs = 0,
   ): Promise<CiJobList> {
-    const { items, complete } = await this.#jobs(scope, 'status=queued&status=in_progress', signal);
+    signal?.throwIfAborted();
+    const search = this.#jobSearches.of(keyOf(scope), async () => await this.#searchJobs(scope));
+    const askedAt = this.#options.clock.elapsed();
+    const isFresh = (found: JobSearch | undefined): found is JobSearch =>
+      found !== undefined && found.beganAt >= askedAt - maxAgeMs;
+    let found = this.#found.get(keyOf(scope));
+    if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
+    if (!isFresh(found)) found = await search.runFresh(signal);
+    const { items, complete, beganAt } = found;
     const offered = labels && new Set(normalizeGiteaLabels(labels));
     return {
       jobs: items
         .filter((job) => offered === undefined || labelsMatch(offered, job.labels))
         .map(({ runnerId: _runner, ...job }) => job),
       complete,
+      ...omitUndefined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
     };
   }
 
@@ -221,37 +240,42 @@ export class GiteaCiServer implements CiServer {
   /** Returns the runners of a scope, oldest first. Concurrent calls share one list. */
   async #freshRunners(scope: Scope, signal?: AbortSignal): Promise<GiteaRunner[]> {
     signal?.throwIfAborted();
-    const key = `${scope.kind}:${scope.name}`;
-    const list =
-      this.#runnerLists.get(key) ??
-      new SingleFlight(async () => {
-        const request = await this.#request('list', 'GET', scope, '');
-        const runners = await this.#lists.whole(runnerListAnswer, request);
-        return runners.toSorted((a, b) => Number(a.id) - Number(b.id));
-      });
-    this.#runnerLists.set(key, list);
+    const list = this.#runnerLists.of(keyOf(scope), async () => {
+      const request = await this.#request('list', 'GET', scope, '');
+      const runners = await this.#lists.whole(runnerListAnswer, request);
+      return runners.toSorted((a, b) => Number(a.id) - Number(b.id));
+    });
     return await list.runFresh(signal);
   }
 
-  /** Returns the IDs of the runners that are running a job. */
+  /**
+   * Returns the IDs of the runners that are running a job. Concurrent calls share one list that
+   * begins after each of them.
+   */
   async #busyRunners(scope: Scope, signal?: AbortSignal): Promise<Set<string>> {
-    const { items, complete } = await this.#jobs(scope, 'status=in_progress', signal);
-    if (!complete)
-      throw this.#api.toError(
-        'unavailable',
-        await this.#request('jobs', 'GET', scope, ''),
-        'the list of running jobs changed while it was read',
-      );
-    return new Set(items.flatMap(({ runnerId }) => runnerId ?? []));
+    signal?.throwIfAborted();
+    const list = this.#runningJobs.of(
+      keyOf(scope),
+      async () =>
+        await this.#lists.whole(
+          jobListAnswer,
+          await this.#jobsRequest(scope, 'status=in_progress'),
+        ),
+    );
+    return new Set((await list.runFresh(signal)).flatMap(({ runnerId }) => runnerId ?? []));
   }
 
-  async #jobs(scope: Scope, query: string, signal?: AbortSignal): Promise<ReadList<GiteaJob>> {
-    const at = await this.#scopes.route(scope, signal);
-    const request = {
-      ...toRequest('jobs', at, {}),
-      route: `GET ${at.prefix}/actions/jobs?${query}`,
-    };
-    return await this.#lists.once(jobListAnswer, request, signal);
+  async #searchJobs(scope: Scope): Promise<JobSearch> {
+    const beganAt = this.#options.clock.elapsed();
+    const request = await this.#jobsRequest(scope, 'status=queued&status=in_progress');
+    const found = { ...(await this.#lists.read(jobListAnswer, request)), beganAt };
+    this.#found.set(keyOf(scope), found);
+    return found;
+  }
+
+  async #jobsRequest(scope: Scope, query: string): Promise<GitHubRequest> {
+    const at = await this.#scopes.route(scope);
+    return { ...toRequest('jobs', at, {}), route: `GET ${at.prefix}/actions/jobs?${query}` };
   }
 
   async #ask<T extends z.ZodType>(
@@ -276,6 +300,19 @@ export class GiteaCiServer implements CiServer {
     };
   }
 }
+
+/** One call for each key, shared between concurrent callers. */
+class SharedCalls<T> {
+  readonly #calls = new Map<string, SingleFlight<T>>();
+
+  of(key: string, call: () => Promise<T>): SingleFlight<T> {
+    const shared = this.#calls.get(key) ?? new SingleFlight(call);
+    this.#calls.set(key, shared);
+    return shared;
+  }
+}
+
+const keyOf = ({ kind, name }: Scope): string => `${kind}:${name}`;
 
 const toRequest = (
   call: GitHubCall,

@@ -5,7 +5,7 @@ import type { GitHubApi, GitHubRequest } from '../github/api.ts';
 const PAGE = 50;
 /** Maximum pages of a list. A longer list is an error. */
 const MAX_PAGES = 400;
-/** Maximum times a list is read that changes its order meanwhile. */
+/** Maximum times a list is read that changes meanwhile. */
 const MAX_READS = 3;
 
 /** One page of a list, and the number of entries of the whole list. */
@@ -17,64 +17,71 @@ interface Page<T> {
 /** Entries of a list, and whether they are known to be all. */
 export interface ReadList<T> {
   readonly items: T[];
-  readonly total: number;
   readonly complete: boolean;
 }
 
+type Schema = z.ZodType<Page<{ readonly id: string }>>;
+type Item<T extends Schema> = z.output<T>['items'][number];
+
+/** Sends requests and parses their answers. */
+export type ListApi = Pick<GitHubApi, 'request' | 'parse' | 'toError'>;
+
 /**
  * Reads lists of Gitea, which have no Link header. Every page has the number of all entries.
+ *
+ * Gitea pages by position, and the order changes: runners are ordered by their latest request, jobs
+ * by nothing. An entry that leaves the list moves the others too. So an entry may move to a page that
+ * was already read. A list of several pages is therefore read forwards and then backwards. It is
+ * complete if both passes together have as many entries as each page has reported. An entry that left
+ * while another one came is one too many.
  */
 export class GiteaLists {
-  readonly #api: GitHubApi;
+  readonly #api: ListApi;
 
-  constructor(api: GitHubApi) {
+  constructor(api: ListApi) {
     this.#api = api;
   }
 
   /**
-   * Reads a list once.
+   * Reads a list, and again if it changes meanwhile, but at most three times.
+   * @returns the entries of the last read
    * @throws CiServerError of every kind but `busy`
    */
-  async once<T extends z.ZodType<Page<{ readonly id: string }>>>(
-    schema: T,
-    request: GitHubRequest,
-    signal?: AbortSignal,
-  ): Promise<ReadList<z.output<T>['items'][number]>> {
-    const found = new Map<string, z.output<T>['items'][number]>();
-    let rows = 0;
-    let first: number | undefined;
-    for (let page = 1; page <= MAX_PAGES; page++) {
-      const asked = { ...request, parameters: { ...request.parameters, limit: PAGE, page } };
-      const answer = await this.#api.request(asked, signal);
-      const { total, items } = this.#api.parse(schema, answer, asked);
-      first ??= total;
-      rows += items.length;
-      for (const item of items) found.set(item.id, item);
-      // An entry that leaves the list moves others to a page that was already read.
-      if (rows >= total || items.length === 0)
-        return {
-          items: [...found.values()],
-          total,
-          complete: total >= first && found.size >= total,
-        };
+  async read<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+    for (let reads = 1; ; reads++) {
+      const list = await this.#once(schema, request);
+      if (list.complete || reads === MAX_READS) return list;
     }
-    throw this.#api.toError('unavailable', request, 'the list does not end');
   }
 
   /**
-   * Reads a whole list whose order may change meanwhile, as that of runners by their latest request.
+   * Reads a whole list.
    * @throws CiServerError of every kind but `busy`. An incomplete list is `unavailable`.
    */
-  async whole<T extends z.ZodType<Page<{ readonly id: string }>>>(
-    schema: T,
-    request: GitHubRequest,
-  ): Promise<z.output<T>['items'][number][]> {
-    const found = new Map<string, z.output<T>['items'][number]>();
-    for (let read = 0; read < MAX_READS; read++) {
-      const { items, total } = await this.once(schema, request);
-      for (const item of items) found.set(item.id, item);
-      if (found.size >= total) return [...found.values()];
-    }
+  async whole<T extends Schema>(schema: T, request: GitHubRequest): Promise<Item<T>[]> {
+    const { items, complete } = await this.read(schema, request);
+    if (complete) return items;
     throw this.#api.toError('unavailable', request, 'the list changes while it is read');
+  }
+
+  async #once<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+    const found = new Map<string, Item<T>>();
+    const totals = new Set<number>();
+    const readPage = async (page: number): Promise<number> => {
+      const asked = { ...request, parameters: { ...request.parameters, limit: PAGE, page } };
+      const answer = await this.#api.request(asked);
+      const { total, items } = this.#api.parse(schema, answer, asked);
+      totals.add(total);
+      for (const item of items) found.set(item.id, item);
+      return total;
+    };
+    const total = await readPage(1);
+    const isPaged = total > found.size;
+    // A server may have a lower maximum of a page.
+    const pages = isPaged ? Math.ceil(total / Math.max(1, found.size)) : 1;
+    if (pages > MAX_PAGES) throw this.#api.toError('unavailable', request, 'the list is too long');
+    for (let page = 2; page <= pages; page++) await readPage(page);
+    for (let page = pages; isPaged && page >= 1; page--) await readPage(page);
+    return { items: [...found.values()], complete: totals.size === 1 && found.size === total };
   }
 }

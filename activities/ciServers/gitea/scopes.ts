@@ -13,11 +13,11 @@ export interface ScopeRoute {
 
 /**
  * Routes of scopes. An owner may be an organization, or the user whose token it is. Gitea has
- * different routes for them, so the first use of an owner asks which one it is.
+ * different routes for them. An organization is remembered, the user of a token is not.
  */
 export class GiteaScopes {
   readonly #api: GitHubApi;
-  readonly #owners = new Map<string, ScopeRoute>();
+  readonly #organizations = new Map<string, ScopeRoute>();
 
   constructor(api: GitHubApi) {
     this.#api = api;
@@ -44,7 +44,7 @@ export class GiteaScopes {
           `enterprise: must be "${INSTANCE}" for Gitea, got "${name}"`,
         );
       case 'organization': {
-        const known = this.#owners.get(name) ?? (await this.#owner(name, subject, signal));
+        const known = this.#organizations.get(name) ?? (await this.#owner(name, subject, signal));
         return known;
       }
     }
@@ -56,16 +56,16 @@ export class GiteaScopes {
     const answer = await this.#api.request(request, signal);
     if (answer.status !== 404) {
       this.#api.parse(organizationAnswer, answer, request);
-      this.#owners.set(org, asOrganization);
+      this.#organizations.set(org, asOrganization);
       return asOrganization;
     }
     const self = this.#look('GET /user', {}, subject);
     const { login } = this.#api.parse(userAnswer, await this.#api.request(self, signal), self);
-    // Not remembered: the credential may be able to see the organization later.
-    if (login.toLowerCase() !== org.toLowerCase()) return asOrganization;
-    const asUser: ScopeRoute = { prefix: '/user', parameters: {}, subject };
-    this.#owners.set(org, asUser);
-    return asUser;
+    // Not remembered: the credential may be able to see the organization later, and a token that
+    // replaces this one may be that of another user.
+    return login.toLowerCase() === org.toLowerCase()
+      ? { prefix: '/user', parameters: {}, subject }
+      : asOrganization;
   }
 
   #look(route: string, parameters: Record<string, string>, subject: string): GitHubRequest {
