@@ -5,7 +5,7 @@
 import { labelsMatch, MAX_LABELS } from './labels.ts';
 import { jobKey } from './ciJobState.ts';
 import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
-import type { CiServerKind } from './ciServerKind.ts';
+import { type CiServerKind, ENTERPRISE_OF_SERVER } from './ciServerKind.ts';
 
 /** A running set, with the fields that routing needs. Its labels are normalized. */
 export interface RoutableSet {
@@ -71,7 +71,7 @@ export class JobRouter<T extends RoutableSet> {
     const scopes = {
       repository: job.repository,
       organization: job.repository.split('/')[0],
-      enterprise,
+      enterprise: ENTERPRISE_OF_SERVER[ciServer] ?? enterprise,
     };
     let best: RoutingGroup<T>[] = [];
     for (const scopeKind of NARROWEST_FIRST) {

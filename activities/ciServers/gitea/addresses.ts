@@ -1,6 +1,3 @@
-/** Name of the enterprise that stands for the whole instance: `enterprises/instance`. */
-export const INSTANCE = 'instance';
-
 /** Returns the URL of a Gitea server from that of its API: `https://HOST/api/v1` → `https://HOST`. */
 export function giteaUrlOf(apiUrl: string): string {
   return apiUrl.replace(/\/api\/v1$/, '');

@@ -1,6 +1,6 @@
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import type { GitHubApi, GitHubRequest } from '../github/api.ts';
-import { INSTANCE } from './addresses.ts';
+import { ENTERPRISE_OF_SERVER } from '../../../core/domain/ciServerKind.ts';
 import { organizationAnswer, userAnswer } from './responses.ts';
 
 /** Route prefix of a scope, as a template, with its parameters. */
@@ -37,11 +37,12 @@ export class GiteaScopes {
         return { prefix: '/repos/{owner}/{repo}', parameters: { owner, repo }, subject };
       }
       case 'enterprise':
-        if (name === INSTANCE) return { prefix: '/admin', parameters: {}, subject };
+        if (name === ENTERPRISE_OF_SERVER.gitea)
+          return { prefix: '/admin', parameters: {}, subject };
         throw this.#api.toError(
           'rejected',
           this.#look('GET /admin/actions/runners', {}, subject),
-          `enterprise: must be "${INSTANCE}" for Gitea, got "${name}"`,
+          `enterprise: must be "${ENTERPRISE_OF_SERVER.gitea}" for Gitea, got "${name}"`,
         );
       case 'organization': {
         const known = this.#organizations.get(name) ?? (await this.#owner(name, subject, signal));

@@ -134,6 +134,15 @@ describe('the set for a job', () => {
   });
 });
 
+test('every job of Gitea is in the one enterprise of its server', () => {
+  const instance = set('instance', 'instance', ['linux'], 'enterprise');
+  const ofGitea = { ...instance, routing: { ...instance.routing, ciServer: 'gitea' as const } };
+  const router = new JobRouter([ofGitea, instance]);
+  const job = { jobId: '1', runAttempt: 1, repository: 'acme/app', labels: ['linux'] };
+  expect(router.homeOf(job, { ciServer: 'gitea' })).toBe(ofGitea);
+  expect(router.homeOf(job, { ciServer: 'github' })).toBeUndefined();
+});
+
 const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[] =>
   Array.from({ length: count }, (_none, index) => ({
     workflowId: `set-linux-${index}`,

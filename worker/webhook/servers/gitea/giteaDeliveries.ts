@@ -9,5 +9,7 @@ import { gitHubShapedDeliveries } from '../github/gitHubDeliveries.ts';
 /** Format of webhook deliveries of Gitea. */
 export const GITEA_DELIVERIES: DeliveryFormat = gitHubShapedDeliveries({
   server: 'gitea',
+  // It is the time at which the run was created, also for a job that waited for others.
+  createdWhenQueued: false,
   attempt: ({ runAttempt, runnerId }) => attemptOf({ runAttempt: runAttempt ?? 0, runnerId }),
 });

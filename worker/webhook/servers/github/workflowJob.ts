@@ -9,6 +9,8 @@ import { repositoryField, truncated, time } from '../deliveryFields.ts';
 /** Differences between servers that send `workflow_job` events in GitHub's form. */
 export interface WorkflowJobRules {
   readonly server: CiServerKind;
+  /** Whether `created_at` is the time at which the job was queued. */
+  readonly createdWhenQueued: boolean;
   /** Returns the number of the job's attempt, from 1, or undefined if the event cannot have it. */
   attempt(job: {
     readonly runAttempt: number | null | undefined;
@@ -19,6 +21,7 @@ export interface WorkflowJobRules {
 /** Rules of GitHub. */
 export const GITHUB_JOBS: WorkflowJobRules = {
   server: 'github',
+  createdWhenQueued: true,
   attempt: ({ runAttempt }) => (runAttempt === 0 ? undefined : (runAttempt ?? 1)),
 };
 
@@ -65,7 +68,8 @@ type Action = (typeof ACTIONS)[number];
 
 /**
  * Reads the body of a `workflow_job` event. A signature never expires and covers only the body, so
- * an event whose latest time is more than four days ago is rejected: no server sends it again.
+ * an event whose latest time is more than four days ago is rejected: no server sends it again. An
+ * event without the time at which the job was queued happened now.
  * @param nowMs - used for a time that is missing from the event
  */
 export function parseWorkflowJob(
@@ -77,13 +81,15 @@ export function parseWorkflowJob(
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;
   const latest = laterOf(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
-  if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'expired' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
+  const isDated = action !== 'queued' || rules.createdWhenQueued;
+  if (isDated && latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS)
+    return { kind: 'expired' };
   if (action === undefined) return { kind: 'otherAction' };
   const runAttempt = rules.attempt({ runAttempt: job.run_attempt, runnerId: job.runner_id });
   if (runAttempt === undefined) return { kind: 'malformed' };
   const name = job.runner_name ?? '';
-  const event = jobEvent(action, parsed.data, nowMs, { server: rules.server, runAttempt });
+  const event = jobEvent(action, parsed.data, nowMs, { rules, runAttempt });
   const runner = OUR_RUNNER_NAME.test(name)
     ? { name, event: runnerEvent(event, job, name) }
     : undefined;
@@ -93,7 +99,7 @@ export function parseWorkflowJob(
     ciServer: rules.server,
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
-    ...durations(action, job),
+    ...durations(action, job, rules),
   };
   return { kind: 'job', delivery };
 }
@@ -107,10 +113,10 @@ function jobEvent(
   action: Action,
   { workflow_job: job, repository, deployment }: Body,
   nowMs: number,
-  { server, runAttempt }: { server: CiServerKind; runAttempt: number },
+  { rules, runAttempt }: { rules: WorkflowJobRules; runAttempt: number },
 ): JobEvent {
   const at = {
-    queued: laterOf(job.created_at, deployment?.updated_at),
+    queued: rules.createdWhenQueued ? laterOf(job.created_at, deployment?.updated_at) : undefined,
     in_progress: job.started_at,
     completed: job.completed_at,
   }[action];
@@ -119,7 +125,7 @@ function jobEvent(
     jobId: String(job.id),
     runAttempt,
     repository: repository.full_name,
-    labels: normalizeLabels(server, job.labels ?? []),
+    labels: normalizeLabels(rules.server, job.labels ?? []),
     at: at ?? nowMs,
     ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),
     ...(job.conclusion && { conclusion: job.conclusion }),
@@ -142,8 +148,14 @@ function runnerEvent(
 function durations(
   action: Action,
   { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job,
+  { createdWhenQueued }: WorkflowJobRules,
 ): Pick<JobDelivery, 'startupTimeoutMs' | 'executionMs'> {
-  if (action === 'in_progress' && queued !== undefined && started !== undefined)
+  if (
+    createdWhenQueued &&
+    action === 'in_progress' &&
+    queued !== undefined &&
+    started !== undefined
+  )
     return { startupTimeoutMs: Math.max(0, started - queued) };
   if (action === 'completed' && runner && started !== undefined && completed !== undefined)
     return { executionMs: Math.max(0, completed - started) };
