@@ -232,7 +232,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       });
       await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
         kind: 'invalid',
-        message: expect.stringContaining('belongs to something else'),
+        message: expect.stringContaining('belongs to another owner'),
       });
     });
   });

@@ -271,7 +271,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await makeCurrent('one');
     await until('its version to be seen', async () => (await found()).startsWith('ok'));
     expect(await found()).toBe(
-      `ok task queue "${taskQueue}": what is new begins on version one of ${taskQueue}`,
+      `ok task queue "${taskQueue}": new workflows start on version one of ${taskQueue}`,
     );
   });
 
