@@ -89,6 +89,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/node/chart.test.ts',
+      HOLDFAST_TEST_RUNNERS: 'test/nightly/fullSet.test.ts',
       HOLDFAST_TEST_SDK: 'test/temporal/package.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEST_CACHED_WORKFLOWS: 'test/support/holdfastWorld.ts',
