@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
@@ -41,6 +42,45 @@ const supervision = {
   signalTarget: 'group',
   startupTimeoutMs: 1,
 } as const;
+
+describe('the image and command of a runner on a worker for several kinds', () => {
+  const { image: giteas } = GITEA_RUNNER;
+  const ofGitHub = {
+    image: GITHUB_RUNNER.image.name,
+    command: ['github'],
+    args: ['all'],
+    user: 1001,
+  };
+  const of = (
+    runnerKind: 'github' | 'gitea' | 'command',
+    defaults: PodDefaults,
+    more: { image?: string; command?: string[] } = {},
+  ) => {
+    const { image: _image, ...rest } = request;
+    const pod = { ...rest, supervision: { ...supervision, mode: 'none', runnerKind }, ...more };
+    const { image, command, args } = podSpec(pod as PodRequest, defaults, 'main', undefined).spec!
+      .containers[0]!;
+    return { image, command, args };
+  };
+
+  test('the default image of one kind is not used for another', () => {
+    expect(of('gitea', ofGitHub)).toEqual({ image: giteas?.name, command: giteas?.command });
+    expect(of('github', { image: giteas?.name ?? '', command: ['gitea'] })).toEqual({
+      image: GITHUB_RUNNER.image.name,
+      command: GITHUB_RUNNER.image.command,
+    });
+    const { image, command, args } = ofGitHub;
+    expect(of('github', ofGitHub)).toEqual({ image, command, args });
+    expect(of('command', ofGitHub)).toEqual({ image, command, args });
+  });
+
+  test('an image of its own has the command that reads the registration, unless it names one', () => {
+    expect(of('gitea', ofGitHub, { image: 'own' }).command).toEqual(giteas?.command);
+    expect(of('gitea', { image: 'own' }).command).toEqual(giteas?.command);
+    expect(of('gitea', ofGitHub, { image: 'own', command: ['mine'] }).command).toEqual(['mine']);
+    expect(of('github', ofGitHub, { image: 'own' }).command).toBeUndefined();
+  });
+});
 
 describe('podSpec', () => {
   test('without a template', () => {

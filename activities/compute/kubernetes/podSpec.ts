@@ -7,7 +7,11 @@ import type {
   V1PodSpec,
 } from '@kubernetes/client-node';
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { TOKEN_VARIABLES } from '../../../core/domain/runnerKinds/runnerKinds.ts';
+import {
+  isImageOfOtherKind,
+  RUNNER_KINDS,
+  TOKEN_VARIABLES,
+} from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName, podName } from '../naming.ts';
@@ -86,10 +90,11 @@ export interface SecretEnv {
  */
 export function podSpec(
   request: PodRequest,
-  defaults: PodDefaults,
+  ofWorker: PodDefaults,
   installation: string,
   secret: SecretEnv | undefined,
 ): V1Pod {
+  const defaults = defaultsOfKind(request, ofWorker);
   const template = mergeTemplates(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
@@ -273,6 +278,25 @@ function mountErrors({ spec }: V1Pod): string[] {
   );
 }
 
+/**
+ * Returns the defaults for a runner of the request's kind. A worker has one default image, but may
+ * have credentials for CI servers of several kinds.
+ */
+function defaultsOfKind({ supervision }: PodRequest, defaults: PodDefaults): PodDefaults {
+  const kind = supervision?.runnerKind;
+  if (kind === undefined || !isImageOfOtherKind(defaults.image, kind)) return defaults;
+  const own = RUNNER_KINDS[kind].image;
+  if (own === undefined) return defaults;
+  const { args: _ofOther, ...rest } = defaults;
+  return { ...rest, image: own.name, command: own.command, user: own.user };
+}
+
+/** Returns the command without which an image cannot use the runner's registration, if any. */
+function neededCommand({ supervision }: PodRequest): readonly string[] | undefined {
+  const kind = supervision && RUNNER_KINDS[supervision.runnerKind];
+  return kind?.registration?.needsCommand === true ? kind.image?.command : undefined;
+}
+
 function runnerContainer(
   fromTemplate: Partial<V1Container> | undefined,
   request: PodRequest,
@@ -288,7 +312,8 @@ function runnerContainer(
   // An image that is not the default has an entry point of its own.
   const byDefault =
     request.image === undefined && fromTemplate?.image === undefined ? defaults : undefined;
-  const command = request.command ?? fromTemplate?.command ?? byDefault?.command;
+  const command =
+    request.command ?? fromTemplate?.command ?? byDefault?.command ?? neededCommand(request);
   const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
   const env = new Map<string, V1EnvVar>();
   const resumable =

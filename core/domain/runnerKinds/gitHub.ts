@@ -67,6 +67,7 @@ export const GITHUB_RUNNER: Required<RunnerKind> & {
     ],
     // The runner reads each of its options from a variable with this prefix.
     variablePrefixes: ['ACTIONS_RUNNER_INPUT_'],
+    needsCommand: false,
     token: {
       variable: TOKEN_VARIABLE,
       files: FILES,

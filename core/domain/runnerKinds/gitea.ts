@@ -30,7 +30,11 @@ const MESSAGE = String.raw`^time="[^"]+" level=info msg="`;
 
 /** Runner of Gitea Actions: registration, image, log lines and how it is stopped. */
 export const GITEA_RUNNER: RunnerKind = {
-  registration: { variables: [GITEA_RUNNER_FILE], variablePrefixes: ['GITEA_RUNNER_'] },
+  registration: {
+    variables: [GITEA_RUNNER_FILE],
+    variablePrefixes: ['GITEA_RUNNER_'],
+    needsCommand: true,
+  },
   image: {
     name: 'docker.io/gitea/runner:1.0.8',
     // The user of the image is root, which the runner does not need.

@@ -37,6 +37,11 @@ export interface RunnerRegistration {
   readonly variables: readonly string[];
   /** Prefixes of further variables that only Holdfast may set. */
   readonly variablePrefixes: readonly string[];
+  /**
+   * Whether only the command of {@link RunnerImage} reads the registration, and not the runner. An
+   * entry point of another image then cannot.
+   */
+  readonly needsCommand: boolean;
   /** Registration by the runner itself. Absent if the worker registers every runner. */
   readonly token?: TokenRegistration;
 }

@@ -28,6 +28,14 @@ export function takesJobs(kind: RunnerKindName): boolean {
   return RUNNER_KINDS[kind].registration !== undefined;
 }
 
+/**
+ * Whether an image is the one that another kind of runner has by default, so that a runner of this
+ * kind cannot use it.
+ */
+export const isImageOfOtherKind = (image: string | undefined, kind: RunnerKindName): boolean =>
+  RUNNER_KINDS[kind].image?.name !== image &&
+  Object.values(RUNNER_KINDS).some((other) => image !== undefined && other.image?.name === image);
+
 const registrations = Object.values(RUNNER_KINDS).flatMap(({ registration }) => registration ?? []);
 const variables = new Set(registrations.flatMap((registration) => registration.variables));
 const prefixes = registrations.flatMap(({ variablePrefixes }) => variablePrefixes);
