@@ -17,7 +17,7 @@ import { HARNESS_POLICY } from '../support/kubernetesHarness.ts';
 import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
-import { untilSeen } from '../support/until.ts';
+import { until, untilSeen } from '../support/until.ts';
 import { WireRunner } from '../support/wireRunner.ts';
 
 await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
@@ -239,6 +239,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('stuck_runner whose worker is there: woken, and never terminated', async () => {
     const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
+    // A workflow with a task that waits for its worker is not signaled.
+    await until(
+      'its first task to be over',
+      async () => !(await life.handle.describe()).raw.pendingWorkflowTask,
+    );
     for (const expected of ['marked', 'waits', 'waits', 'waits'])
       expect(await world.sweep()).toMatchObject({
         findings: [{ kind: 'stuck_runner', status: expected }],
