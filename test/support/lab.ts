@@ -1,4 +1,5 @@
-import { describe, test } from '@jest/globals';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import {
   ComponentUnavailableError,
   TEMPORAL_SERVERS,
@@ -7,6 +8,7 @@ import {
   type LabState,
   type TemporalServer,
 } from '../../tools/lab/lab.ts';
+import { withLock } from '../../tools/lab/lock.ts';
 import { testLabFolder } from './labFolder.ts';
 import { isRequired, tiersOf, type LabNeeds } from './labNeeds.ts';
 
@@ -49,7 +51,40 @@ export async function describeWithLab(
   needs: LabNeeds,
   body: (lab: LabState) => void,
 ): Promise<void> {
-  await describeIf(name, () => ensureLab(needs), needs, body);
+  await describeIf(
+    name,
+    () => ensureLab(needs),
+    needs,
+    (lab) => {
+      if (needs.gitea === true) alone(join(lab.stateDir, 'gitea-tests.lock'), () => body(lab));
+      else body(lab);
+    },
+  );
+}
+
+/** Maximum time that a suite waits for the other suites of its kind (ms). */
+const ALONE_WITHIN_MS = 900_000;
+
+/** Runs a suite alone among those with the same lock. All files share one Gitea, and each clears it. */
+function alone(lock: string, body: () => void): void {
+  let release: () => void = () => undefined;
+  let held: Promise<void> | undefined;
+  beforeAll(async () => {
+    await new Promise<void>((acquired, failed) => {
+      const suite = async (): Promise<void> => {
+        acquired();
+        await new Promise<void>((resolve) => (release = resolve));
+      };
+      held = withLock(lock, suite);
+      held.catch(failed);
+    });
+  }, ALONE_WITHIN_MS);
+  body();
+  // After the suite's own, which clear Gitea too.
+  afterAll(async () => {
+    release();
+    await held;
+  });
 }
 
 /** {@link describeWithLab} with any preparation; it says by a ComponentUnavailableError that something cannot be had. */
