@@ -83,6 +83,15 @@ await describeWithLab(
       return { job, pod };
     };
 
+    const toldToStop = async (pod: string): Promise<void> => {
+      const { core, name: namespace } = world.namespace;
+      await until('the runner to be told to stop', async () =>
+        (await core.readNamespacedPodLog({ namespace, name: pod, container: 'runner' })).includes(
+          'shutdown initiated',
+        ),
+      );
+    };
+
     test('idle, busy, ended with its job', async () => {
       const run = await start();
       const { job, pod } = await heldJob(run);
@@ -113,16 +122,24 @@ await describeWithLab(
       expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
     });
 
+    test('its pod deleted while busy: a job that ends in the grace period is not lost', async () => {
+      const run = await start({ stop: { signalTimeout: '40s' } });
+      const { job, pod } = await heldJob(run);
+      const { core, name: namespace } = world.namespace;
+      await core.deleteNamespacedPod({ namespace, name: pod });
+      await toldToStop(pod);
+      await letGo(world.namespace, pod);
+      expect(await run.handle.result()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+      expect(await gitea.waitForJob(REPOSITORY, job.id, 'completed')).toMatchObject({
+        conclusion: 'success',
+      });
+    });
+
     test('stopped while busy: its job has the grace period, and its log says so', async () => {
       const run = await start({ stop: { signalTimeout: '40s' } });
       const { job, pod } = await heldJob(run);
       await run.handle.signal(cancelSignal, { mode: 'stop', reason: 'test' });
-      const { core, name: namespace } = world.namespace;
-      await until('the runner to be told to stop', async () =>
-        (await core.readNamespacedPodLog({ namespace, name: pod, container: 'runner' })).includes(
-          'shutdown initiated',
-        ),
-      );
+      await toldToStop(pod);
       await letGo(world.namespace, pod);
       await run.handle.result();
       // A canceled job would be a success, too: its last line tells.
