@@ -193,7 +193,11 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     await until('the first check', async () => (await checksOf(rerun)) === 1);
     await rerun.signal(jobEventSignal, { action: 'in_progress', jobId: '48' });
     await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });
-    await until('the second check', async () => (await checksOf(rerun)) === 2);
+    // A signal that arrives while a check is still running causes no other one.
+    await until('the second check to be over', async () => {
+      const { raw } = await rerun.describe();
+      return (await checksOf(rerun)) === 2 && raw.pendingActivities?.[0]?.lastFailure != null;
+    });
     reruns.end('48', 'failure');
     // The next check by itself would be a minute later.
     await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });

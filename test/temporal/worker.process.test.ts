@@ -103,6 +103,12 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     });
     await until('the job to run', async () => Object.keys(await counts()).length > 0);
     expect(await counts()).toEqual({ succeeded: 0, failed: 0, errored: 0, aborted: 0 });
+    // A command that ends before its pod is seen to run was never busy.
+    await until('its step to be busy', async () =>
+      new RegExp(`^${PHASE_DURATION_METRIC}_count\\{.*phase="Provisioning"`, 'm').test(
+        await (await fetch(`${url}/metrics`)).text(),
+      ),
+    );
     await writeFile(goOn, '');
     expect(await job.result()).toMatchObject({ outcome: 'failed' });
     await until('the end to be counted', async () => (await counts())['failed'] === 1);
