@@ -127,6 +127,7 @@ const ROWS: readonly (readonly [
   [RUNNER_SET_WORKFLOW, 'signal', 'command'],
   [RUNNER_SET_WORKFLOW, 'query', 'status'],
   [RUNNER_SET_WORKFLOW, 'query', 'declaration'],
+  [RUNNER_SET_WORKFLOW, 'query', 'jobs'],
   [JOB_WORKFLOW, 'signal', 'stepPodCreated'],
   [JOB_WORKFLOW, 'signal', 'stepEnded'],
   [JOB_WORKFLOW, 'query', 'status'],
