@@ -225,7 +225,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
           credentialsRetryMs: 1_000,
         };
         expect(await call('removeRegistration', queue(), () => removal)).toContain(
-          'nothing is removed',
+          'nothing was removed',
         );
       }
       expect(simulator.runner('their-big-runner')).toBeDefined();
