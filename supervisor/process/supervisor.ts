@@ -186,7 +186,7 @@ export class Supervisor {
     this.#logTruncated = true;
     this.#log(
       'error',
-      `Could not write the log file, which lacks lines from here on: ${error.message}`,
+      `failed to write the log file, which lacks lines from here on: ${error.message}`,
     );
   }
 
@@ -263,7 +263,7 @@ export class Supervisor {
         return this.#timers.stop(action.except);
       case 'tellReason':
         return this.#reasons?.writeForChild(action.reason, (error) =>
-          this.#log('error', `Could not write the stop reason: ${(error as Error).message}`),
+          this.#log('error', `failed to write the stop reason: ${(error as Error).message}`),
         );
       case 'sendStop':
         return this.#background(this.#sendStop(action));
