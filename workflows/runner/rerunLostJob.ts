@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts';
 import { parseJobKey } from '../../core/domain/ciJobState.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
 import type { RunnerState } from './state.ts';
 import { lostJobCause, type EndFacts } from './verdict.ts';
@@ -72,18 +73,21 @@ function rerunInput(
 interface JobsOfRunner {
   readonly jobs: Pick<RunnerJobs, 'running'>;
   readonly failedJob?: RerunJob | undefined;
+  readonly jobFailedAt?: number | undefined;
+  readonly pod?: Pick<PodSnapshot, 'terminationRequestedAt'> | undefined;
 }
 
 /**
  * Returns the job that the runner lost, or `undefined` if its workflow has to find it by the
- * runner's name. A runner that was busy at its end had taken another job than the failed one, whose
- * event has not arrived.
+ * runner's name. A job that failed before the pod was told to stop may have failed by itself, and
+ * the runner may have lost another one, whose event has not arrived.
  */
 export function jobToRerun(
-  { jobs: { running }, failedJob }: JobsOfRunner,
-  { jobInterrupted, busyAtEnd }: Pick<EndFacts, 'jobInterrupted' | 'busyAtEnd'>,
+  { jobs: { running }, failedJob, jobFailedAt, pod }: JobsOfRunner,
+  { jobInterrupted }: Pick<EndFacts, 'jobInterrupted'>,
 ): RerunJob | undefined {
   if (running?.repository !== undefined)
     return { id: parseJobKey(running.key).jobId, repository: running.repository };
-  return jobInterrupted && !busyAtEnd ? failedJob : undefined;
+  const requestedAt = Date.parse(pod?.terminationRequestedAt ?? '');
+  return jobInterrupted && (jobFailedAt ?? 0) >= requestedAt ? failedJob : undefined;
 }

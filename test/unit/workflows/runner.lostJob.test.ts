@@ -82,11 +82,17 @@ test.each<[string, Partial<EndFacts>, string | undefined]>([
 
 const failedJob = { id: '1', repository: 'acme/web' };
 const running = { key: '2/1', repository: 'acme/web' };
+const failedAt = (ms: number) => ({
+  jobs: {},
+  failedJob,
+  jobFailedAt: Date.parse(ISO) + ms,
+  pod: { ...pod, terminationRequestedAt: ISO },
+});
 test.each([
-  ['the running job', { jobs: { running }, failedJob }, true, true, '2'],
-  ['the job that failed with the runner', { jobs: {}, failedJob }, true, false, '1'],
-  ['another job than the failed one', { jobs: {}, failedJob }, true, true, undefined],
-  ['no job', { jobs: {}, failedJob }, false, false, undefined],
-])('%s runs again', (_what, runner, jobInterrupted, busyAtEnd, id) => {
-  expect(jobToRerun(runner as never, { jobInterrupted, busyAtEnd })?.id).toBe(id);
+  ['the running job', { ...failedAt(0), jobs: { running } }, true, '2'],
+  ['the job that failed when the pod was told to stop', failedAt(0), true, '1'],
+  ['a job to be found: one failed before that', failedAt(-1), true, undefined],
+  ['no job', failedAt(0), false, undefined],
+])('%s runs again', (_what, runner, jobInterrupted, id) => {
+  expect(jobToRerun(runner as never, { jobInterrupted })?.id).toBe(id);
 });
