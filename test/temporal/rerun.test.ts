@@ -196,7 +196,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     // A signal that arrives while a check is still running causes no other one.
     await until('the second check to be over', async () => {
       const { raw } = await rerun.describe();
-      return (await checksOf(rerun)) === 2 && raw.pendingActivities?.[0]?.lastFailure != null;
+      return (await checksOf(rerun)) === 2 && Boolean(raw.pendingActivities?.[0]?.lastFailure);
     });
     reruns.end('48', 'failure');
     // The next check by itself would be a minute later.
