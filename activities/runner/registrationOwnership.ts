@@ -55,13 +55,13 @@ export function ownershipError(
   place: ServedLocation,
 ): string | undefined {
   if (name !== asked)
-    return `registration ${id} is not that of ${asked} but of ${name}; nothing is removed: give the id and the name of one runner`;
+    return `registration ${id} is not that of ${asked} but of ${name}; nothing was removed: give the id and the name of one runner`;
   if (parseRunnerNameHash(name) === undefined) return notByName(name);
   const places = labels.filter(isLocationLabel);
   const own = servedLocations(place).map((each) => locationLabel(formatLocation(each)));
   const isElsewhere = places.length > 0 && !places.some((label) => own.includes(label));
   return isElsewhere
-    ? `${name} is a runner of another place than this worker's (${formatServedLocation(place)}), by its label ${places.join()}; nothing is removed: ask a worker of that place`
+    ? `${name} is a runner of another place than this worker's (${formatServedLocation(place)}), by its label ${places.join()}; nothing was removed: ask a worker of that place`
     : undefined;
 }
 
