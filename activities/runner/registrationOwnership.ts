@@ -67,4 +67,4 @@ export function ownershipError(
 
 /** Returns the error of a registration whose name is not that of a runner of Holdfast. */
 export const notByName = (name: string): string =>
-  `${name} is no runner of Holdfast's, by its name; nothing was removed: remove it at the CI server`;
+  `${name} is not a runner of Holdfast, by its name; nothing was removed: remove it at the CI server`;

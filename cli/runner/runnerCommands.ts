@@ -89,7 +89,7 @@ function addList(runner: Command, context: CommandContext): void {
     .action(async (flags: Selection & WatchFlags & { limit: string }) => {
       const limit = parseLimit(flags.limit);
       const { selectionQuery } = await import('../shared/selection.ts');
-      selectionQuery(flags); // bad usage is told before Temporal is looked for
+      selectionQuery(flags); // report bad usage before connecting to Temporal
       const { listRunners } = await import('./listRunners.ts');
       await withSession(command, context, (session) =>
         printOrWatch(context.output, flags, (output) => listRunners(session, output, flags, limit)),

@@ -12,7 +12,7 @@ export function addWhyCommand(program: Command, context: CommandContext): void {
     .option('--labels <list>', 'Labels of the job (runs-on), separated by commas')
     .addHelpText('after', HELP)
     .action(async (subject: string, { labels }: { labels?: string }) => {
-      const asked = parseSubject(subject, labels); // bad usage is told before Temporal is looked for
+      const asked = parseSubject(subject, labels); // report bad usage before connecting to Temporal
       const { why } = await import('./why.ts');
       await withSession(command, context, async (session) => {
         const { output, terminal } = context;

@@ -75,7 +75,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
       'their-big-runner',
       [],
       undefined,
-      /^their-big-runner is no runner of Holdfast's, by its name/,
+      /^their-big-runner is not a runner of Holdfast, by its name/,
     ],
     [
       'the id of another runner',

@@ -52,7 +52,7 @@ function expectStays(id: string): void {
 
 describe('what is not ours stays', () => {
   test.each<[what: string, name: string, labels: string[], why: string]>([
-    ["somebody else's runner", 'their-big-runner', [], "is no runner of Holdfast's"],
+    ["somebody else's runner", 'their-big-runner', [], 'is not a runner of Holdfast'],
     [
       'a runner of another place',
       'linux-0123456789',
@@ -169,7 +169,7 @@ describe('a runner of a scale set, which the server does not list elsewhere', ()
   test("a runner of somebody else's stays", async () => {
     await expectForeign(
       remove({ name: 'their-big-runner', id: '9' }, true),
-      "is no runner of Holdfast's",
+      'is not a runner of Holdfast',
     );
     expect(removed).toEqual([]);
   });
