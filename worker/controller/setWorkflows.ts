@@ -214,7 +214,7 @@ export class SetWorkflows {
       if (cause instanceof TerminatedFailure) {
         const how = await terminationText(this.#options.client(), { workflowId, runId });
         return {
-          message: `the workflow of the set ${how} without a deletion of the set`,
+          message: `the workflow of the set ${how}; the set had not been deleted`,
           failed: true,
         };
       }
