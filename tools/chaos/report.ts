@@ -10,13 +10,15 @@ export function reportLines({
   jobs,
   faults,
   settledMs,
+  slowdown,
   violations,
 }: ChaosReport): string[] {
   const kinds = Object.entries(faults).toSorted(([a], [b]) => (a < b ? -1 : 1)); // prettier-ignore
   return [
     ...kinds.map(([kind, count]) => `${kind.padEnd(24)} ${String(count).padStart(4)}`),
     '',
-    `seed ${seed}: ${lives} lives, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults; all waits were over ${settledMs.waits} ms after the last one, all was at rest ${settledMs.rest} ms after the last job, and gone after another ${settledMs.gone} ms`,
+    `seed ${seed}: ${lives} runners, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults`,
+    `all waits were over ${settledMs.waits} ms after the last fault; at rest ${settledMs.rest} ms after the last job; gone after another ${settledMs.gone} ms (time limits x${slowdown} for the load)`,
     violations.length === 0 ? 'no violations' : `${violations.length} VIOLATIONS`,
     ...violations.flatMap(({ rule, message, life, timeline }, index) => [
       '',

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { interruption } from '../bench/interruption.ts';
 import type { Ongoing } from './faults/fault.ts';
@@ -25,6 +26,8 @@ export interface ChaosReport {
    * that are wanted; from the sets' drain until nothing was.
    */
   readonly settledMs: { readonly waits: number; readonly rest: number; readonly gone: number };
+  /** Factor of the time limits of `waits` and `rest`: runnable processes per CPU when the faults were over, 1 at least. */
+  readonly slowdown: number;
   readonly violations: readonly (Violation & { readonly timeline?: readonly string[] })[];
 }
 
@@ -68,6 +71,7 @@ class Run {
   readonly #told = new Set<string>();
   readonly #background = new Set<Promise<void>>();
   readonly #stop = new AbortController();
+  #slowdown = 1;
   #failure: unknown;
 
   constructor(world: ChaosEnvironment, options: ChaosOptions) {
@@ -97,6 +101,7 @@ class Run {
     await workers.ready();
     this.#options.progress('all faults are over');
     const calmAt = observer.now();
+    this.#slowdown = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
     const settledMs = await this.#settle(calmAt);
     this.stop();
     return await this.#report(settledMs);
@@ -167,12 +172,13 @@ class Run {
     );
   }
 
-  /** Waits until nobody is in the way any more. Who still is after `soonMs`, or when nothing has changed for long, is a violation. */
+  /** Waits until nobody is in the way any more. Who still is after `quietSoonMs` on a machine with CPU to spare, or when nothing has changed for long, is a violation. */
   async #comes(
     what: string,
     inTheWay: () => Promise<UnmetCondition[]> | UnmetCondition[],
-    soonMs = TIMEOUT_MS,
+    quietSoonMs = TIMEOUT_MS,
   ): Promise<void> {
+    const soonMs = Math.round(Math.min(TIMEOUT_MS, quietSoonMs * this.#slowdown));
     const startedAt = performance.now();
     let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
     const tooLate = (obstacles: readonly UnmetCondition[], ms: number): void => {
@@ -225,6 +231,7 @@ class Run {
       jobs: this.#users.jobs,
       faults: this.#counts,
       settledMs,
+      slowdown: Math.round(this.#slowdown * 10) / 10,
       violations,
     };
   }
