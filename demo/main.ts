@@ -11,6 +11,7 @@ import { drawWhile } from './liveTable.ts';
 import { ScenarioRun, SCENARIOS, runScenario, type DemoRunner } from './scenarios.ts';
 import { DemoEnvironment } from './environment.ts';
 import { kubernetesTarget, processTarget, type Target } from './target.ts';
+import { errorMessage } from '../core/domain/errorMessage.ts';
 
 interface DemoOptions {
   exit?: true;
@@ -105,7 +106,7 @@ async function main(options: DemoOptions): Promise<number> {
     }
     return wrong === 0 ? 0 : 1;
   } catch (error) {
-    say(`demo: ${error instanceof Error ? error.message : String(error)}`);
+    say(`demo: ${errorMessage(error)}`);
     return 1;
   } finally {
     await stage?.close();

@@ -7,6 +7,7 @@ import { restoreSharedDir } from './restoreSharedDir.ts';
 import { restoreOptions, uploaderOptions } from './settings.ts';
 import { terminationMessage } from './terminationMessage.ts';
 import { runUploader } from './uploader.ts';
+import { errorMessage } from '../core/domain/errorMessage.ts';
 
 /** Path at which the kubelet reads a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
@@ -35,6 +36,6 @@ function say(record: object): void {
 }
 
 main().then(say, (error: unknown) => {
-  say({ error: error instanceof Error ? error.message : String(error) });
+  say({ error: errorMessage(error) });
   process.exit(1);
 });

@@ -20,6 +20,7 @@ import {
   type Repaired,
   type RepairTools,
 } from './repairs.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /**
  * Findings handled concurrently. Each takes a few requests, and other clients need the servers too.
@@ -99,7 +100,7 @@ async function attempt(
       `sweep: ${finding.step} failed; the next sweep tries again`,
     );
     return {
-      item: sweptItem(finding, 'failed', error instanceof Error ? error.message : String(error)),
+      item: sweptItem(finding, 'failed', errorMessage(error)),
       keepsMark: true,
     };
   }

@@ -35,6 +35,7 @@ import { listScopes, type ListedScope } from './listScopes.ts';
 import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Concurrent requests to Temporal. */
 const AT_ONCE = 10;
@@ -127,7 +128,7 @@ export async function collectInventory(
       return await run();
     } catch (error) {
       signal?.throwIfAborted();
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       const canDoWithout =
         sources.resources === 'where permitted' &&
         CAN_DO_WITHOUT.has(list) &&
@@ -422,7 +423,8 @@ async function registrationsOf(
       const queue = removals.get(removal);
       const deregistrationId =
         queue !== undefined && (await queues.isPolled(queue)) ? removal : undefined;
-      const proof = isLabelled ? ('label' as const) : isRecorded ? ('record' as const) : undefined;
+      const proofs = [isLabelled && ('label' as const), isRecorded && ('record' as const)];
+      const proof = proofs.find((each) => each !== false);
       found.push({
         scope,
         credential,

@@ -5,6 +5,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { CredentialScope, SweepSpec } from '../../core/input/sweep.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Concurrent list requests. Other clients need the CI server too. */
 const AT_ONCE = 4;
@@ -65,7 +66,7 @@ export async function listScopes(
         signal?.throwIfAborted();
         const unlisted = {
           list: `registrations of ${scope.kind} ${scope.name}`,
-          reason: error instanceof Error ? error.message : String(error),
+          reason: errorMessage(error),
         };
         if (!isOutOfSight(error)) incompleteLists.push(unlisted);
         else if (isNoted) skippedLists.push(unlisted);

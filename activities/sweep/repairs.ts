@@ -30,6 +30,7 @@ import { handOff } from './handOff.ts';
 import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Result of a repair. */
 export type Repaired =
@@ -128,7 +129,7 @@ async function removeFirst(
       : await removeUnlessBusy(server, scope, { id: runnerId, name }, signal);
   } catch (error) {
     signal?.throwIfAborted();
-    return error instanceof Error ? error.message : String(error);
+    return errorMessage(error);
   }
 }
 

@@ -18,6 +18,7 @@ import { executePlan, sweptItem } from './executePlan.ts';
 import { collectInventory } from './inventory.ts';
 import type { SweepSources } from './sweepSources.ts';
 import { RunnerWorkflows } from './runnerWorkflows.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 export type { SweepSources } from './sweepSources.ts';
 
@@ -71,7 +72,7 @@ export async function sweep(
     signal?.throwIfAborted();
     report.incompleteLists.push({
       list: 'pods',
-      reason: error instanceof Error ? error.message : String(error),
+      reason: errorMessage(error),
     });
     return finish();
   }

@@ -172,18 +172,14 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
     startedAt === undefined
       ? '-'
       : formatAge((endedAt === undefined ? now : Date.parse(endedAt)) - Date.parse(startedAt));
-  const reason =
-    state === 'running' && waiting !== undefined
-      ? waitsText(waiting) || '-'
-      : outcome === 'succeeded'
-        ? '-'
-        : message;
+  const waits = state === 'running' && waiting !== undefined;
+  const endReason = outcome === 'succeeded' ? '-' : message;
   return [
     [outcome ?? state, cause].filter(Boolean).join('/'),
     startedAt?.slice(11, 19) ?? '-',
     took,
     pod,
-    reason,
+    waits ? waitsText(waiting) || '-' : endReason,
   ];
 }
 

@@ -7,6 +7,7 @@ import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** @param store - folder in which the worker's store is mounted here, or `s3://bucket/folder` @throws CliError `not_found`, `unreachable` */
 export async function stepLog(
@@ -50,10 +51,7 @@ async function read(store: string, key: string): Promise<Uint8Array | undefined>
   try {
     return await kept.get(key);
   } catch (error) {
-    throw new CliError(
-      'unreachable',
-      `--store ${store}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new CliError('unreachable', `--store ${store}: ${errorMessage(error)}`);
   }
 }
 

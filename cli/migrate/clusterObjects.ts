@@ -4,6 +4,7 @@ import { ApiError, ApiServer } from '../../activities/compute/kubernetes/apiServ
 import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
 import { CliError } from '../shared/exit.ts';
 import type { FoundValue } from './chartValues.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 const SCALE_SETS = 'actions.github.com/v1alpha1';
 const LEGACY = 'actions.summerwind.dev/v1alpha1';
@@ -54,11 +55,9 @@ export async function clusterObjects(
 function notListed(error: unknown, resource: string): void {
   if (error instanceof CliError) throw error;
   if (error instanceof ApiError && error.code === 404) return;
-  const reason =
-    error instanceof ApiError && error.code === 403
-      ? 'the cluster does not allow it: ask for the verb "list", or give --kube-namespace'
-      : error instanceof Error
-        ? error.message
-        : String(error);
+  const forbidden = error instanceof ApiError && error.code === 403;
+  const reason = forbidden
+    ? 'the cluster does not allow it: ask for the verb "list", or give --kube-namespace'
+    : errorMessage(error);
   throw new CliError('failed', `${resource} could not be listed: ${reason}`, { cause: error });
 }

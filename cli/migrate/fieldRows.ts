@@ -80,11 +80,7 @@ export function convertFields(
 
 /** Returns a string, number or boolean as text, and an empty text for all other values. */
 export const toText = (value: unknown): string =>
-  typeof value === 'string'
-    ? value
-    : typeof value === 'number' || typeof value === 'boolean'
-      ? `${value}`
-      : '';
+  ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : '';
 
 /** Returns the value at a path of an object, or `undefined`. */
 export const getPath = (source: unknown, ...path: readonly string[]): unknown =>

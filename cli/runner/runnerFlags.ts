@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/runnerInput.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { CliError, type FieldError } from '../shared/exit.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** An option of `runner start` and `run`, and the field of the input that it fills. */
 interface RunnerFlag {
@@ -230,7 +231,7 @@ export function readFileText(path: string): string {
   } catch (error) {
     throw new CliError(
       'usage',
-      `--file: failed to read ${displayPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`,
+      `--file: failed to read ${displayPath(path)}: ${errorMessage(error)}; give a YAML or JSON file, or - for standard input`,
       { cause: error },
     );
   }
@@ -303,5 +304,3 @@ function environment(pairs: readonly string[]): Json {
     }),
   );
 }
-
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));

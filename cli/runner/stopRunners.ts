@@ -16,6 +16,7 @@ import type { Selection } from '../shared/selection.ts';
 import type { Session } from '../shared/session.ts';
 import { findRunner } from './startRunner.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Options of `holdfast runner drain` and `holdfast runner cancel`. */
 export interface StopOptions {
@@ -113,7 +114,7 @@ async function stopOne(
     return {
       ...base,
       accepted: false,
-      note: error instanceof Error ? error.message : String(error),
+      note: errorMessage(error),
     };
   }
   const end = options.wait

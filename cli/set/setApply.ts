@@ -25,6 +25,7 @@ import { implicitLabelsText, missingImplicitLabels } from '../../core/domain/imp
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { getSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Planned change for one document, and its result. */
 interface Application {
@@ -109,7 +110,7 @@ async function collect(
       throw error;
     Object.assign(set, {
       result: 'failed',
-      error: error instanceof Error ? error.message : String(error),
+      error: errorMessage(error),
     });
   }
 }

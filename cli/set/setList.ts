@@ -24,6 +24,7 @@ import {
 import { querySetState, describeSetById, nameOf } from './setClient.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** A running set. What only a worker can say is absent when none answers; `note` says so then. */
 export interface SetRow extends Partial<
@@ -143,7 +144,7 @@ async function withStatus(
     return {
       ...row,
       unpolledQueues: [],
-      note: error instanceof Error ? error.message : String(error),
+      note: errorMessage(error),
     };
   }
 }
@@ -185,8 +186,10 @@ function summarized({
 }
 
 const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
-const bounds = ({ min, max }: SetRow): string =>
-  min === undefined || max === undefined ? '?' : min === max ? String(max) : `${min}-${max}`;
+function bounds({ min, max }: SetRow): string {
+  if (min === undefined || max === undefined) return '?';
+  return min === max ? String(max) : `${min}-${max}`;
+}
 
 /** @param now - ms since the epoch, for the age */
 export function setTable(rows: readonly SetRow[], now: number, wide = false): string {

@@ -274,11 +274,10 @@ async function detach(
   const { any } = requests;
   const delivered = await requests.settled(LAST_WORDS_MS);
   line.end();
-  const state = any
-    ? delivered
-      ? 'keeps its cancel request'
-      : `was not cancelled, because Temporal does not answer; send the request with: ${commands.cancel} ${workflowId}`
-    : 'goes on';
+  const cancelState = delivered
+    ? 'keeps its cancel request'
+    : `was not cancelled, because Temporal does not answer; send the request with: ${commands.cancel} ${workflowId}`;
+  const state = any ? cancelState : 'continues';
   line.message(
     'detached',
     `detached (${signal}): ${workflowId} ${state}; re-attach with: ${commands.attach} ${workflowId}`,

@@ -5,6 +5,7 @@ import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { cleanDeep } from './text.ts';
 import { formatFieldError } from '../runner/runnerFlags.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Parts of the process that a command uses. Tests replace them. */
 export interface Terminal {
@@ -78,10 +79,7 @@ export class Output {
 
   /** Prints an error and gives the status to exit with. */
   error(error: unknown): number {
-    const known =
-      error instanceof CliError
-        ? error
-        : new CliError('failed', error instanceof Error ? error.message : String(error));
+    const known = error instanceof CliError ? error : new CliError('failed', errorMessage(error));
     if (this.json) {
       const { code, message, fields } = known;
       this.terminal.stderr.write(

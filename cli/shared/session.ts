@@ -17,6 +17,7 @@ import {
 import type { Tracing } from '../../worker/tracing/startTracing.ts';
 import { CliError } from './exit.ts';
 import { isUndelivered, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** The options that every command has. */
 export interface ConnectionFlags {
@@ -73,19 +74,17 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
       flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
     throw new CliError(
       'usage',
-      `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`,
+      `${setting}: ${errorMessage(error)}; "temporal config list" shows the profiles`,
       { cause: error },
     );
   }
   const address = flags.address ?? profile.connectionOptions.address ?? 'localhost:7233';
-  const source =
-    flags.address !== undefined
-      ? '--address'
-      : overrideEnvVars['TEMPORAL_ADDRESS'] !== undefined
-        ? 'TEMPORAL_ADDRESS'
-        : profile.connectionOptions.address !== undefined
-          ? 'the profile'
-          : 'the default';
+  const sources: readonly (readonly [source: string, address: string | undefined])[] = [
+    ['--address', flags.address],
+    ['TEMPORAL_ADDRESS', overrideEnvVars['TEMPORAL_ADDRESS']],
+    ['the profile', profile.connectionOptions.address],
+  ];
+  const source = sources.find(([, value]) => value !== undefined)?.[0] ?? 'the default';
   checkAddress(address, source);
   const { apiKey, tls, metadata } = profile.connectionOptions;
   return {

@@ -13,6 +13,7 @@ import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.t
 import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
 import { PayloadKeyError } from '../../worker/codec/encryptionCodec.ts';
 import { CliError } from './exit.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 // https://grpc.github.io/grpc/core/md_doc_statuscodes.html
 const CANCELLED = 1;
@@ -74,11 +75,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
       ? namespaceNotFound(about, error)
       : new CliError('not_found', details, { cause: error });
   if (code === INVALID_ARGUMENT) return invalidArgument(details, error);
-  return new CliError(
-    'failed',
-    details || (error instanceof Error ? error.message : String(error)),
-    { cause: error },
-  );
+  return new CliError('failed', details || errorMessage(error), { cause: error });
 }
 
 /** Whether Temporal did not answer, so a retry may help. */
@@ -100,15 +97,15 @@ export function isUndelivered(error: unknown): boolean {
   return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
 }
 
+const TRANSPORT_HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/ECONNREFUSED/, 'connection refused'],
+  [/ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/, 'unknown host'],
+  [/certificate|SSL|TLS|wrong version/i, 'the TLS handshake failed'],
+];
+
 /** @param reason - what the transport said */
 export function unreachable(about: ErrorSubject, reason: string, cause: unknown): CliError {
-  const hint = /ECONNREFUSED/.test(reason)
-    ? 'connection refused'
-    : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(reason)
-      ? 'unknown host'
-      : /certificate|SSL|TLS|wrong version/i.test(reason)
-        ? 'the TLS handshake failed'
-        : 'no answer';
+  const hint = TRANSPORT_HINTS.find(([pattern]) => pattern.test(reason))?.[1] ?? 'no answer';
   return new CliError(
     'unreachable',
     `cannot reach Temporal at ${about.server}: ${hint}; set --address, TEMPORAL_ADDRESS or --profile to a running server (for a local one: temporal server start-dev)`,

@@ -58,16 +58,16 @@ export async function sweepByWorker(
 async function requireWorker(session: Session, taskQueue: string): Promise<void> {
   const polled = createPollerCheck(session);
   const cluster = clusterTaskQueue(taskQueue);
-  const unpolled = !(await polled(taskQueue, 'workflow'))
-    ? taskQueue
-    : !(await polled(cluster, 'activity'))
-      ? cluster
-      : undefined;
-  if (unpolled !== undefined)
+  for (const [queue, kind] of [
+    [taskQueue, 'workflow'],
+    [cluster, 'activity'],
+  ] as const) {
+    if (await polled(queue, kind)) continue;
     throw new CliError(
       'failed',
-      `no worker polls the task queue ${unpolled}, so the sweep would not run; ${fixFor(unpolled, taskQueue)}, or sweep without one ("holdfast sweep --standalone")`,
+      `no worker polls the task queue ${queue}, so the sweep would not run; ${fixFor(queue, taskQueue)}, or sweep without one ("holdfast sweep --standalone")`,
     );
+  }
 }
 
 async function start(session: Session, workflowId: string, input: SweepInput): Promise<string> {

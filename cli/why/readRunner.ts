@@ -16,6 +16,7 @@ import { queryStatus, toRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
 import { isUnpolled, workflowFacts } from './workflowFacts.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -74,7 +75,7 @@ async function readPod(
       await logs.close();
     }
   } catch (error) {
-    return { podUnread: error instanceof Error ? error.message : String(error) };
+    return { podUnread: errorMessage(error) };
   }
 }
 

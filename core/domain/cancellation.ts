@@ -67,7 +67,8 @@ const isCancelMode = (mode: unknown): mode is CancelMode =>
   mode === 'drain' || mode === 'stop' || mode === 'force';
 
 function readBy(by: CancelRequest['stopReason']): Cancellation['by'] {
-  return by === 'timeout' ? 'run_timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
+  if (by === 'timeout') return 'run_timeout';
+  return by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
 /** Parses the body of the update `drain`. */

@@ -56,11 +56,10 @@ export const startsRollout = (changes: readonly SetChange[]): boolean =>
 
 /** Formats a change: `+ max: 10`, `- replicas: 3`, `~ scaleDownDelay: 10m → 5m` */
 export function changeText({ field, from, to, redacted }: SetChange): string {
-  if (redacted)
-    return `${from === undefined ? '+' : to === undefined ? '-' : '~'} ${field}: (not shown)`;
-  if (from === undefined) return `+ ${field}: ${text(to)}`;
-  if (to === undefined) return `- ${field}: ${text(from)}`;
-  return `~ ${field}: ${text(from)} → ${text(to)}`;
+  const shown = (values: () => string): string => (redacted ? '(not shown)' : values());
+  if (from === undefined) return `+ ${field}: ${shown(() => text(to))}`;
+  if (to === undefined) return `- ${field}: ${shown(() => text(from))}`;
+  return `~ ${field}: ${shown(() => `${text(from)} → ${text(to)}`)}`;
 }
 
 /** Quotes a key with dots, which would look like a path. */
@@ -101,9 +100,8 @@ const isEnvironment = (field: string): boolean =>
 const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b);
 
-const text = (value: unknown): string =>
-  typeof value === 'string'
-    ? value
-    : Array.isArray(value)
-      ? `[${value.map(text).join(', ')}]`
-      : JSON.stringify(value);
+function text(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`;
+  return JSON.stringify(value);
+}

@@ -69,11 +69,9 @@ function jobIsOverdue(
   { pod, jobTimeoutCapMs = Number.POSITIVE_INFINITY, registration }: OwnedObject,
   nowMs: number,
 ): boolean {
-  const since =
-    registration === undefined
-      ? pod?.startedAt
-      : pod !== undefined && isBusy(pod, nowMs) === true
-        ? pod.readinessChangedAt
-        : undefined;
+  const isCiRunner = registration !== undefined;
+  const busySince =
+    pod !== undefined && isBusy(pod, nowMs) === true ? pod.readinessChangedAt : undefined;
+  const since = isCiRunner ? busySince : pod?.startedAt;
   return since !== undefined && Date.parse(since) + jobTimeoutCapMs < nowMs;
 }

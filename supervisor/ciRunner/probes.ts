@@ -152,8 +152,8 @@ function answer(
   const send = (): void => {
     const yes = check.answer();
     if (waitMs > 0) check.told = yes;
-    const body = method === 'HEAD' ? '' : yes ? 'ok\n' : 'no\n';
-    socket.end(response(yes ? '200 OK' : '503 Service Unavailable', body));
+    const [status, body] = yes ? ['200 OK', 'ok\n'] : ['503 Service Unavailable', 'no\n'];
+    socket.end(response(status, method === 'HEAD' ? '' : body));
   };
   const now = check.answer();
   if (waitMs === 0 || now !== check.told) return send();

@@ -34,11 +34,8 @@ export async function createSnapshot(folder: string): Promise<Uint8Array> {
 
 async function entryOf(folder: string, name: string): Promise<SharedDirEntry> {
   const found = await lstat(join(folder, name));
-  return {
-    name,
-    kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
-    bytes: found.size,
-  };
+  const folderOrOther = found.isDirectory() ? 'folder' : 'other';
+  return { name, kind: found.isFile() ? 'file' : folderOrOther, bytes: found.size };
 }
 
 async function readable<T>(name: string, reading: Promise<T>): Promise<T> {

@@ -394,11 +394,8 @@ function exit(state: LifecycleState): Transition {
  */
 function reasonFromSignal(signal: StoppingSignal, plan: StopPolicy): StopReason {
   if (signal !== 'SIGTERM') return 'cancelled';
-  return plan.onTerm === 'checkpoint'
-    ? 'evicted'
-    : plan.onTerm === 'drain'
-      ? 'drained'
-      : 'cancelled';
+  if (plan.onTerm === 'checkpoint') return 'evicted';
+  return plan.onTerm === 'drain' ? 'drained' : 'cancelled';
 }
 
 function mayDrain(

@@ -183,13 +183,13 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       });
       const own = `repositories/acme/web/unit/${handle.firstExecutionRunId}`;
       await until('its pod', async () => (await pods()).length === 1);
-      expect(reachOf((await pods())[0], place)).toEqual(
-        place === CLAIM
-          ? [`artifacts/${own}/test-unit/1`, `shared/${own}`, `shared/${own}/test-unit`]
-          : place === BUCKET
-            ? [`artifacts/${own}/test-unit/1/`]
-            : (await claims()).map(({ metadata }) => metadata?.name),
-      );
+      const ownFolders = async (): Promise<unknown[]> => {
+        if (place === CLAIM)
+          return [`artifacts/${own}/test-unit/1`, `shared/${own}`, `shared/${own}/test-unit`];
+        if (place === BUCKET) return [`artifacts/${own}/test-unit/1/`];
+        return (await claims()).map(({ metadata }) => metadata?.name);
+      };
+      expect(reachOf((await pods())[0], place)).toEqual(await ownFolders());
       const made = (await claims()).map(({ metadata, spec }) => [
         metadata?.annotations?.['holdfast.dev/workflow-id'],
         metadata?.annotations?.['holdfast.dev/first-run-id'],

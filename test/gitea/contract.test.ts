@@ -24,8 +24,10 @@ function pathOf({ kind, name }: Scope): string {
   return name === USER.name ? '/user' : `/orgs/${name}`;
 }
 
-const repositoryOf = (scope: Scope): string =>
-  scope === USER ? 'tester/own' : (scope.kind === 'repository' ? scope.name : 'acme/app'); // prettier-ignore
+function repositoryOf(scope: Scope): string {
+  if (scope === USER) return 'tester/own';
+  return scope.kind === 'repository' ? scope.name : 'acme/app';
+}
 
 /** A token that Gitea has never issued. */
 const UNKNOWN_TOKEN = '0'.repeat(40);

@@ -66,13 +66,10 @@ export function withTaskAfterLocalActivity(history: History): History {
   // An event's id is its index and one. Three are added behind the marker: that task's, once more.
   const [completed, before, added] = [String(task + 1), marker + 1, 3];
   const again = withIds(events.slice(task - 2, task + 1), (id) => Number(id) + before - (task - 2));
-  const after = withIds(events.slice(before), (id, key) =>
-    key === 'workflowTaskCompletedEventId' && id === completed
-      ? before + added
-      : Number(id) > before
-        ? Number(id) + added
-        : id,
-  );
+  const after = withIds(events.slice(before), (id, key) => {
+    if (key === 'workflowTaskCompletedEventId' && id === completed) return before + added;
+    return Number(id) > before ? Number(id) + added : id;
+  });
   return historyFromJson({ events: [...events.slice(0, before), ...again, ...after] });
 }
 

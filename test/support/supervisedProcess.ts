@@ -15,6 +15,13 @@ const TINI = '/usr/bin/tini-static';
  */
 export type Placement = 'container' | 'shared' | 'bare';
 
+/** Commands that start the supervisor, for each placement. */
+const PARENTS: Readonly<Record<Placement, readonly string[]>> = {
+  bare: [],
+  shared: [TINI, '-s', '--'],
+  container: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--'],
+};
+
 /** A PID namespace needs root; without it only the other two can be tried. */
 export const PLACEMENTS: readonly Placement[] =
   process.getuid?.() === 0 && existsSync(TINI) ? ['container', 'shared', 'bare'] : ['bare'];
@@ -58,22 +65,7 @@ export class SupervisedProcess {
   ) {
     this.#placement = placement;
     const supervisor = [process.execPath, bundle, ...args];
-    const [file = '', ...rest] =
-      placement === 'bare'
-        ? supervisor
-        : placement === 'shared'
-          ? [TINI, '-s', '--', ...supervisor]
-          : [
-              'unshare',
-              '--pid',
-              '--fork',
-              '--mount-proc',
-              '--kill-child',
-              TINI,
-              '-s',
-              '--',
-              ...supervisor,
-            ];
+    const [file = '', ...rest] = [...PARENTS[placement], ...supervisor];
     const [name = '', value = ''] = this.#token.split('=');
     // Nothing of the test's own Node reaches the supervisor.
     this.process = spawn(file, rest, {

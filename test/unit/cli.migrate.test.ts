@@ -393,6 +393,12 @@ describe('what is written there is data', () => {
   });
 });
 
+/** Kinds of the API server's lists, by the beginning of the resource's plural. */
+const KINDS = [
+  ['autoscalingrunnersets', 'AutoscalingRunnerSetList'],
+  ['runners', 'RunnerList'],
+] as const;
+
 describe('--cluster', () => {
   const servers: Server[] = [];
   afterAll(() => servers.forEach((server) => server.close()));
@@ -412,11 +418,7 @@ describe('--cluster', () => {
       });
       response.end(
         JSON.stringify({
-          kind: plural.startsWith('autoscalingrunnersets')
-            ? 'AutoscalingRunnerSetList'
-            : plural.startsWith('runners')
-              ? 'RunnerList'
-              : 'Status',
+          kind: KINDS.find(([prefix]) => plural.startsWith(prefix))?.[1] ?? 'Status',
           metadata: { resourceVersion: '1', continue: page?.next },
           items: page?.items,
         }),

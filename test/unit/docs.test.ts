@@ -150,11 +150,10 @@ describe.each(each)('%s', (path, page) => {
     const unknown = verbs.flatMap((verb) =>
       commands(verb).filter((line) => {
         const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
+        const ofOther = line.includes('--workflow-id job-group:') ? ofGroup : ofRunner;
         const messages: Record<typeof verb, readonly string[]> = line.includes('--workflow-id set-')
           ? ofSet
-          : line.includes('--workflow-id job-group:')
-            ? ofGroup
-            : ofRunner;
+          : ofOther;
         return name !== undefined && !messages[verb].includes(name);
       }),
     );

@@ -67,11 +67,8 @@ export async function failedWorkflowTasks(
         workflowTaskFailedEventAttributes: failed,
         workflowTaskTimedOutEventAttributes: late,
       } of events ?? []) {
-        const why = failed
-          ? WorkflowTaskFailedCause[failed.cause ?? 0]
-          : late
-            ? TimeoutType[late.timeoutType ?? 0]
-            : undefined;
+        const timeout = late ? TimeoutType[late.timeoutType ?? 0] : undefined;
+        const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : timeout;
         if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
       }
     }

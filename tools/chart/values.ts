@@ -44,8 +44,10 @@ function descriptionIn(comment: string): string {
 
 /** The rows of the table in docs/install.md. */
 export function valuesTable(values: readonly ChartValue[]): string {
-  const shown = (value: unknown): string =>
-    value === undefined ? '' : value === '' ? '–' : `\`${JSON.stringify(value)}\``;
+  const shown = (value: unknown): string => {
+    if (value === undefined) return '';
+    return value === '' ? '–' : `\`${JSON.stringify(value)}\``;
+  };
   const rows = values.map(
     ({ path, default: initial, text }) =>
       `| \`${path}\` | ${shown(initial)} | ${text.replaceAll('|', String.raw`\|`)} |`,

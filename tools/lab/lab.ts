@@ -302,7 +302,8 @@ function mergeTemporal(
   { temporal = true, uiPort }: LabOptions,
 ): LabRecord['temporal'] {
   if (temporal === false) return known;
-  const wanted: TemporalServer = temporal === true ? (known === 'none' ? 'dev' : known) : temporal;
+  const running = known === 'none' ? 'dev' : known;
+  const wanted: TemporalServer = temporal === true ? running : temporal;
   if (known !== 'none' && wanted !== known)
     throw new Error(
       `this lab has Temporal as ${known}: run \`lab down\` first, or use another --state-dir for ${wanted}`,

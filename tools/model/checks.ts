@@ -153,12 +153,11 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
       : wrong(`it was cancelled (${cancel.by})`);
   }
   if (said === 'aborted') return wrong('nobody cancelled it');
-  if (cancel !== undefined)
-    return said === 'succeeded' && isLost(s) && wasKnown(s, mind)
-      ? wrong('its job was lost in the drain')
-      : said === 'replaced'
-        ? wrong('it was drained')
-        : undefined;
+  if (cancel !== undefined) {
+    if (said === 'succeeded' && isLost(s) && wasKnown(s, mind))
+      return wrong('its job was lost in the drain');
+    return said === 'replaced' ? wrong('it was drained') : undefined;
+  }
   if (s.failure !== 'none')
     return isDone(s) || isLost(s) || (said === 'errored' && (cause ?? 'provisioning') === s.failure)
       ? undefined

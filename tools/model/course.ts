@@ -89,10 +89,8 @@ export function noteDeadline(before: State, after: State, mind: Mind): State {
     is.busyJobKey !== was.busyJobKey &&
     (was.busyJobKey !== undefined || is.busyJobKey?.startsWith('2') === true);
   if (has === (was.jobDeadline !== undefined) && !renewed) return after;
-  return {
-    ...after,
-    deadlineOf: !has || !hasJob(after) ? 'none' : after.job === 'A runs' ? 'A' : 'B',
-  };
+  const running = after.job === 'A runs' ? 'A' : 'B';
+  return { ...after, deadlineOf: has && hasJob(after) ? running : 'none' };
 }
 
 export function unregister(s: State, mind: Mind): State {

@@ -79,12 +79,10 @@ const COMING_UP: readonly Move[] = [
       isStatic(is) || isCommand(is) || is.made === 'nothing' || is.made === 'registration'
         ? is
         : believe(is, mind, { kind: 'known' });
+    const inDoubt = is.failure === 'none' || s.cutOff || is.made === 'pod';
+    const unseen = inDoubt ? believe(known, mind, { kind: 'in doubt' }) : known;
     const found =
-      is.made === 'pod' && is.pod !== 'gone'
-        ? sees(known, mind, 'provisioned', 'none')
-        : is.failure === 'none' || s.cutOff || is.made === 'pod'
-          ? believe(known, mind, { kind: 'in doubt' })
-          : known;
+      is.made === 'pod' && is.pod !== 'gone' ? sees(known, mind, 'provisioned', 'none') : unseen;
     return is.failure === 'none'
       ? proceed({ ...found, at: 'coming up' }, mind)
       : unregister(found, mind);
@@ -128,12 +126,8 @@ const COMING_UP: readonly Move[] = [
     'a deadline of the way up is out: the pod is looked at',
     'coming up',
     (s, mind) => {
-      const later =
-        mind.belief(s).runner.pod?.startedAt !== undefined
-          ? { old: true }
-          : s.age === 'new'
-            ? { age: '5 m' as const }
-            : { age: '10 m' as const };
+      const age = s.age === 'new' ? ('5 m' as const) : ('10 m' as const);
+      const later = mind.belief(s).runner.pod?.startedAt === undefined ? { age } : { old: true };
       return proceed(sees({ ...s, ...later }, mind, 'see', 'watch'), mind);
     },
   ),

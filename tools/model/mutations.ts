@@ -68,7 +68,8 @@ export async function* mutate(
           ...touched,
         ])
           caughtBy ??= firstWrong(known, mutated);
-        const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
+        const uncaught = touched.length === 0 ? 'same' : 'missed';
+        const result = caughtBy === undefined ? uncaught : 'caught';
         caughtBy ??= await rowTests.failing({ table, file, text });
         yield { ...mutant, result, ...omitUndefined({ caughtBy }) };
       }

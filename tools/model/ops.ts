@@ -63,10 +63,12 @@ const PLAIN = new Map(PLAIN_OPS.map((op, index) => [op, index]));
 /** Its number, the same for equal ones. */
 export function numberOf(op: Op): number {
   switch (op.kind) {
-    case 'provisioned':
     case 'see':
+      return PLAIN.size + 3 * op.view;
     case 'ended':
-      return PLAIN.size + 3 * op.view + (op.kind === 'see' ? 0 : op.kind === 'ended' ? 1 : 2);
+      return PLAIN.size + 3 * op.view + 1;
+    case 'provisioned':
+      return PLAIN.size + 3 * op.view + 2;
     case 'job':
       return PLAIN.get(`${op.action} ${op.job} ${op.conclusion}`) as number;
     case 'podState':

@@ -74,14 +74,16 @@ function watchedView(state: State): PodView | undefined {
 
 const iso = (atMs: number): string => new Date(atMs).toISOString();
 
+function phaseOf(pod: State['pod']): string {
+  if (pod === 'running') return 'Running';
+  return pod === 'ended' ? 'Failed' : 'Pending';
+}
+
 /** As much of a V1Pod as is read. */
 function podOf(state: State): object {
   const { told, pod, problem } = state;
-  const probes = isCommand(state)
-    ? COMMAND_PROBES
-    : isStatic(state)
-      ? RUNNER_PROBES
-      : ONE_JOB_PROBES;
+  const runnerProbes = isStatic(state) ? RUNNER_PROBES : ONE_JOB_PROBES;
+  const probes = isCommand(state) ? COMMAND_PROBES : runnerProbes;
   const deleted =
     told === 'no'
       ? {}
@@ -98,7 +100,7 @@ function podOf(state: State): object {
     metadata: { name: 'p', uid: 'u', creationTimestamp: iso(STARTED_MS), annotations, ...deleted },
     spec: problem === 'unschedulable' ? {} : { nodeName: 'n' },
     status: {
-      phase: pod === 'running' ? 'Running' : pod === 'ended' ? 'Failed' : 'Pending',
+      phase: phaseOf(pod),
       conditions: [
         { type: 'PodScheduled', status: scheduled },
         ...(told === 'evicted'
@@ -141,7 +143,8 @@ function containerOf(state: State): object {
       state: { running: { startedAt } },
     };
   if (exit === 'unknown') return { state: {} };
-  const reason = exit === '137, out of memory' ? 'OOMKilled' : exit === '0' ? 'Completed' : 'Error';
+  const plainReason = exit === '0' ? 'Completed' : 'Error';
+  const reason = exit === '137, out of memory' ? 'OOMKilled' : plainReason;
   return {
     state: {
       terminated: {
@@ -155,20 +158,17 @@ function containerOf(state: State): object {
   };
 }
 
+function recordedJob(state: State): string {
+  if (isDone(state)) return 'completed';
+  if (!isLost(state) && !hasJob(state)) return 'none';
+  return state.interrupted ? 'interrupted' : 'running';
+}
+
 /** The supervisor's termination message (docs/supervisor.md). */
 function recordOf(state: State): string {
   const { exit, interrupted, told } = state;
-  const reason = interrupted ? (told === 'evicted' ? 'evicted' : 'cancelled') : null;
-  const job = isCommand(state)
-    ? {}
-    : {
-        job: isDone(state)
-          ? 'completed'
-          : isLost(state) || hasJob(state)
-            ? interrupted
-              ? 'interrupted'
-              : 'running'
-            : 'none',
-      };
+  const stopReason = told === 'evicted' ? 'evicted' : 'cancelled';
+  const reason = interrupted ? stopReason : null;
+  const job = isCommand(state) ? {} : { job: recordedJob(state) };
   return JSON.stringify({ exitCode: EXIT_CODES[exit], reason, ...job });
 }

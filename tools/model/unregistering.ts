@@ -111,12 +111,9 @@ function expiredWait(s: State, mind: Mind, unpublished = false): State | undefin
   if (until !== 'idleConfirmed' && until !== 'absentCheck' && (s.young || s.fresh))
     return undefined;
   const { online, jobDeadline } = mind.belief(s).runner;
-  const late =
-    until === 'jobDeadline' && jobDeadline !== undefined
-      ? timeOut(s, mind)
-      : until === 'jobDeadline' || (until === 'settled' && online)
-        ? { ...s, expiredWait: true }
-        : s;
+  const expires = until === 'jobDeadline' || (until === 'settled' && online);
+  const waited = expires ? { ...s, expiredWait: true } : s;
+  const late = until === 'jobDeadline' && jobDeadline !== undefined ? timeOut(s, mind) : waited;
   return hear(late, mind, { kind: 'expiredWait', wait: until });
 }
 

@@ -419,7 +419,8 @@ function watch(s: State, mind: Mind): State {
       : mind.viewAt(mind.view({ ...s, shown: s.watched }, 'watch'));
   const state = podStateChange(pod, known, clockOf(s));
   // A runner for one job that was seen busy stays so for its watcher.
-  const watched = pod.online !== true ? 'down' : pod.busy === false ? 'ready' : 'busy';
+  const busyOrReady = pod.busy === false ? 'ready' : 'busy';
+  const watched = pod.online === true ? busyOrReady : 'down';
   return { ...s, watched, ...(state === undefined ? {} : { signal: state }) };
 }
 

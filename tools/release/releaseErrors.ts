@@ -42,11 +42,12 @@ export function releaseErrors(
         ]),
     ...(section === undefined
       ? [
-          `CHANGELOG.md has no section "## [${version}] - YYYY-MM-DD": call what is under [Unreleased] so`,
+          `CHANGELOG.md has no section "## [${version}] - YYYY-MM-DD"; rename the section [Unreleased]`,
         ]
-      : section === ''
-        ? [`CHANGELOG.md says nothing under [${version}]: write what users notice`]
-        : []),
+      : []),
+    ...(section === ''
+      ? [`CHANGELOG.md: section [${version}] is empty; write what users notice`]
+      : []),
     ...(repository === undefined
       ? [
           'package.json has no "repository": name the one that this is published from; npm takes no provenance that says another',

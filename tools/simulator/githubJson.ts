@@ -228,11 +228,10 @@ export function runJson(attempts: readonly SimulatedJob[]): Record<string, unkno
   // The jobs of the latest attempt, and those of earlier ones that did not run again.
   const jobs = [...new Map(attempts.map((job) => [job.name, job])).values()];
   const statuses = jobs.map((job) => job.status);
-  const status = statuses.every((one) => one === 'completed')
-    ? 'completed'
-    : statuses.every((one) => one === 'queued' || one === 'assigned')
-      ? 'queued'
-      : 'in_progress';
+  const waits = statuses.every((one) => one === 'queued' || one === 'assigned');
+  const ended = statuses.every((one) => one === 'completed');
+  const statusOfOpenRun = waits ? 'queued' : 'in_progress';
+  const status = ended ? 'completed' : statusOfOpenRun;
   const conclusion = jobs.find((job) => job.conclusion !== 'success')?.conclusion ?? 'success';
   return {
     id: first.run_id,

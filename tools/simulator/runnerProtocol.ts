@@ -36,12 +36,12 @@ export function serveRunnerProtocol(server: FastifyInstance, world: World): void
         for (const { ms } of world.faults.take(['latency'], target)) await sleep(ms);
         const drop = world.faults.first(['drop'], target);
         const broken = world.faults.first(['status'], target);
-        const outcome =
-          drop && drop.when !== 'after'
-            ? { status: 0 }
-            : broken
-              ? { status: broken.status, body: broken.body }
-              : await handler(request, reply);
+        const answer = async (): Promise<Outcome> => {
+          if (drop && drop.when !== 'after') return { status: 0 };
+          if (broken) return { status: broken.status, body: broken.body };
+          return await handler(request, reply);
+        };
+        const outcome = await answer();
         if (drop || request.raw.socket.destroyed) {
           reply.hijack();
           request.raw.socket.destroy();

@@ -49,12 +49,8 @@ function connect(world: World, authorization: string, body: unknown): Answer {
   const { url = '', runner_event: event } = (body ?? {}) as { url?: string; runner_event?: string };
   const path = URL.canParse(url) ? new URL(url).pathname.split('/').filter(Boolean) : [];
   const [first = '', second] = path;
-  const scope =
-    first.toLowerCase() === 'enterprises'
-      ? `enterprises/${second}`
-      : second === undefined
-        ? `orgs/${first}`
-        : `repos/${first}/${second}`;
+  const owner = second === undefined ? `orgs/${first}` : `repos/${first}/${second}`;
+  const scope = first.toLowerCase() === 'enterprises' ? `enterprises/${second}` : owner;
   const token = /^RemoteAuth (\S+)$/.exec(authorization)?.[1] ?? '';
   if (event !== 'register' || !world.registrationTokens.valid(token, scope))
     return answers.badCredentials();

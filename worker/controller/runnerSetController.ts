@@ -250,13 +250,11 @@ export class RunnerSetController {
         ageMs: Date.now() - found.closedAt,
       };
     const told = found.declaration;
+    const sameOrigin = found.resource?.namespace === namespace && found.taskQueue === taskQueue;
+    const formerOwner = sameOrigin ? 'earlier' : 'other';
     return {
       state: 'running',
-      owner: owned
-        ? 'this'
-        : found.resource?.namespace === namespace && found.taskQueue === taskQueue
-          ? 'earlier'
-          : 'other',
+      owner: owned ? 'this' : formerOwner,
       ...(found.taskQueue === taskQueue ? {} : { otherTaskQueue: found.taskQueue }),
       ...(found.paused === undefined ? {} : { paused: pauseText(found.paused) }),
       deleting: told?.status.deleting !== undefined,

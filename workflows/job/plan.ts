@@ -148,7 +148,8 @@ function waitForDeletion(f: JobFacts): JobAction {
 }
 
 function stopReasonFor({ by }: Cancellation): NonNullable<CancelRequest['stopReason']> {
-  return by === 'run_timeout' ? 'timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
+  if (by === 'run_timeout') return 'timeout';
+  return by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
 function skipReason(

@@ -114,11 +114,8 @@ async function provision(state: RunnerState): Promise<AttemptFailure | undefined
 }
 
 function lastFailure(called: CallResult<ProvisionResult>): string | undefined {
-  return called.kind === 'failed'
-    ? called.type
-    : called.kind === 'interrupted'
-      ? called.lastFailure
-      : undefined;
+  if (called.kind === 'failed') return called.type;
+  return called.kind === 'interrupted' ? called.lastFailure : undefined;
 }
 
 /**

@@ -63,6 +63,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const allowance = startAllowance(facts.health, unready, now);
   const paused = facts.pausedBy !== undefined;
   const guarded = state.guardedRunners();
+  const modeIfWanted = paused ? 'leave' : 'run';
   const plan = planSet({
     runners,
     templateHash: spec.templateHash,
@@ -72,7 +73,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
     guardedRunners: guarded,
     maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
     maxSurge: spec.maxSurge,
-    mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
+    mode: facts.ending === undefined ? modeIfWanted : 'end',
   });
   const scaleDownAt = plan.excess === 0 ? now : nextScaleDown(state, plan);
   return { ...plan, allowance, scaleDownAt, guarded, unready };

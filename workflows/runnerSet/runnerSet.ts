@@ -16,6 +16,7 @@ import { RunningSet } from './reconcile.ts';
 import { registerQueries, registerSignals } from './handlers.ts';
 import type { CarriedSet } from './carriedState.ts';
 import { SetState } from './state.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /**
  * Maintains a number of runners of one template: `replicas`, or as many as the demand of jobs
@@ -98,7 +99,7 @@ function restore(carried: CarriedSet, admitted: AdmittedSet): SetState {
     return state;
   } catch (error) {
     throw ApplicationFailure.nonRetryable(
-      `Invalid input: the second argument must be the state that a run hands on to the next (${error instanceof Error ? error.message : String(error)}); start a set with its declaration alone`,
+      `Invalid input: the second argument must be the state that a run hands on to the next (${errorMessage(error)}); start a set with its declaration alone`,
       FAILURE_TYPES.invalidInput,
     );
   }

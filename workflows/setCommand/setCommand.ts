@@ -22,6 +22,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import { temporalActivities, workerActivities } from '../shared/activityProxies.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** Time after which a set that has not responded is checked for (ms). */
 const CHECK_INTERVAL_MS = 10_000;
@@ -91,7 +92,7 @@ async function send(set: string, request: SetCommandRequest): Promise<void> {
       throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
     throw fail(
       FAILURE_TYPES.setUnresponsive,
-      `the set ${set} takes no command now, and nothing was done: ${error instanceof Error ? error.message : String(error)}`,
+      `the set ${set} takes no command now, and nothing was done: ${errorMessage(error)}`,
     );
   }
 }

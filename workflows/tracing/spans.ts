@@ -13,6 +13,7 @@ import {
   formatTraceparent,
   type TraceContext,
 } from '../../core/domain/traceContext.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /**
  * Spans of one workflow. Whether there are any depends only on the headers in its history. A worker
@@ -50,7 +51,7 @@ export class Spans {
       return await this.#around.run(context, async () => await act(headersOf(context)));
     } catch (error) {
       if (!(error instanceof ContinueAsNew) && !isCancellation(error))
-        failure = error instanceof Error ? error.message : String(error);
+        failure = errorMessage(error);
       throw error;
     } finally {
       const { traceId, spanId: id } = context;

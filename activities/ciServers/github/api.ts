@@ -326,15 +326,16 @@ export class GitHubApi {
         : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.subject}): ${failure.reason}${advice}`;
-    // The wait that an unavailable server requests (an hour, from a maintenance page) is not used,
-    // because the breaker probes the server itself.
-    const retryAfterMs =
-      kind !== 'unavailable'
-        ? failure.retryAfterMs
-        : this.isReachable()
-          ? undefined
-          : OUTAGE_RETRY_MS;
+    const retryAfterMs = kind === 'unavailable' ? this.#outageRetryMs() : failure.retryAfterMs;
     return new CiServerError(kind, message, { status, retryAfterMs });
+  }
+
+  /**
+   * Returns the wait before the next call of an unavailable server. The wait that the server requests
+   * (an hour, from a maintenance page) is not used, because the breaker probes the server itself.
+   */
+  #outageRetryMs(): number | undefined {
+    return this.isReachable() ? undefined : OUTAGE_RETRY_MS;
   }
 
   /** Wraps every single request, including those for installation tokens. */

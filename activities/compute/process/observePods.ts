@@ -9,6 +9,7 @@ import {
   type StateDirectories,
 } from './podDirectory.ts';
 import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
+import { errorMessage } from '../../../core/domain/errorMessage.ts';
 
 /** Called for each lost pod. `wrapperLog` contains the errors of its wrapper and is often empty. */
 export type LostPodListener = (pod: { name: string; uid: string; wrapperLog: string }) => void;
@@ -82,6 +83,6 @@ async function wrapperLog(folders: StateDirectories, name: string): Promise<stri
   } catch (error) {
     // Another observer was faster.
     if (hasCode(error, 'ENOENT')) return '';
-    return `(not readable: ${error instanceof Error ? error.message : String(error)})`;
+    return `(not readable: ${errorMessage(error)})`;
   }
 }

@@ -23,6 +23,7 @@ import { startPod } from './startPod.ts';
 import { stateFolderId } from './stateDirectoryId.ts';
 import { toPodView } from './podView.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
+import { errorMessage } from '../../../core/domain/errorMessage.ts';
 
 /** Options of {@link createProcessCompute}. */
 export interface ProcessComputeOptions {
@@ -206,7 +207,7 @@ async function guard<T>(what: string, name: string, work: () => Promise<T>): Pro
     return await work();
   } catch (error) {
     if (error instanceof ComputeError) throw error;
-    const message = `cannot ${what} ${name}: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `cannot ${what} ${name}: ${errorMessage(error)}`;
     throw new ComputeError(
       hasCode(error, 'EACCES', 'EPERM', 'EROFS') ? 'forbidden' : 'unavailable',
       message,

@@ -57,6 +57,10 @@ const ephemeral =
   async (world) => {
     const { run, job, finish } = await world.busy(name);
     const holdDown = async (): Promise<void> => await run.goesOn(job, HELD_DOWN_SECONDS);
+    const whileDown: Partial<Record<Ending, () => Promise<void>>> = {
+      whileApiServerIsDown: finish,
+      afterwards: holdDown,
+    };
     await world.goThrough({
       whileTemporalIsDown:
         ending === 'whileTemporalIsDown'
@@ -64,12 +68,7 @@ const ephemeral =
           : holdDown,
       between: async () =>
         void (ending === 'whileTemporalIsDown' && (await endsAs(run, SUCCEEDED))),
-      whileApiServerIsDown:
-        ending === 'whileApiServerIsDown'
-          ? finish
-          : ending === 'afterwards'
-            ? holdDown
-            : () => undefined,
+      whileApiServerIsDown: whileDown[ending] ?? (() => undefined),
     });
     if (ending === 'afterwards') await finish();
     await endsAs(run, SUCCEEDED);

@@ -434,6 +434,17 @@ describe('the verdict', () => {
   });
 });
 
+/** What an action changes of its step, if it runs as asked. */
+function changeOf(
+  action: JobAction & { readonly step: number },
+  step: StepFacts,
+): Partial<StepFacts> {
+  if (action.kind === 'start') return { state: 'running' };
+  if (action.kind === 'leave') return { state: action.state };
+  if (action.kind === 'stop') return { stopRequested: action.mode };
+  return { state: 'ended', outcome: step.stopRequested === undefined ? 'succeeded' : 'aborted' };
+}
+
 test('whatever is asked and whenever: post is begun in order, each step once, and the job ends', () => {
   const asked: Partial<JobFacts>[] = [{}, STOP, DRAIN, FORCE, { timeoutAtMs: NOW }, OUT_OF_GRACE];
   for (const first of asked) {
@@ -459,18 +470,7 @@ test('whatever is asked and whenever: post is begun in order, each step once, an
         if (!('step' in action)) continue;
         const step = all[action.step] as StepFacts;
         if (action.kind === 'start') begun.push(step.name);
-        const news: Partial<StepFacts> =
-          action.kind === 'start'
-            ? { state: 'running' }
-            : action.kind === 'leave'
-              ? { state: action.state }
-              : action.kind === 'stop'
-                ? { stopRequested: action.mode }
-                : {
-                    state: 'ended',
-                    outcome: step.stopRequested === undefined ? 'succeeded' : 'aborted',
-                  };
-        all[action.step] = { ...step, ...news };
+        all[action.step] = { ...step, ...changeOf(action, step) };
       }
       expect(begun).toEqual([...new Set(begun)].toSorted());
       const postRuns = first.cancel?.mode !== 'force' && first.outOfGrace !== true;

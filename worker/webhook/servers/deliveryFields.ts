@@ -14,12 +14,9 @@ export const truncated = (max: number) => z.string().transform((value) => value.
 export const time = z
   .unknown()
   .transform((value) => {
-    const ms =
-      typeof value === 'string'
-        ? Date.parse(value)
-        : typeof value === 'number'
-          ? value * 1_000
-          : Number.NaN;
+    let ms = Number.NaN;
+    if (typeof value === 'string') ms = Date.parse(value);
+    if (typeof value === 'number') ms = value * 1_000;
     return ms > 0 && ms <= MAX_MS ? ms : undefined;
   })
   .optional();
