@@ -8,6 +8,7 @@ import type {
   Timestamped,
 } from '../../core/activities/index.ts';
 import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
@@ -50,7 +51,7 @@ export async function rerouteJobs(
 
     const substitutes = jobs.length === 0 ? undefined : await others();
     const targets = new Map<string, JobEvent[]>();
-    for (const { key, repository, since } of jobs) {
+    for (const { key, runId, repository, since } of jobs) {
       const job = parseJobKey(key);
       const to = substitutes?.next(job, draining)?.workflowId;
       if (to !== undefined)
@@ -61,6 +62,7 @@ export async function rerouteJobs(
           labels: [],
           at: since,
           reroutedBy: self.workflowId,
+          ...omitUndefined({ runId }),
         });
     }
     const taken: SetEvents[] = [];

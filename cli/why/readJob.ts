@@ -81,7 +81,7 @@ export async function readRun(
   { runId, repository }: Extract<Subject, { kind: 'run' }>,
 ): Promise<RunFacts> {
   const routing = await listSets(session, repository);
-  const { known, silent } = await queryJobs(session, [...routing.keys()], { repository });
+  const { known, silent } = await queryJobs(session, [...routing.keys()], { repository, runId });
   const queued = known.filter(({ job }) => job.state === 'queued');
   const waiting = [...new Set(queued.map(({ set }) => set))];
   return {

@@ -189,6 +189,7 @@ export interface RerouteJobsInput {
   /** Jobs that the set cannot serve. */
   readonly jobs: readonly {
     readonly key: string;
+    readonly runId?: string;
     readonly repository: string;
     readonly since: number;
   }[];

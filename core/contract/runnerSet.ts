@@ -26,6 +26,8 @@ export interface JobEvent {
   jobId: string;
   /** Attempt of the workflow run at the CI server. A re-run is a different job. */
   runAttempt: number;
+  /** ID of the workflow run at the CI server. Absent if the event does not name it. */
+  runId?: string;
   /** `owner/repo`. */
   repository: string;
   /**

@@ -111,6 +111,8 @@ export interface SetJobsRequest {
   jobId?: string;
   /** `owner/repo`: its jobs that have not completed. */
   repository?: string;
+  /** With `repository`: only jobs of the workflow run with this ID at the CI server. */
+  runId?: string;
 }
 
 /** Kinds of subjects that can be explained. */

@@ -69,6 +69,8 @@ export interface RegisterRequest {
 export interface CiJob {
   readonly id: string;
   readonly runAttempt: number;
+  /** ID of the workflow run. Absent if the CI server does not name it. */
+  readonly runId?: string;
   /** Repository as `owner/repo`. */
   readonly repository: string;
   /** Labels, normalized by the adapter: two labels are the same if their strings are equal. */

@@ -225,11 +225,11 @@ function explainRun(facts: RunFacts): WhyAnswer {
 }
 
 /** Returns which jobs and sets the answer about a run lacks. */
-function missingOfRun({ repository, known, silentSets, unreadSets }: RunFacts): string[] {
+function missingOfRun({ known, silentSets, unreadSets }: RunFacts): string[] {
   const ids = [...new Set(known.map(({ set }) => set))];
   const cut = ids.filter((id) => known.filter(({ set }) => set === id).length >= MAX_SET_JOBS);
   return [
-    `sets know jobs, not runs: these are jobs of ${repository} that wait or run`,
+    'completed jobs, and jobs that no set serves, are not listed',
     ...cut.map((id) => `${id} lists ${MAX_SET_JOBS} jobs at most, and may have more`),
     ...(unreadSets === 0 ? [] : [`${unreadSets} more sets with queued jobs were not read`]),
     ...(silentSets === 0 ? [] : [`${silentSets} sets did not answer`]),

@@ -124,14 +124,14 @@ export interface JobFacts extends JobQuestion {
   readonly unanswered: readonly SetFacts[];
 }
 
-/** Facts of a run: the jobs of its repository. */
+/** Facts of a run: its jobs that have not completed. */
 export interface RunFacts {
   readonly runId: string;
   readonly repository: string;
   readonly known: readonly KnownJob[];
-  /** Sets that have queued jobs of the repository. Not all of them. */
+  /** Sets that have queued jobs of the run. Not all of them. */
   readonly sets: readonly SetFacts[];
-  /** Number of further sets that have queued jobs of the repository. */
+  /** Number of further sets that have queued jobs of the run. */
   readonly unreadSets: number;
   /** Number of sets that did not answer. */
   readonly silentSets: number;

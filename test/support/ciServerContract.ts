@@ -136,6 +136,7 @@ export function ciServerContract(
             {
               id: job?.id,
               runAttempt: 1,
+              runId: expect.stringMatching(/^\d+$/),
               repository: expect.stringMatching(/^[a-z]+\/[a-z]+$/),
               labels: normalizeLabels(server.kind, ['self-hosted', 'Nobody']),
               status: 'queued',

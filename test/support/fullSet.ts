@@ -7,6 +7,8 @@ import { setSpec } from './setModel.ts';
 
 /** IDs of GitHub's jobs have 11 digits by now. */
 export const FIRST_JOB_ID = 70_000_000_000;
+/** IDs of GitHub's workflow runs. */
+const FIRST_RUN_ID = 20_000_000_000;
 const NOW = 1_800_000_000_000;
 const OVER = 20_000;
 const REPOSITORIES = 2_000;
@@ -41,10 +43,13 @@ export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
   const state = SetState.begin(setSpec(input), input, {}, NOW);
   const at = (index: number): number => NOW + index * 137;
   const id = (index: number): string => String(FIRST_JOB_ID + index * 3);
+  // Each job has a run of its own. Elsewhere, others begin as well.
+  const runId = (index: number): string => String(FIRST_RUN_ID + index * 1_009);
   const event = (index: number, more: Partial<JobEvent>): JobEvent => ({
     action: 'queued',
     jobId: id(index),
     runAttempt: 1,
+    runId: runId(index),
     repository: repository(index),
     labels: [],
     at: at(index) - 1_234,
@@ -74,6 +79,7 @@ export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
       jobs: Array.from({ length: runners }, (_none, index) => ({
         id: id(base + index),
         runAttempt: 1,
+        runId: runId(base + index),
         repository: repository(base + index),
         labels: [],
         status: 'queued',

@@ -188,6 +188,7 @@ export class SetRun {
       action,
       jobId: String(jobId),
       runAttempt: 1,
+      runId: '1',
       repository: 'acme/app',
       labels: ['linux'],
       at: Date.now(),

@@ -263,6 +263,7 @@ await describeWithLab(
         state: 'running',
         jobs: [{ jobId: String(JOB), state: 'assigned', set: setWorkflowId(set.name) }],
       });
+      expect(await why('https://github.com/acme/app/actions/runs/2')).toMatchObject({ jobs: [] });
       set.endJob(runner);
       await until('its end', async () => (await why(runner.workflowId)).state === 'ended');
       expect(await why(runner.runnerName ?? '')).toMatchObject({

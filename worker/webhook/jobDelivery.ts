@@ -6,8 +6,6 @@ import type { JobEvent, RunnerJobEvent } from '../../core/contract/index.ts';
 export interface JobDelivery {
   readonly ciServer: CiServerKind;
   readonly event: JobEvent;
-  /** ID of the workflow run that the job is part of. */
-  readonly run?: string;
   /** Slug of the enterprise that the repository's owner belongs to. */
   readonly enterprise?: string;
   /** The runner, where it may be one of ours. */

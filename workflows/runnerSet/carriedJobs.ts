@@ -1,6 +1,6 @@
 /** Compact form of a set's jobs for continue-as-new. Pure. */
 import type { CiJobState } from '../../core/domain/ciJobState.ts';
-import { decodeName, decodeTime, encodeName, encodeTime, trimRecord } from './compact.ts';
+import { decodeName, decodeNumber, encodeName, encodeNumber, trimRecord } from './compact.ts';
 import type { JobRecord } from './jobRecord.ts';
 
 /** Key of a job: the job's number if it is one and its attempt is the first. */
@@ -22,6 +22,8 @@ type CarriedJob = readonly [
   confirmed?: number,
   /** 1 plus the index of the set that the job was rerouted to. */
   reroutedTo?: number,
+  /** ID of the workflow run. If it is a number: minus that of the previous job. */
+  run?: CarriedKey,
 ];
 
 /** Jobs of a set in the compact form for continue-as-new. */
@@ -40,6 +42,7 @@ export interface CarriedJobs {
 
 const STATES: readonly CiJobState[] = ['queued', 'left', 'assigned', 'completed'];
 const FIRST_ATTEMPT = /^([1-9]\d{0,14})\/1$/;
+const WHOLE_NUMBER = /^[1-9]\d{0,14}$/;
 const MINUTE_MS = 60_000;
 
 /** Encodes the jobs that have not completed, and the names that they refer to. */
@@ -51,8 +54,9 @@ export function encodeJobs(
   const indexOf = (name: string): number =>
     names.get(name) ?? (names.set(name, names.size), names.size - 1);
   let before = 0;
+  const runs = new CarriedRunIds();
   const active = Array.from(jobs, ([key, job]): CarriedJob => {
-    const { state, since, updatedAt, repository, reroutedTo } = job;
+    const { state, since, updatedAt, repository, reroutedTo, runId } = job;
     const updated = updatedAt - before;
     before = updatedAt;
     return trimRecord([
@@ -62,8 +66,9 @@ export function encodeJobs(
       updatedAt - since,
       indexOf(repository),
       encodeName(`${set}-`, job.runnerName),
-      encodeTime(updatedAt, job.confirmedAt),
+      encodeNumber(updatedAt, job.confirmedAt),
       reroutedTo === undefined ? 0 : indexOf(reroutedTo) + 1,
+      runs.encode(runId),
     ]);
   });
   return { active, names: [...names.keys()] };
@@ -75,12 +80,18 @@ export function decodeJobs(
   { active, names }: Pick<CarriedJobs, 'active' | 'names'>,
 ): [string, JobRecord][] {
   let updatedAt = 0;
+  const runs = new CarriedRunIds();
   return active.map((job) => {
     const [key, state = 0, updated = 0, age = 0, repository = 0, runner = ''] = job;
-    const [confirmed = 0, reroutedTo = 0] = job.slice(6) as [number?, number?];
+    const [confirmed = 0, reroutedTo = 0, run = 0] = job.slice(6) as [
+      number?,
+      number?,
+      CarriedKey?,
+    ];
     updatedAt += updated;
     const runnerName = decodeName(`${set}-`, runner);
-    const confirmedAt = decodeTime(updatedAt, confirmed);
+    const runId = runs.decode(run);
+    const confirmedAt = decodeNumber(updatedAt, confirmed);
     const record: JobRecord = {
       state: STATES[state >> 1] ?? 'queued',
       since: updatedAt - age,
@@ -89,6 +100,7 @@ export function decodeJobs(
       ...(runnerName === undefined ? {} : { runnerName }),
       ...(confirmedAt === undefined ? {} : { confirmedAt }),
       ...(reroutedTo === 0 ? {} : { reroutedTo: names[reroutedTo - 1] ?? '' }),
+      ...(runId === undefined ? {} : { runId }),
       ...(state % 2 === 0 ? {} : { reroutedHere: true as const }),
     };
     return [decodeKey(key), record];
@@ -112,6 +124,26 @@ export function decodeCompleted(completed: CarriedJobs['completed']): [string, n
   return completed.flatMap(([minute, keys]) =>
     keys.map((key): [string, number] => [decodeKey(key), minute * MINUTE_MS]),
   );
+}
+
+/** IDs of workflow runs in the order of their jobs. Jobs of the same time have similar ones. */
+class CarriedRunIds {
+  #before = 0;
+
+  encode(runId: string | undefined): CarriedKey {
+    if (runId === undefined) return 0;
+    if (!WHOLE_NUMBER.test(runId)) return runId;
+    const encoded = encodeNumber(this.#before, Number(runId));
+    this.#before = Number(runId);
+    return encoded;
+  }
+
+  decode(run: CarriedKey): string | undefined {
+    if (typeof run === 'string') return run;
+    const id = decodeNumber(this.#before, run);
+    this.#before = id ?? this.#before;
+    return id?.toString();
+  }
 }
 
 function encodeKey(key: string): CarriedKey {

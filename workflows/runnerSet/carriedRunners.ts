@@ -1,6 +1,6 @@
 /** Compact form of a set's runners for continue-as-new. Pure. */
 import { runnerSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
-import { decodeName, decodeTime, encodeName, encodeTime, trimRecord } from './compact.ts';
+import { decodeName, decodeNumber, encodeName, encodeNumber, trimRecord } from './compact.ts';
 import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
 
 /** Runner of the set. */
@@ -63,11 +63,11 @@ export function encodeRunners(
         STATES.indexOf(runner.state) * 2 + (runner.jobReported ? 1 : 0),
         started,
         encodeName(`${set}-${suffix}-`, runnerName),
-        encodeTime(startedAt, runner.onlineSince),
-        encodeTime(startedAt, runner.busySince),
+        encodeNumber(startedAt, runner.onlineSince),
+        encodeNumber(startedAt, runner.busySince),
         index.get(runner.templateHash) ?? -1,
         runner.slot === undefined ? 0 : runner.slot + 1,
-        encodeTime(startedAt, drainRequested?.at),
+        encodeNumber(startedAt, drainRequested?.at),
         drainRequested?.times ?? 0,
       ]);
     }),
@@ -84,9 +84,9 @@ export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[]
     startedAt += started;
     const [templateHash, ephemeral] = carried.generations[generation] ?? UNKNOWN_GENERATION;
     const runnerName = decodeName(`${set}-${suffix}-`, name);
-    const onlineSince = decodeTime(startedAt, online);
-    const busySince = decodeTime(startedAt, busy);
-    const drainedAt = decodeTime(startedAt, drained);
+    const onlineSince = decodeNumber(startedAt, online);
+    const busySince = decodeNumber(startedAt, busy);
+    const drainedAt = decodeNumber(startedAt, drained);
     return {
       workflowId: runnerWorkflowId(set, suffix),
       templateHash,

@@ -3,14 +3,14 @@
  * records end with their last field that is neither 0 nor `''`. Pure.
  */
 
-/** Encodes a time, which may be absent (0), as the difference to another one. */
-export function encodeTime(base: number, time: number | undefined): number {
-  if (time === undefined) return 0;
-  return time >= base ? time - base + 1 : time - base;
+/** Encodes a number, which may be absent (0), as the difference to another one. */
+export function encodeNumber(base: number, value: number | undefined): number {
+  if (value === undefined) return 0;
+  return value >= base ? value - base + 1 : value - base;
 }
 
-/** Decodes a time of {@link encodeTime}. */
-export function decodeTime(base: number, difference: number): number | undefined {
+/** Decodes a number of {@link encodeNumber}. */
+export function decodeNumber(base: number, difference: number): number | undefined {
   if (difference === 0) return undefined;
   return difference > 0 ? base + difference - 1 : base + difference;
 }

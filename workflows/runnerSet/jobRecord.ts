@@ -1,6 +1,7 @@
 /** Record of one job, and the effect of each event on it. Pure. */
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isLaterState, ciJobStateOf, type CiJobState } from '../../core/domain/ciJobState.ts';
 
 /** Job in one attempt. Times are in ms since the epoch. */
@@ -14,6 +15,8 @@ export interface JobRecord {
   readonly runnerName?: string;
   /** Start of the last check of the CI server that found the job queued. */
   readonly confirmedAt?: number;
+  /** ID of the workflow run at the CI server. Absent if no event has named it. */
+  readonly runId?: string;
   /** `owner/repo`. */
   readonly repository: string;
   /**
@@ -44,6 +47,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
       since: event.at,
       updatedAt: now,
       repository: event.repository,
+      ...omitUndefined({ runId: event.runId }),
       ...named,
       ...passed,
     };
@@ -71,12 +75,19 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
  */
 export function recordQueued(
   job: JobRecord | undefined,
-  { queuedAt, repository }: Pick<CiJob, 'queuedAt' | 'repository'>,
+  { queuedAt, repository, runId }: Pick<CiJob, 'queuedAt' | 'repository' | 'runId'>,
   checkedAt: number,
   now: number,
 ): JobRecord {
   if (job === undefined)
-    return { state: 'queued', since: queuedAt, updatedAt: now, confirmedAt: checkedAt, repository };
+    return {
+      state: 'queued',
+      since: queuedAt,
+      updatedAt: now,
+      confirmedAt: checkedAt,
+      repository,
+      ...omitUndefined({ runId }),
+    };
   if (job.state === 'queued' || (job.state === 'left' && job.updatedAt < checkedAt))
     return { ...job, state: 'queued', updatedAt: now, confirmedAt: checkedAt };
   return job;

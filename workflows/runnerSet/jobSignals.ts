@@ -7,6 +7,7 @@ import type { JobEvent, QueueCheckResult, RunnerVersionStatus } from '../../core
 import { parseCiId } from '../../core/domain/ciId.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /**
  * Maximum length of a text (characters). All texts are carried over by continue-as-new, and no CI
@@ -48,7 +49,14 @@ export function parseJobEvents(body: unknown): {
 function readJobEvent(event: unknown): JobEvent | undefined {
   if (!isObject(event)) return undefined;
   const jobId = parseCiId(event['jobId']);
-  return jobId !== undefined && isJobEvent(event) ? { ...event, jobId } : undefined;
+  if (jobId === undefined || !isJobEvent(event)) return undefined;
+  return withRunId({ ...event, jobId });
+}
+
+/** Parses the ID of the workflow run. An invalid one is dropped, and the job still counts. */
+function withRunId<T extends { readonly runId?: string }>(job: T): T {
+  const { runId, ...rest } = job;
+  return { ...rest, ...omitUndefined({ runId: parseCiId(runId) }) } as T;
 }
 
 function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof event {
@@ -119,7 +127,8 @@ export function parseRunnerVersion(
 function readCiJob(job: unknown): CiJob | undefined {
   if (!isObject(job)) return undefined;
   const id = parseCiId(job['id']);
-  return id !== undefined && isCiJob(job) ? { ...job, id } : undefined;
+  if (id === undefined || !isCiJob(job)) return undefined;
+  return withRunId({ ...job, id });
 }
 
 function isCiJob(job: Record<string, unknown>): job is CiJob & typeof job {

@@ -15,13 +15,15 @@ import { isQueuedHere } from './waitingJobs.ts';
  * @param request - {@link SetJobsRequest} of any sender. Without a field it selects nothing
  */
 export function setJobs(state: SetState, request: unknown): SetJobStatus[] {
-  const { jobId: id, repository: name } = isObject(request) ? request : {};
+  const { jobId: id, repository: name, runId } = isObject(request) ? request : {};
   const jobId = parseCiId(id);
   const repository = typeof name === 'string' ? name.toLowerCase() : undefined;
+  const isSelected = (job: JobRecord): boolean =>
+    job.repository.toLowerCase() === repository &&
+    job.state !== 'left' &&
+    (runId === undefined || job.runId === runId);
   const active = [...state.jobs.active].filter(([key, job]) =>
-    id === undefined
-      ? job.repository.toLowerCase() === repository && job.state !== 'left'
-      : parseJobKey(key).jobId === jobId,
+    id === undefined ? isSelected(job) : parseJobKey(key).jobId === jobId,
   );
   const isLimited = limitedRepositories(state);
   const completed = [...state.jobs.completed].filter(([key]) => parseJobKey(key).jobId === jobId);

@@ -7,6 +7,7 @@ import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey } from '../../core/domain/ciJobState.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { DEFAULT_JOB_LIMITS, type CiJobLimits } from '../../core/domain/ciServerTraits.ts';
 import {
   decodeCompleted,
@@ -181,7 +182,7 @@ export class SetJobs {
           repository: job.repository,
           labels: [],
           at: job.startedAt ?? job.queuedAt,
-          ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }),
+          ...omitUndefined({ runId: job.runId, runnerName: job.runnerName }),
         });
     }
     for (const key of complete ? this.#live.keys() : absent)

@@ -2,6 +2,8 @@
  * Queries over all active jobs of a set: which are queued here, and for which repository. Each
  * query iterates over all jobs. Pure.
  */
+import type { RerouteJobsInput } from '../../core/activities/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { JobRecord } from './jobRecord.ts';
 import type { JobCount } from './limits.ts';
 
@@ -32,10 +34,11 @@ export function lastQueued(
   live: Live,
   count: number,
   asking?: ReadonlyMap<string, number>,
-): { key: string; repository: string; since: number }[] {
-  const waiting = [...live].flatMap(([key, job]) =>
-    isQueuedHere(job) ? [{ key, repository: job.repository, since: job.since }] : [],
-  );
+): RerouteJobsInput['jobs'] {
+  const waiting = [...live].flatMap(([key, job]) => {
+    const { runId, repository, since } = job;
+    return isQueuedHere(job) ? [{ key, repository, since, ...omitUndefined({ runId }) }] : [];
+  });
   const oldestFirst = waiting.toSorted((a, b) => a.since - b.since || (a.key < b.key ? 1 : -1));
   const remaining = new Map(asking);
   const may =

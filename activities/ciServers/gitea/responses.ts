@@ -47,6 +47,7 @@ export const organizationAnswer = z.object({ id });
 const job = z
   .object({
     id,
+    run_id: z.int().nonnegative().nullish(),
     /** `…/repos/OWNER/REPO/actions/jobs/ID`. A job names its repository nowhere else. */
     url: z.string().regex(/\/repos\/[^/]+\/[^/]+\/actions\/jobs\/\d+$/),
     labels: z.array(z.string()).nullish(),
@@ -67,6 +68,7 @@ const job = z
       status: isRunning ? 'in_progress' : 'queued',
       queuedAt: found.created_at ?? found.started_at ?? 0,
       ...omitUndefined({
+        runId: found.run_id ? String(found.run_id) : undefined,
         startedAt: isRunning ? found.started_at : undefined,
         runnerName: (isRunning && found.runner_name) || undefined,
       }),

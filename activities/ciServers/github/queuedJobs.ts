@@ -231,7 +231,8 @@ export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJo
   const { id, status, labels } = job;
   if (status !== 'queued' && status !== 'in_progress') return undefined;
   const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
-  const running = omitUndefined({ startedAt, runnerName: job.runner_name || undefined });
+  const runId = job.run_id ?? undefined;
+  const optional = omitUndefined({ runId, startedAt, runnerName: job.runner_name || undefined });
   return {
     id,
     runAttempt: job.run_attempt ?? 1,
@@ -239,6 +240,6 @@ export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJo
     labels: normalizeGitHubLabels(labels),
     status,
     queuedAt: job.created_at ?? job.started_at ?? 0,
-    ...running,
+    ...optional,
   };
 }

@@ -84,6 +84,7 @@ export const runListAnswer = z.object({
 /** Schema of one job of a workflow run. Times are in ms since the epoch. */
 export const jobAnswer = z.object({
   id,
+  run_id: id.nullish(),
   run_attempt: z.number().int().nullish(),
   status: z.string(),
   labels: z.array(z.string()),

@@ -39,11 +39,18 @@ beforeAll(
 beforeEach(() => exported.reset());
 afterAll(() => context.disable());
 
-function job(action: 'queued' | 'completed', run?: string): JobDelivery {
+function job(action: 'queued' | 'completed', runId?: string): JobDelivery {
   return {
     ciServer: 'github',
-    event: { action, jobId: '5', runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
-    ...(run === undefined ? {} : { run }),
+    event: {
+      action,
+      jobId: '5',
+      runAttempt: 2,
+      repository: 'acme/app',
+      labels: [],
+      at: 1,
+      ...(runId === undefined ? {} : { runId }),
+    },
   };
 }
 

@@ -26,6 +26,7 @@ test('events are taken as they are, and when they were sent', () => {
   const whole = {
     ...event,
     action: 'completed',
+    runId: '9',
     runnerName: 'r',
     conclusion: 'success',
     reroutedBy: 'set-a',
@@ -67,6 +68,18 @@ test.each<[string, unknown]>([
 ])('an event %s is left out, and no other', (_what, bad) => {
   expect(parseJobEvents({ events: [bad, event] }).events).toEqual([event]);
 });
+
+test.each([7.5, NO_TEXT, '1/2', '', 'x'.repeat(101)])(
+  'the workflow run %j is left out, and the job counts',
+  (runId) => {
+    expect(parseJobEvents({ events: [{ ...event, runId }] }).events).toEqual([event]);
+    const seen = { checkedAt: 5, complete: true, absent: [], endedSets: [] };
+    expect(parseQueueCheckResult({ ...seen, jobs: [{ ...job, runId }] })).toMatchObject({
+      complete: true,
+      jobs: [job],
+    });
+  },
+);
 
 test('an ID that is a number is taken as its digits', () => {
   expect(parseJobEvents({ events: [{ ...event, jobId: 1 }] }).events).toEqual([event]);

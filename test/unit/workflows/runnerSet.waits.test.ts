@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput, WaitCause } from '../../../core/contract/index.ts';
 import { setJobs } from '../../../workflows/runnerSet/jobStatus.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { nextRun } from '../../support/nextRun.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 const BASE: RunnerSetInput = {
@@ -100,6 +101,30 @@ describe('the query for jobs', () => {
     expect(setJobs(model.state, { jobId })).toEqual([
       { jobId, runAttempt, state: 'completed', since: new Date(model.now).toISOString() },
     ]);
+  });
+
+  test('selects the jobs of one workflow run, also after continue-as-new', () => {
+    const { state, now } = modelWith(1);
+    const job = { runAttempt: 1, repository: 'acme/app', labels: [], at: now };
+    state.jobEvents(
+      ['7', '7', '8', 'r/1'].map((runId, index) => ({
+        ...job,
+        action: 'queued',
+        jobId: `${500 + index}`,
+        runId,
+      })),
+      now,
+    );
+    for (const each of [state, nextRun(state)]) {
+      const ids = (runId: unknown): string[] =>
+        setJobs(each, { repository: 'acme/app', runId }).map(({ jobId }) => jobId);
+      expect(ids('7')).toEqual(['500', '501']);
+      expect(ids('8')).toEqual(['502']);
+      expect(ids('r/1')).toEqual(['503']);
+      expect(ids('9')).toEqual([]);
+      expect(ids(7)).toEqual([]);
+    }
+    expect(setJobs(state, { runId: '7' })).toEqual([]);
   });
 
   test.each([undefined, null, 7, {}, { repository: 7 }, { jobId: {} }])(

@@ -3,10 +3,8 @@ import type { JobDelivery } from '../../jobDelivery.ts';
 import type { DeliverySpan } from '../deliveryFormat.ts';
 
 /** Describes a delivery for traces: all deliveries about one attempt of a run are in one trace. */
-export function deliverySpan(
-  { event, run, ciServer }: JobDelivery,
-  deliveryId: string,
-): DeliverySpan {
+export function deliverySpan({ event, ciServer }: JobDelivery, deliveryId: string): DeliverySpan {
+  const { runId: run } = event;
   return {
     name: `webhook workflow_job ${event.action}`,
     attributes: {

@@ -95,7 +95,6 @@ export function parseWorkflowJob(
     : undefined;
   const delivery: JobDelivery = {
     event,
-    ...(job.run_id && { run: String(job.run_id) }),
     ciServer: rules.server,
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
@@ -127,6 +126,7 @@ function jobEvent(
     repository: repository.full_name,
     labels: normalizeLabels(rules.server, job.labels ?? []),
     at: at ?? nowMs,
+    ...(job.run_id && { runId: String(job.run_id) }),
     ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),
     ...(job.conclusion && { conclusion: job.conclusion }),
   };
