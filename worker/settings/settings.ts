@@ -37,40 +37,38 @@ export const settings = z.object({
   HOLDFAST_COMPUTE: enumValue('kubernetes', 'process')
     .prefault('kubernetes')
     .describe(
-      'Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).',
+      'Where runners run: `kubernetes` (pods), or `process` (on this machine, for demonstrations).',
     ),
   HOLDFAST_INSTALLATION: dnsLabel
     .prefault('holdfast')
     .describe(
-      'Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.',
+      'Label value that marks the pods and Secrets of this installation. Installations that share a Kubernetes namespace need different ones.',
     ),
 
   // ------------------------------------------------------------------------------------------------ Temporal
   HOLDFAST_CODEC_KEY_FILE: text
     .optional()
     .describe(
-      'Keys that encrypt payloads before they are sent to Temporal, see docs/security.md. For all workers and the `holdfast` command; read again when it changes. Without it inputs and results are plaintext in Temporal.',
+      'Keys of the [payload codec](security.md#payload-codec), for all workers and the `holdfast` command; read again when it changes. Without it inputs and results are plaintext in Temporal.',
     ),
   HOLDFAST_CODEC_REQUIRED: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: workers reject payloads that are not encrypted, or are encrypted for another workflow or Temporal namespace, see [Payload codec](security.md#payload-codec). Turn it on when no workflow from before the key is open.',
+      '`true`: workers reject payloads that are not encrypted, or are encrypted for another workflow or Temporal namespace. Turn it on when no workflow from before the key is open.',
     ),
   HOLDFAST_CODEC_UNBOUND_WORKFLOWS: patternList
     .optional()
     .describe(
-      'Workflow ids, separated by commas and with `*` as a wildcard, that may receive payloads that are encrypted without a workflow id while `HOLDFAST_CODEC_REQUIRED` is on. The `temporal` command sends such payloads through the codec server. Default: none.',
+      'Workflow ids, separated by commas and with `*` as a wildcard, to which the `temporal` command may send payloads through the codec server while `HOLDFAST_CODEC_REQUIRED` is on.',
     ),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text
     .optional()
-    .describe(
-      'Like `TEMPORAL_API_KEY`, from a file (a mounted Secret) that is read again while the worker runs, so the key may be rotated.',
-    ),
+    .describe('File with the API key, read again when it changes; instead of `TEMPORAL_API_KEY`.'),
 
   HOLDFAST_TEMPORAL_UI_URL: httpUrl
     .optional()
     .describe(
-      "Address of Temporal's UI, such as `https://temporal.example.com`, for links of the `holdfast` command in the worker's container. The worker itself does not use it.",
+      "Address of Temporal's UI, such as `https://temporal.example.com`, for links of the `holdfast` command.",
     ),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
@@ -82,27 +80,27 @@ export const settings = z.object({
   HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
     .describe(
-      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker turns into sets. Default: none. A user who may create them there may start sets.',
+      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker turns into sets.',
     ),
   HOLDFAST_NAMESPACES: namespaceList
     .optional()
     .describe(
-      'Other namespaces that runners may name, separated by commas. The worker needs its permissions in each (a Role and a RoleBinding), and lists and watches its pods there. Default: none.',
+      'Other namespaces that runners may name, separated by commas. The worker needs a Role and a RoleBinding in each.',
     ),
   HOLDFAST_JOB_POD_NAMESPACES: namespaceList
     .optional()
     .describe(
-      "Namespaces in which runners' container hooks create pods for their jobs (`containerMode: kubernetes`), separated by commas, in addition to `HOLDFAST_NAMESPACES`. The worker makes the runner's pod their owner, which needs more permissions there. Static runners are rejected there, because such a job may read the namespace's Secrets. Default: none.",
+      "Namespaces in which runners' container hooks create [pods for their jobs](security.md#jobs-in-pods-of-their-own), separated by commas, in addition to `HOLDFAST_NAMESPACES`. The worker needs more permissions there, and rejects static runners.",
     ),
   HOLDFAST_POD_POLICY_FILE: text
     .optional()
     .describe(
-      "Pod policy of all runners, a YAML or JSON file, see docs/security.md. Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
+      "Policy for the pods of all runners, a YAML or JSON file ([security.md](security.md#pod-policy)). Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
     ),
   HOLDFAST_POD_TEMPLATE_FILE: text
     .optional()
     .describe(
-      "Pod template of the worker (`metadata` and `spec`, a YAML or JSON file), into which each runner's template is merged. A runner can override its fields only if `overrides` of the pod policy allow it. The policy also applies to the template, except its images.",
+      "Pod template of the worker (`metadata` and `spec`, a YAML or JSON file), into which each runner's template is merged. `overrides` of the pod policy allow runners to override its fields.",
     ),
   HOLDFAST_KUBECONFIG: text
     .optional()
@@ -118,12 +116,12 @@ export const settings = z.object({
   HOLDFAST_SUPERVISOR_IMAGE: text
     .optional()
     .describe(
-      "Image from which each runner's pod copies the supervisor: the worker's own image has it. Without it runners run without a supervisor, unless their image contains it: signals are not forwarded to a job's processes, and the worker checks at the CI server whether a runner is online.",
+      "Image from which each runner's pod copies the [supervisor](supervisor.md), such as the worker's own. Default: none, so only runners whose image contains a supervisor have one.",
     ),
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without a store the files of a job last as long as `HOLDFAST_JOB_CLAIM_SIZE` says.",
+      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
@@ -147,13 +145,13 @@ export const settings = z.object({
   HOLDFAST_STORE_SECRET: secretName
     .optional()
     .describe(
-      "Secret in the namespace of the runners' pods with the bucket's `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's own cloud role, which [its step has too](security.md#the-store).",
+      "Secret in the namespace of the runners' pods with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's cloud role, which [its step has too](security.md#the-store).",
     ),
 
   HOLDFAST_JOB_CLAIM_SIZE: volumeSize
     .optional()
     .describe(
-      "Without a store: size of the claim (`ReadWriteOnce`) that each job has for `SHARED_DIR` and `ARTIFACT_DIR` of its steps until its end, such as `1Gi`. Without it and without a store `ARTIFACT_DIR` is deleted with the step's pod, and steps that name `SHARED_DIR` are rejected.",
+      'Without a store: size of [the claim](jobs.md#a-claim-of-each-job) that each job has for `SHARED_DIR` and `ARTIFACT_DIR` of its steps, such as `1Gi`.',
     ),
   HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClassName
     .optional()
@@ -163,13 +161,13 @@ export const settings = z.object({
   HOLDFAST_TIMEOUTS: text
     .optional()
     .describe(
-      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, or next to the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
+      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (maximum of `jobTimeout`; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, or next to the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
     ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
   HOLDFAST_POD_LOGS: text
     .prefault('off')
     .describe(
-      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. Never Temporal. The lines are not masked: a step or a command may have printed a secret.",
+      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. They are not masked and may contain secrets.",
     ),
   HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')
@@ -179,17 +177,17 @@ export const settings = z.object({
   HOLDFAST_RUNNER_COMMAND: command
     .optional()
     .describe(
-      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that uses a static runner's registration and runs `/home/runner/run.sh`.",
+      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command. Default with `kubernetes`: the image's own; for the default image a script that runs `/home/runner/run.sh`.",
     ),
   HOLDFAST_ALLOW_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      "`true`: runners may set command, arguments and variables, so users who may start workflows can run any command as the worker's user. Only for their own machines.",
+      "`true`: users who may start workflows can run any command as the worker's user. Only for their own machines.",
     ),
   HOLDFAST_STATE_DIR: text
     .optional()
     .describe(
-      "Directory with the state of the process compute's runners; another worker on the same machine adopts them from it. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
+      "Directory with the state of the process compute's runners. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
     ),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
@@ -200,23 +198,21 @@ export const settings = z.object({
     ),
   HOLDFAST_GITHUB_TOKEN_FILE: text
     .optional()
-    .describe(
-      'The same, from a file (a mounted Secret). Read again when it changes, so a token may be rotated while the worker runs.',
-    ),
+    .describe('The same, from a file (a mounted Secret), read again when it changes.'),
   HOLDFAST_GITHUB_URL: httpUrl
     .optional()
     .describe(
-      'Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
+      'Address of the API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
     ),
   HOLDFAST_GITHUB_RERUNS: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: runners may have lost jobs rerun with the shorthand; the token needs _Actions_, read and write, and _Checks_, read-only.',
+      '`true`: [lost jobs may run again](lifecycle.md#jobs-that-run-again) with the shorthand; the token needs _Actions_, read and write, and _Checks_, read-only.',
     ),
   HOLDFAST_CREDENTIALS: text
     .optional()
     .describe(
-      'Credentials by name, as a JSON object; secrets are named by file or environment variable, never written here.',
+      'Credentials by name, as a JSON object without the secrets themselves ([fields](#credentials)).',
     ),
   HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
 
@@ -232,7 +228,7 @@ export const settings = z.object({
   HOLDFAST_WEBHOOK_SECRET: text
     .optional()
     .describe(
-      'Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries. Then use `holdfast webhook`, or sets find jobs only with their periodic check.',
+      'Secret of the webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries.',
     ),
   HOLDFAST_WEBHOOK_SECRET_FILE: text
     .optional()
@@ -242,22 +238,20 @@ export const settings = z.object({
   HOLDFAST_REDELIVERY_INTERVAL: duration
     .prefault('5m')
     .describe(
-      "Interval between checks for failed webhook deliveries of the last three days, which are sent again. Needs a GitHub App as credential, and the App's webhook. A worker without the webhook's secret does this only if the setting is set. `0s`: never.",
+      "Interval between checks for [failed deliveries](#events-that-were-missed). A worker without the webhook's secret does this only if the setting is set. `0s`: never.",
     ),
 
   // ------------------------------------------------------------------------------------------------------- the sweep
   HOLDFAST_SWEEP_INTERVAL: intervalOrOff
     .prefault('5m')
     .describe(
-      'Interval of the [sweep](sweep.md) for leftovers of workflows, pods and registrations: the Schedule `holdfast-sweep-<task queue>`, which a worker creates or updates at its start. `off`, or 0: it is deleted. Not with `HOLDFAST_COMPUTE=process`.',
+      'Interval of the [sweep](sweep.md) by the Schedule `holdfast-sweep-<task queue>`. `off`, or 0: the Schedule is deleted. Not with `HOLDFAST_COMPUTE=process`.',
     ),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
   HOLDFAST_SHUTDOWN_GRACE_TIME: duration
     .prefault('30s')
-    .describe(
-      'Time after SIGTERM for running activities before they are handed back. Runners are never touched.',
-    ),
+    .describe('Time after SIGTERM for running activities before they are handed back.'),
   HOLDFAST_SHUTDOWN_FORCE_TIME: duration
     .prefault('50s')
     .describe(
@@ -271,7 +265,7 @@ export const settings = z.object({
   HOLDFAST_MAX_CACHED_WORKFLOWS: integer(0, 100_000)
     .prefault('2000')
     .describe(
-      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. An uncached workflow costs a replay and is still correct.',
+      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155.',
     ),
   HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
@@ -279,12 +273,12 @@ export const settings = z.object({
   HOLDFAST_MAX_CONCURRENT_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
     .describe(
-      "Maximum number of concurrent activities on the main task queue, and on the cluster's. Waiting runners hold no slot.",
+      "Maximum number of concurrent activities on the main task queue, and on the cluster's.",
     ),
   HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: workflows record where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',
+      '`true`: for Temporal\'s "Call Stack" and stack traces of failures in workflow code. It costs the worker a third more CPU and memory.',
     ),
 
   // --------------------------------------------------------------------------------------------------------- logging
