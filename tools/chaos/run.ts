@@ -31,7 +31,7 @@ export interface ChaosReport {
   readonly violations: readonly (Violation & { readonly timeline?: readonly string[] })[];
 }
 
-/** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is away */
+/** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is unavailable */
 const SOON_MS = 10_000;
 /**
  * A worker's death is over for what it had in its hands when Temporal has noticed: its calls after HEARTBEAT_TIMEOUT (workflows/shared/activityProxies.ts), and then
