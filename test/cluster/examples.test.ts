@@ -5,8 +5,9 @@ import { CoreV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import { RUNNER_KINDS } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
+import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
   policyViolations,
   toPolicyInput,
@@ -29,12 +30,13 @@ const read = (path: string): unknown =>
   parse(readFileSync(new URL(path, EXAMPLES), 'utf8'), { merge: true });
 const filesIn = (folder: string): string[] => readdirSync(new URL(folder, EXAMPLES)).toSorted();
 const SETS = filesIn('sets/');
-const DEFAULTS = {
-  image: GITHUB_RUNNER.image.name,
-  command: GITHUB_RUNNER.image.command,
-  user: GITHUB_RUNNER.image.user,
-  supervisor: { image: 'example.com/supervisor:1' },
-};
+
+/** Defaults of a worker for runners of this CI server, whose image it has (docs/gitea.md). */
+function defaultsFor({ supervision }: PodRequest): PodDefaults {
+  const { image = GITHUB_RUNNER.image } = RUNNER_KINDS[supervision?.runnerKind ?? 'github'];
+  const { name, command, user } = image;
+  return { image: name, command, user, supervisor: { image: 'example.com/supervisor:1' } };
+}
 
 /** What a worker would make of the set's template. */
 function requestOf(file: string): PodRequest {
@@ -53,10 +55,11 @@ function requestOf(file: string): PodRequest {
 
 function refusals(file: string, policy: PodPolicy): string[] {
   const request = requestOf(file);
+  const defaults = defaultsFor(request);
   return policyViolations(
-    toPolicyInput(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'),
+    toPolicyInput(podSpec(request, defaults, 'holdfast', undefined), request, 'holdfast'),
     policy,
-    { images: installationImages(DEFAULTS), namespaces: ['holdfast'] },
+    { images: installationImages(defaults), namespaces: ['holdfast'] },
   );
 }
 
@@ -80,7 +83,8 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
   afterAll(async () => void (await core.deleteNamespace({ name: namespace })));
 
   test.each(SETS)('the API server takes a runner of %s', async (file) => {
-    const body = podSpec(requestOf(file), DEFAULTS, 'holdfast', {
+    const request = requestOf(file);
+    const body = podSpec(request, defaultsFor(request), 'holdfast', {
       secretName: 's',
       keys: [GITHUB_RUNNER.registration.token.variable],
     });
