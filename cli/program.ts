@@ -1,14 +1,19 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
 import { Command, CommanderError, Option } from 'commander';
-import { demoProgram } from './installation/demoProgram.ts';
 import { omitUndefined } from '../core/domain/omitUndefined.ts';
-import { packageVersion } from '../worker/process/packageVersion.ts';
+import { packageInfo } from '../worker/process/packageInfo.ts';
 import { addCompletionCommands } from './completion/completionCommand.ts';
 import { outputForm, refuseNames } from './shared/outputOption.ts';
 import { CliError, EXIT } from './shared/exit.ts';
 import { Output, OUTPUT_FORMS, type Terminal } from './shared/output.ts';
-import type { CodecServerFlags } from './installation/codecServer.ts';
-import type { PodPolicyOptions } from './installation/podPolicy.ts';
+import {
+  addInstallationCommands,
+  addProcessCommands,
+  type Environment,
+} from './installation/installationCommands.ts';
+import { addVersionCommand } from './installation/versionCommand.ts';
+import type { CommandContext } from './shared/commandContext.ts';
+import { addHelpCommand } from './shared/helpCommand.ts';
 import { addJobCommands } from './job/jobCommands.ts';
 import { addMigrateCommands } from './migrate/migrateCommands.ts';
 import { addDecommissionCommand } from './decommission/decommissionCommand.ts';
@@ -77,7 +82,7 @@ function createProgram(
 ): Command {
   const program = new Command('holdfast')
     .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
-    .version(packageVersion(), '-V, --version', 'Print the version')
+    .version(packageInfo().version, '-V, --version', 'Print the version')
     .addOption(
       new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup(
         'Connection:',
@@ -125,131 +130,29 @@ function createProgram(
     .addHelpText('after', EXAMPLES)
     .addHelpText('after', STATUSES);
 
-  program
-    .command('worker')
-    .description('Run the worker until SIGTERM or SIGINT')
-    .addHelpText(
-      'after',
-      '\nIts settings are environment variables: see docs/configuration.md; "holdfast doctor" checks them. A worker that stops cancels no runner.',
-    )
-    .action(async () =>
-      exit(
-        await (
-          await import('../worker/process/run.ts')
-        ).runWorkerProcess({ env: environment(program, terminal) }),
-      ),
-    );
-
-  program
-    .command('webhook')
-    .description('Run the webhook receiver without a worker, until SIGTERM or SIGINT')
-    .addHelpText(
-      'after',
-      '\nA worker with the webhook secret also receives webhooks. This command is for a process that the Internet can reach: it needs the secret and\nTemporal, but no credential and no cluster. See docs/configuration.md for its settings.',
-    )
-    .action(async () =>
-      exit(
-        await (
-          await import('../worker/webhook/webhookProcess.ts')
-        ).runWebhookProcess({ env: environment(program, terminal) }),
-      ),
-    );
-
-  addRunnerCommands(program, { terminal, output, exit });
-  addSetCommands(program, { terminal, output, exit });
-  addJobCommands(program, { terminal, output, exit });
-  addMigrateCommands(program, { terminal, output, exit });
-  addDecommissionCommand(program, { terminal, output, exit });
-  addTopCommand(program, { terminal, output, exit });
-  addWhyCommand(program, { terminal, output, exit });
-  addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
-
-  program
-    .command('doctor')
-    .description('Check the settings, Temporal, the compute and its permissions')
-    .addHelpText(
-      'after',
-      '\nRun it where the worker runs, with the same environment. It prints how to fix each problem. Exit status 0: runners can work; 1: they cannot;\n2: the settings are invalid.',
-    )
-    .action(async () =>
-      exit(
-        await (
-          await import('./installation/doctor.ts')
-        ).doctor(output, environment(program, terminal)),
-      ),
-    );
-
-  const podPolicy = program
-    .command('pod-policy')
-    .description('Print the pod policy as a ValidatingAdmissionPolicy')
-    .option('--service-account <namespace/name>', 'Service account of the worker (required)')
-    .option('--job-pods', "Print the policy for an account of GitHub's container hooks")
-    .option(
-      '--name <name>',
-      'Name of the policy for pods and of its binding; the policy for claims has the suffix -claims',
-      'holdfast-pods',
-    )
-    .addHelpText(
-      'after',
-      '\nPipe it to "kubectl apply -f -": the API server then enforces the policy for the worker. Run it with the environment of the worker: it reads\nHOLDFAST_POD_POLICY_FILE, the namespaces of runners and the images. See docs/security.md.',
-    )
-    .action(async (options: PodPolicyOptions) =>
-      (await import('./installation/podPolicy.ts')).podPolicy(
-        output,
-        environment(program, terminal),
-        options,
-      ),
-    );
-  podPolicy
-    .command('schema')
-    .description('Print the JSON Schema of a pod policy file, for editors')
-    .action(async () =>
-      (await import('./installation/jsonSchemas.ts')).printJsonSchema(output, 'A pod policy'),
-    );
-
-  program
-    .command('codec-server')
-    .description('Run a codec server that decrypts payloads for the Temporal UI')
-    .option(
-      '--listen <host:port>',
-      'Address to listen on; an address other than localhost needs --token-file',
-      '127.0.0.1:8234',
-    )
-    .option(
-      '--origin <url...>',
-      'Allowed origins (default: that of --ui-url, or of the UI of the dev server)',
-    )
-    .option(
-      '--token-file <path>',
-      'File with the accepted bearer tokens, one per line; read again when it changes',
-    )
-    .addHelpText(
-      'after',
-      '\nIt needs HOLDFAST_CODEC_KEY_FILE. Set the codec endpoint of the UI to its address; with the Temporal CLI, add --codec-endpoint\nhttp://127.0.0.1:8234. See docs/security.md.',
-    )
-    .action(async (options: CodecServerFlags) => {
-      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI_URL'] || undefined } = program.opts<{
-        uiUrl?: string;
-      }>();
-      exit(
-        await (
-          await import('./installation/codecServer.ts')
-        ).codecServer(output, environment(program, terminal), options, uiUrl),
-      );
-    });
-
-  if (demoProgram() !== undefined)
-    program
-      .command('demo')
-      .description('Run the demo on this machine, with a simulated CI server')
-      .allowUnknownOption()
-      .allowExcessArguments();
-  addCompletionCommands(program, { terminal, output, exit });
+  const context: CommandContext = { terminal, output, exit };
+  const env = (): Environment => environment(program, terminal);
+  addProcessCommands(program, context, env);
+  addRunnerCommands(program, context);
+  addSetCommands(program, context);
+  addJobCommands(program, context);
+  addMigrateCommands(program, context);
+  addDecommissionCommand(program, context);
+  addTopCommand(program, context);
+  addWhyCommand(program, context);
+  addSweepCommand(program, context, env);
+  addInstallationCommands(program, context, env);
+  addCompletionCommands(program, context);
+  addVersionCommand(program, context);
+  addHelpCommand(program);
   return program;
 }
 
-/** The environment with the connection's options written into it, for those that read nothing else; without what only this command reads. */
-function environment(program: Command, { env }: Terminal): Record<string, string | undefined> {
+/**
+ * Returns the environment with the connection's options written into it, for what reads nothing
+ * else; without what only this command reads.
+ */
+function environment(program: Command, { env }: Terminal): Environment {
   const flags = program.opts<{
     address?: string;
     namespace?: string;

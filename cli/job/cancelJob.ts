@@ -4,9 +4,10 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
-import { EXIT } from '../shared/exit.ts';
-import type { Output } from '../shared/output.ts';
-import { describeJob, jobError } from './jobClient.ts';
+import type { IdResult } from '../shared/forEachId.ts';
+import { jobError } from './jobClient.ts';
+import { describeResource } from '../shared/resource.ts';
+import { JOB } from '../shared/resourceKind.ts';
 
 /** Options of `holdfast job cancel`. */
 export interface CancelOptions {
@@ -20,17 +21,15 @@ export interface CancelOptions {
 }
 
 /**
- * Requests the cancellation of a job.
- * @returns the exit status. With `wait`, 1 if the job ends failed or errored
+ * Requests the cancellation of a job. With `wait` it has failed if the job ends failed or errored.
  * @throws CliError
  */
 export async function cancelJob(
   session: Session,
-  output: Output,
   id: string,
   { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions,
-): Promise<number> {
-  const { workflowId, runId } = await describeJob(session, id);
+): Promise<IdResult> {
+  const { workflowId, runId } = await describeResource(session, JOB, id);
   try {
     await session.attempt((client) =>
       client.workflow.getHandle(workflowId).signal(cancelSignal, { mode, reason }),
@@ -45,10 +44,11 @@ export async function cancelJob(
     end === undefined
       ? `cancel (${mode}) sent`
       : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
-  output.result({ id: workflowId, runId, mode, ...omitUndefined({ end }) }, [
-    `${workflowId}: ${text}`,
-  ]);
-  return isCancelledWell(end) ? EXIT.ok : EXIT.failed;
+  return {
+    document: { id: workflowId, runId, mode, ...omitUndefined({ end }) },
+    lines: [`${workflowId}: ${text}`],
+    failed: !isCancelledWell(end),
+  };
 }
 
 /** Whether a job that was cancelled ended as expected. True if its end is unknown. */

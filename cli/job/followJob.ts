@@ -8,13 +8,15 @@ import { queryStatus } from '../shared/runnerRow.ts';
 import type { Output } from '../shared/output.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
-import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
+import { NO_WORKER, readJob } from './jobClient.ts';
+import { describeResource } from '../shared/resource.ts';
+import { JOB } from '../shared/resourceKind.ts';
 
 /** Interval between status queries (ms). */
 const REFRESH_MS = 1_000;
 
 /** A job, for who stays attached to it. */
-export const JOB: AttachTarget = {
+export const ATTACHED_JOB: AttachTarget = {
   commands: {
     run: 'holdfast job run',
     attach: 'holdfast job logs --follow',
@@ -23,7 +25,7 @@ export const JOB: AttachTarget = {
   },
   drains: 'the running stage may finish, then post runs',
   find: async (session, id) => {
-    const { workflowId, runId } = await describeJob(session, id);
+    const { workflowId, runId } = await describeResource(session, JOB, id);
     return { workflowId, runId, attached: true };
   },
   look: async (session, workflowId) => {
@@ -48,7 +50,7 @@ export async function jobLogs(
   const forever = new AbortController().signal;
   let told = 0;
   for (;;) {
-    const description = await describeJob(session, id);
+    const description = await describeResource(session, JOB, id);
     const { workflowId, status } = description;
     const { job, end } = await readJob(session, description);
     const log = job?.log;

@@ -7,67 +7,62 @@ import {
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
-import {
-  pauseInfo,
-  pauseNote,
-  pauseText,
-  type PauseInfo,
-} from '../../worker/temporal/pauseInfo.ts';
-import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
+import { pauseNote, pauseText } from '../../worker/temporal/pauseInfo.ts';
+import { describeResource } from '../shared/resource.ts';
+import { JOB } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
+import { unpolledLines } from '../shared/unpolledQueues.ts';
 import {
-  createPollerCheck,
-  unpolledLines,
-  unpolledQueues,
-  type UnpolledQueue,
-} from '../shared/unpolledQueues.ts';
+  fieldLines,
+  NO_WORKER_NOTE,
+  waitText,
+  workflowDetails,
+  type WorkflowDetails,
+} from '../shared/workflowDetails.ts';
 import { CliError } from '../shared/exit.ts';
-import type { Output } from '../shared/output.ts';
+import type { IdResult } from '../shared/forEachId.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
-import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.ts';
+import { readJob, type JobSnapshot } from './jobClient.ts';
 
 /** Everything known about one job. */
-export interface JobDetails extends RunnerRow, JobSnapshot {
+export interface JobDetails extends RunnerRow, JobSnapshot, WorkflowDetails {
   /** Reason why the running step waits. Absent if no step runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
-  /** Pause of its workflow in Temporal. */
-  readonly paused?: PauseInfo;
   /** Why `job` is absent. */
   readonly note?: string;
-  readonly pendingActivities: readonly PendingActivity[];
-  /** Task queues with waiting tasks that no worker polls. */
-  readonly unpolledQueues: readonly UnpolledQueue[];
-  readonly ui?: string;
 }
 
-/** @returns whether it has ended */
-export async function getJob(session: Session, output: Output, id: string): Promise<boolean> {
-  const description = await describeJob(session, id);
-  const { workflowId, runId } = description;
-  const pending = await pendingActivities(description.raw, session.converter);
-  const ui = session.link(workflowId, runId);
+/**
+ * Reads a job, for `holdfast job get`.
+ * @returns also whether it has ended
+ * @throws CliError `not_found`, `unreachable`
+ */
+export async function getJob(
+  session: Session,
+  id: string,
+): Promise<IdResult & { readonly ended: boolean }> {
+  const description = await describeResource(session, JOB, id);
+  const base = await workflowDetails(session, description);
   const seen = await readJob(session, description);
   const running =
     seen.end === undefined ? seen.job?.steps.find(({ state }) => state === 'running') : undefined;
   const step = running && (await stepWaits(session, running));
-  const paused = pauseInfo(description);
+  const missingJobNote =
+    base.paused === undefined ? NO_WORKER_NOTE : pauseNote(description.workflowId);
   const details: JobDetails = {
     ...toRow(description),
     ...seen,
-    ...(seen.job === undefined && seen.end === undefined
-      ? { note: missingJobNote(paused, workflowId) }
-      : {}),
-    pendingActivities: pending,
-    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
-    ...omitUndefined({ step, ui, paused }),
+    ...base,
+    ...(seen.job === undefined && seen.end === undefined ? { note: missingJobNote } : {}),
+    ...omitUndefined({ step }),
   };
-  output.result(details, jobLines(details, Date.now()));
-  return seen.end !== undefined;
+  return {
+    document: details,
+    lines: jobLines(details, Date.now()),
+    ended: seen.end !== undefined,
+  };
 }
-
-const missingJobNote = (paused: PauseInfo | undefined, workflowId: string): string =>
-  paused === undefined ? NO_WORKER : pauseNote(workflowId);
 
 const ON_ITS_WAY_OUT: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
 
@@ -116,7 +111,7 @@ export function jobLines(
   }: JobDetails,
   now: number,
 ): string[] {
-  const rows: [string, string | undefined][] = [
+  const lines = fieldLines([
     ['Id', id],
     ['Job', name],
     ['Scope', scope],
@@ -124,23 +119,14 @@ export function jobLines(
     ['Paused', paused && pauseText(paused)],
     ['Outcome', end && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
-    [
-      'Waits for',
-      job?.waitingFor &&
-        [job.waitingFor, job.waitingUntil && `until ${job.waitingUntil}`]
-          .filter(Boolean)
-          .join(', '),
-    ],
+    ['Waits for', job?.waitingFor && waitText(job)],
     ['Cancel', job?.cancel && `${job.cancel.mode}: ${job.cancel.reason}`],
     ...(job?.warnings ?? []).map((warning): [string, string] => ['Warning', warning]),
     ['Started', `${startedAt} (${formatAge(now - Date.parse(startedAt))} ago)`],
     ['Ended', endedAt],
     ['Link', ui],
     ['Note', note],
-  ];
-  const lines = rows
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`);
+  ]);
   return [...lines, ...unpolledLines(unpolledQueues), ...stageLines(job?.steps ?? [], step, now)];
 }
 
@@ -179,15 +165,11 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
     startedAt?.slice(11, 19) ?? '-',
     took,
     pod,
-    waits ? waitsText(waiting) || '-' : endReason,
+    waits ? stepWaitText(waiting) : endReason,
   ];
 }
 
-function waitsText({
-  waitingFor,
-  waitingUntil,
-}: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>): string {
-  return waitingFor === undefined
-    ? ''
-    : `waits for ${waitingFor}${waitingUntil === undefined ? '' : `, until ${waitingUntil}`}`;
+function stepWaitText(waiting: NonNullable<JobDetails['step']>): string {
+  const text = waitText(waiting);
+  return text === undefined ? '-' : `waits for ${text}`;
 }

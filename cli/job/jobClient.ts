@@ -2,38 +2,12 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
-import { JOB_WORKFLOW, type JobStatus } from '../../core/contract/index.ts';
+import type { JobStatus } from '../../core/contract/index.ts';
 import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
-
-/** A job by its workflow id; `job-` may be left out. @throws CliError `not_found`, `conflict`, `unreachable` */
-export async function describeJob(
-  session: Session,
-  id: string,
-): Promise<WorkflowExecutionDescription> {
-  for (const workflowId of id.startsWith('job-') ? [id] : [id, `job-${id}`]) {
-    try {
-      const description = await session.attempt((client) =>
-        client.workflow.getHandle(workflowId).describe(),
-      );
-      if (description.type !== JOB_WORKFLOW)
-        throw new CliError(
-          'not_found',
-          `${workflowId} is not a job but a workflow of type ${description.type}`,
-        );
-      return description;
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw jobError(error, session, workflowId);
-    }
-  }
-  throw new CliError(
-    'not_found',
-    `no job ${id} in namespace ${session.settings.namespace}; see "holdfast job list --all"`,
-  );
-}
 
 /** Status of a job, and its end. */
 export interface JobSnapshot {

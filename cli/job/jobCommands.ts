@@ -3,6 +3,8 @@ import { Option, type Command } from 'commander';
 import type { CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { forEachId } from '../shared/forEachId.ts';
+import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
@@ -96,7 +98,7 @@ function addRun(job: Command, context: CommandContext): void {
             [started.workflowId, ...(ui === undefined ? [] : [ui])],
           );
         }
-        const [{ attach }, { JOB }] = await Promise.all([
+        const [{ attach }, { ATTACHED_JOB }] = await Promise.all([
           import('../shared/attach.ts'),
           import('./followJob.ts'),
         ]);
@@ -106,7 +108,7 @@ function addRun(job: Command, context: CommandContext): void {
             context.output,
             plan.workflowId,
             async () => await startJob(session, plan),
-            { target: JOB, ...omitUndefined({ onSigterm: flags.onSigterm }) },
+            { target: ATTACHED_JOB, ...omitUndefined({ onSigterm: flags.onSigterm }) },
           ),
         );
       });
@@ -134,18 +136,13 @@ function addList(job: Command, context: CommandContext): void {
 }
 
 function addGet(job: Command, context: CommandContext): void {
-  const command = addWatchOptions(job.command('get <id>'))
-    .description('Show the stages, steps and pods of a job')
-    .addHelpText(
-      'after',
-      '\nThe ID is that of the workflow; you can omit its prefix "job-". Each step is a runner: see "holdfast runner get ID-test-1".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a',
-    )
-    .action(async (id: string, flags: WatchFlags) => {
-      const { getJob } = await import('./getJob.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => getJob(session, output, id)),
-      );
-    });
+  addGetCommand(job, context, {
+    plural: 'jobs',
+    argument: '<id...>',
+    description: 'Show the stages, steps and pods of jobs',
+    help: '\nThe ID is that of the workflow; you can omit its prefix "job-".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a --watch',
+    load: async () => (await import('./getJob.ts')).getJob,
+  });
 }
 
 interface CancelFlags {
@@ -157,7 +154,7 @@ interface CancelFlags {
 
 function addCancel(job: Command, context: CommandContext): void {
   const command = job
-    .command('cancel [id]')
+    .command('cancel [id...]')
     .description('Interrupt a job: stop the running step, then run post')
     .option(
       '--change-set <change>',
@@ -174,18 +171,18 @@ function addCancel(job: Command, context: CommandContext): void {
     .option('--reason <text>', 'Reason shown with the job')
     .option('--wait', 'Wait until the job has ended; exit status 1 if it failed or errored')
     .addHelpText('after', CANCEL_HELP)
-    .action(async (id: string | undefined, { changeSet, ...flags }: CancelFlags) => {
+    .action(async (ids: string[], { changeSet, ...flags }: CancelFlags) => {
       const [{ cancelJob }, { cancelChangeSet, parseSelector }] = await Promise.all([
         import('./cancelJob.ts'),
         import('./cancelChangeSet.ts'),
       ]);
       const selector = changeSet === undefined ? undefined : parseSelector(changeSet);
-      if ((id === undefined) === (selector === undefined))
-        throw new CliError('usage', 'give the ID of a job, or --change-set');
+      if ((ids.length === 0) === (selector === undefined))
+        throw new CliError('usage', 'give the IDs of jobs, or --change-set');
       await withSession(command, context, async (session) =>
         context.exit(
           selector === undefined
-            ? await cancelJob(session, context.output, id ?? '', flags)
+            ? await forEachId(context.output, 'jobs', ids, (id) => cancelJob(session, id, flags))
             : await cancelChangeSet(session, context.output, selector, flags),
         ),
       );

@@ -1,10 +1,11 @@
 /** `holdfast job list` */
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
-import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { outcomeOf } from '../runner/listRunners.ts';
 import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
+import { listWorkflows, printList } from '../shared/resource.ts';
+import { JOB } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import type { Output } from '../shared/output.ts';
 import { listTable, type Column } from '../shared/table.ts';
@@ -28,25 +29,14 @@ function jobsQuery({ name, scope, all = false }: JobSelection): string {
   ].join(' AND ');
 }
 
-/** Newest first. */
+/** Jobs that a selection names, newest first. */
 export async function selectJobs(
   session: Session,
   selection: JobSelection,
   limit: number,
 ): Promise<{ rows: RunnerRow[]; more: boolean }> {
-  const found = await session.call(
-    async (client) => {
-      const rows: RunnerRow[] = [];
-      for await (const info of client.workflow.list({
-        query: jobsQuery(selection),
-        pageSize: Math.min(limit + 1, 1_000),
-      }))
-        if (rows.push(toRow(info)) > limit) break;
-      return rows;
-    },
-    { timeoutMs: 60_000 },
-  );
-  return { rows: found.slice(0, limit), more: found.length > limit };
+  const { found, more } = await listWorkflows(session, jobsQuery(selection), limit);
+  return { rows: found.map(toRow), more };
 }
 
 /** Prints the newest jobs of a selection, and whether there are more than `limit`. */
@@ -57,19 +47,15 @@ export async function listJobs(
   limit: number,
 ): Promise<void> {
   const { rows, more } = await selectJobs(session, selection, limit);
-  const ui = session.listLink(jobsQuery(selection));
-  output.result(
-    { jobs: rows, more, ...omitUndefined({ ui }) },
-    rows.length === 0 ? [] : [jobTable(rows, Date.now(), output.wide)],
-  );
-  if (output.json) return;
-  if (rows.length === 0)
-    output.note(
-      'none',
-      selection.all === true ? 'no jobs' : 'no running jobs (--all includes ended ones)',
-    );
-  if (more) output.note('more', `showing the newest ${limit}; use --limit to show more`);
-  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
+  printList(session, output, {
+    kind: JOB,
+    rows,
+    more,
+    limit,
+    query: jobsQuery(selection),
+    lines: () => [jobTable(rows, Date.now(), output.wide)],
+    none: selection.all === true ? 'no jobs' : 'no running jobs (--all includes ended ones)',
+  });
 }
 
 /**

@@ -6,7 +6,9 @@ import { ARTIFACT_NAMES } from '../../core/domain/artifactLayout.ts';
 import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
-import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
+import { NO_WORKER, readJob } from './jobClient.ts';
+import { describeResource } from '../shared/resource.ts';
+import { JOB } from '../shared/resourceKind.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /** @param store - folder in which the worker's store is mounted here, or `s3://bucket/folder` @throws CliError `not_found`, `unreachable` */
@@ -17,7 +19,7 @@ export async function stepLog(
   name: string,
   store: string,
 ): Promise<void> {
-  const description = await describeJob(session, id);
+  const description = await describeResource(session, JOB, id);
   const { job } = await readJob(session, description);
   if (job === undefined)
     throw new CliError('unreachable', `${description.workflowId}: ${NO_WORKER}`);

@@ -1,79 +1,63 @@
 /** `holdfast runner get` */
 import type { RunnerStatus } from '../../core/contract/index.ts';
-import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
-import { CliError } from '../shared/exit.ts';
 import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
-import type { Output } from '../shared/output.ts';
+import type { IdResult } from '../shared/forEachId.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
-import {
-  pauseInfo,
-  pauseNote,
-  pauseText,
-  type PauseInfo,
-} from '../../worker/temporal/pauseInfo.ts';
-import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
+import { pauseNote, pauseText } from '../../worker/temporal/pauseInfo.ts';
+import type { PendingActivity } from '../shared/pendingActivities.ts';
+import { describeResource } from '../shared/resource.ts';
+import { RUNNER } from '../shared/resourceKind.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
 import { readRerun, rerunText, type RerunDetails } from './rerunDetails.ts';
-import { findRunner } from './startRunner.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
+import { unpolledLines } from '../shared/unpolledQueues.ts';
 import {
-  createPollerCheck,
-  unpolledLines,
-  unpolledQueues,
-  type UnpolledQueue,
-} from '../shared/unpolledQueues.ts';
+  fieldLines,
+  NO_WORKER_NOTE,
+  waitText,
+  workflowDetails,
+  type WorkflowDetails,
+} from '../shared/workflowDetails.ts';
 
 /** Everything known about one runner. */
-export interface RunnerDetails extends RunnerRow {
+export interface RunnerDetails extends RunnerRow, WorkflowDetails {
   /** From the workflow itself; absent when no worker answered in time, or when the runner has ended. */
   readonly runner?: RunnerStatus;
-  /** Pause of its workflow in Temporal. */
-  readonly paused?: PauseInfo;
   /** Why `runner` is absent, or what that means. */
   readonly note?: string;
   readonly end?: RunnerEnd;
   /** Rerun of the job that was lost with the runner, if there is one. */
   readonly rerun?: RerunDetails;
-  readonly pendingActivities: readonly PendingActivity[];
-  /** Task queues with waiting tasks that no worker polls. */
-  readonly unpolledQueues: readonly UnpolledQueue[];
-  readonly ui?: string;
 }
 
 const LEFT_BEHIND =
   'it did not clean up; the sweep removes the objects that it left behind ("holdfast sweep")';
 
-/** @returns whether it has ended */
-export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {
+/**
+ * Reads a runner, for `holdfast runner get`.
+ * @returns also whether it has ended
+ * @throws CliError `not_found`, `unreachable`
+ */
+export async function getRunner(
+  session: Session,
+  id: string,
+): Promise<IdResult & { readonly ended: boolean }> {
   const details = await readRunner(session, id);
-  output.result(details, detailLines(details, Date.now()));
-  return !isOpen({ name: details.status });
+  return {
+    document: details,
+    lines: detailLines(details, Date.now()),
+    ended: !isOpen({ name: details.status }),
+  };
 }
 
-/** @throws CliError `not_found`, `unreachable` */
 async function readRunner(session: Session, id: string): Promise<RunnerDetails> {
-  const { workflowId } = await findRunner(session, id);
-  const description = await session.call(
-    (client) => client.workflow.getHandle(workflowId).describe(),
-    { workflowId },
-  );
-  if (description.type !== 'runner')
-    throw new CliError(
-      'not_found',
-      `${workflowId} is not a runner but a workflow of type ${description.type}`,
-    );
+  const description = await describeResource(session, RUNNER, id);
+  const { workflowId } = description;
   const row = toRow(description);
-  const ui = session.link(workflowId, row.runId);
-  const pending = await pendingActivities(description.raw, session.converter);
-  const base = {
-    ...row,
-    pendingActivities: pending,
-    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
-    ...omitUndefined({ ui }),
-  };
+  const base = { ...row, ...(await workflowDetails(session, description)) };
   const [ended] = await withTerminationDetails(session, [row]);
   const end = ended?.end;
   if (end !== undefined)
@@ -88,14 +72,9 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
     const rerun = rerunWorkflowId && (await readRerun(session, rerunWorkflowId));
     return { ...base, end: result, ...(rerun ? { rerun } : {}) };
   }
-  const paused = pauseInfo(description);
-  if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
+  if (base.paused !== undefined) return { ...base, note: pauseNote(workflowId) };
   const runner = await queryStatus(session, workflowId);
-  if (runner === undefined)
-    return {
-      ...base,
-      note: 'no worker answered within 3 s; this is what Temporal knows without it. Check that a worker runs ("holdfast worker")',
-    };
+  if (runner === undefined) return { ...base, note: NO_WORKER_NOTE };
   return { ...base, runner, phase: runner.phase };
 }
 
@@ -103,7 +82,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
 function detailLines(details: RunnerDetails, now: number): string[] {
   const { runner, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
-  const rows: [string, string | undefined][] = [
+  const lines = fieldLines([
     ['Id', details.id],
     ['Status', details.status.toLowerCase()],
     ['Paused', details.paused && pauseText(details.paused)],
@@ -121,13 +100,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     ],
     ['Job', runner?.job],
     ['Attempt', runner && String(runner.attempt)],
-    [
-      'Waits for',
-      runner?.waitingFor &&
-        [runner.waitingFor, runner.waitingUntil && `until ${runner.waitingUntil}`]
-          .filter(Boolean)
-          .join(', '),
-    ],
+    ['Waits for', runner && waitText(runner)],
     ['Cancel', runner?.cancel && `${runner.cancel.mode}: ${runner.cancel.reason}`],
     [
       'Unregister tries',
@@ -136,10 +109,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     ['Started', age(details.startedAt)],
     ['Ended', details.endedAt && age(details.endedAt)],
     ['Link', details.ui],
-  ];
-  const lines = rows
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  ]);
   for (const each of runner?.replacements ?? [])
     lines.push(
       `Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}${each.rerunWorkflowId === undefined ? '' : `, job rerun by ${each.rerunWorkflowId}`}`,

@@ -1,10 +1,11 @@
 /** `holdfast runner list` */
-import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
 import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import { selectionQuery, type Selection } from '../shared/selection.ts';
+import { listWorkflows, printList } from '../shared/resource.ts';
+import { RUNNER } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
@@ -21,20 +22,8 @@ export async function selectRunners(
   selection: Selection,
   limit: number,
 ): Promise<{ rows: RunnerRow[]; more: boolean }> {
-  return session.call(
-    async (client) => {
-      const rows: RunnerRow[] = [];
-      for await (const info of client.workflow.list({
-        query: selectionQuery(selection),
-        pageSize: Math.min(limit + 1, 1_000),
-      })) {
-        if (rows.length === limit) return { rows, more: true };
-        rows.push(toRow(info));
-      }
-      return { rows, more: false };
-    },
-    { timeoutMs: 60_000 },
-  );
+  const { found, more } = await listWorkflows(session, selectionQuery(selection), limit);
+  return { rows: found.map(toRow), more };
 }
 
 /** Prints the newest runners of a selection, and whether there are more than `limit`. */
@@ -46,21 +35,16 @@ export async function listRunners(
 ): Promise<void> {
   const { rows: found, more } = await selectRunners(session, selection, limit);
   const rows = await withTerminationDetails(session, found);
-  const ui = session.listLink(selectionQuery(selection));
-  output.result(
-    { runners: rows, more, ...omitUndefined({ ui }) },
-    rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)],
-  );
-  if (output.json) return;
-  if (rows.length === 0)
-    output.note(
-      'none',
-      selection.all || selection.outcome !== undefined
-        ? 'no runners'
-        : 'no running runners (--all includes ended ones)',
-    );
-  if (more) output.note('more', `showing the newest ${limit}; use --limit to show more`);
-  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
+  const all = selection.all === true || selection.outcome !== undefined;
+  printList(session, output, {
+    kind: RUNNER,
+    rows,
+    more,
+    limit,
+    query: selectionQuery(selection),
+    lines: () => [runnerTable(rows, Date.now(), output.wide)],
+    none: all ? 'no runners' : 'no running runners (--all includes ended ones)',
+  });
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   withSession,
   type CommandContext,
 } from '../shared/commandContext.ts';
+import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
@@ -98,18 +99,13 @@ function addList(runner: Command, context: CommandContext): void {
 }
 
 function addGet(runner: Command, context: CommandContext): void {
-  const command = addWatchOptions(runner.command('get <id>'))
-    .description('Show the phase, pod and job of a runner')
-    .addHelpText(
-      'after',
-      '\nThe ID is that of the workflow; you can omit its prefix "runner-".\n\nExample:\n  $ holdfast runner get runner-big',
-    )
-    .action(async (id: string, flags: WatchFlags) => {
-      const { getRunner } = await import('./getRunner.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => getRunner(session, output, id)),
-      );
-    });
+  addGetCommand(runner, context, {
+    plural: 'runners',
+    argument: '<id...>',
+    description: 'Show the phase, pod and job of runners',
+    help: '\nThe ID is that of the workflow; you can omit its prefix "runner-".\n\nExample:\n  $ holdfast runner get runner-big',
+    load: async () => (await import('./getRunner.ts')).getRunner,
+  });
 }
 
 function addLogs(runner: Command, context: CommandContext): void {
@@ -146,7 +142,7 @@ Examples:
 function addStop(runner: Command, context: CommandContext, action: 'drain' | 'cancel'): void {
   const command = addSelectionOptions(
     runner
-      .command(`${action} [id]`)
+      .command(`${action} [id...]`)
       .description(
         action === 'drain'
           ? 'Drain runners: a running job may finish'
@@ -172,7 +168,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
     )
     .action(
       async (
-        id: string | undefined,
+        ids: string[],
         flags: Selection & {
           mode?: 'drain' | 'stop' | 'force';
           reason?: string;
@@ -180,10 +176,10 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
           yes?: boolean;
         },
       ) => {
-        if ((id === undefined) === (flags.set === undefined && flags.query === undefined)) {
+        if ((ids.length === 0) === (flags.set === undefined && flags.query === undefined)) {
           throw new CliError(
             'usage',
-            `give the ID of a runner, or select several with --set or --query; see "holdfast runner ${action} --help"`,
+            `give the IDs of runners, or select them with --set or --query; see "holdfast runner ${action} --help"`,
           );
         }
         const { stopRunners } = await import('./stopRunners.ts');
@@ -192,7 +188,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
             await stopRunners(
               session,
               context.output,
-              { ...omitUndefined({ id }), selection: flags },
+              { ids, selection: flags },
               { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') },
             ),
           );

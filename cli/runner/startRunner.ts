@@ -6,6 +6,8 @@ import { fairnessKey } from '../../core/domain/fairnessKey.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { generateName } from '../shared/generateName.ts';
+import { describeResource } from '../shared/resource.ts';
+import { RUNNER } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
@@ -92,23 +94,13 @@ export async function startRunner(
   }
 }
 
-/** A runner by its workflow id, or by its name: `runner-` may be left out. @throws CliError `not_found`, `unreachable` */
+/**
+ * Finds a runner, to attach to it.
+ * @throws CliError `not_found`, `unreachable`
+ */
 export async function findRunner(session: Session, id: string): Promise<StartedRunner> {
-  const candidates = id.startsWith('runner-') ? [id] : [id, `runner-${id}`];
-  let missing: unknown;
-  for (const workflowId of candidates) {
-    try {
-      const { runId } = await session.call(
-        (client) => client.workflow.getHandle(workflowId).describe(),
-        { workflowId: id },
-      );
-      return { workflowId, runId, attached: true };
-    } catch (error) {
-      if (toCliError(error, session.errorSubject(id)).code !== 'not_found') throw error;
-      missing ??= error;
-    }
-  }
-  throw missing;
+  const { workflowId, runId } = await describeResource(session, RUNNER, id);
+  return { workflowId, runId, attached: true };
 }
 
 function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {

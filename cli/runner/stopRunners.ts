@@ -9,12 +9,14 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { confirm } from '../shared/confirm.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
+import { forEachId, type IdResult } from '../shared/forEachId.ts';
+import { describeResource } from '../shared/resource.ts';
+import { RUNNER } from '../shared/resourceKind.ts';
 import { selectRunners } from './listRunners.ts';
 import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Selection } from '../shared/selection.ts';
 import type { Session } from '../shared/session.ts';
-import { findRunner } from './startRunner.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
@@ -54,73 +56,79 @@ const MAX_SELECTED = 10_000;
 /** A worker that runs answers an update within this, in ms. */
 const UPDATE_TIMEOUT_MS = 5_000;
 
-/** @returns the status to exit with @throws CliError */
+/**
+ * Drains or cancels the runners of the IDs, or those of a selection after a confirmation.
+ * @returns the exit status
+ * @throws CliError
+ */
 export async function stopRunners(
   session: Session,
   output: Output,
-  target: { id?: string; selection: Selection },
+  target: { readonly ids: readonly string[]; readonly selection: Selection },
   options: StopOptions,
 ): Promise<number> {
-  const { id, selection } = target;
-  const many = selection.set !== undefined || selection.query !== undefined;
-  if ((id === undefined) !== many)
-    throw new CliError(
-      'usage',
-      `give the ID of a runner, or select several with --set or --query; see "holdfast runner ${options.action} --help"`,
-    );
-  const runners =
-    id === undefined
-      ? await confirmed(session, output, selection, options)
-      : [await findRunner(session, id)];
+  const { ids, selection } = target;
+  if (ids.length > 0)
+    return await forEachId(output, 'runners', ids, async (id) => {
+      const { workflowId, runId } = await describeResource(session, RUNNER, id);
+      return resultOf(await stopOne(session, workflowId, runId, options), options);
+    });
   const results = await pMap(
-    runners,
-    async ({ workflowId, runId }) =>
-      await stopOne(session, workflowId, runId, options, id !== undefined),
+    await confirmed(session, output, selection, options),
+    async (runner) => await stopOneOfMany(session, runner, options),
     { concurrency: CONCURRENCY },
   );
-  if (id === undefined)
-    output.result(
-      { runners: results },
-      results.length === 0
-        ? ['no running runner matches']
-        : results.map((each) => describe(each, options.action)),
-    );
-  else
-    output.result(
-      results[0],
-      results.map((each) => describe(each, options.action)),
-    );
+  output.result(
+    { runners: results },
+    results.length === 0
+      ? ['no running runner matches']
+      : results.map((each) => describe(each, options.action)),
+  );
   return results.every((each) => each.accepted && !isBad(each.end)) ? EXIT.ok : EXIT.failed;
 }
+
+const resultOf = (stopped: Stopped, { action }: StopOptions): IdResult => ({
+  document: stopped,
+  lines: [describe(stopped, action)],
+  failed: isBad(stopped.end),
+});
 
 /** After a request to stop, `aborted` is what was asked for. */
 const isBad = (end: RunnerEnd | undefined): boolean =>
   end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
 
+/** @throws CliError */
 async function stopOne(
   session: Session,
   workflowId: string,
   runId: string,
   options: StopOptions,
-  alone: boolean,
 ): Promise<Stopped> {
-  const base = { id: workflowId, runId, mode: options.mode };
-  let note: string | undefined;
-  try {
-    note = await requestStop(session, workflowId, options);
-  } catch (error) {
-    // One of many may have ended meanwhile, and its failure must not hide the others.
-    if (alone) throw error;
-    return {
-      ...base,
-      accepted: false,
-      note: errorMessage(error),
-    };
-  }
+  const note = await requestStop(session, workflowId, options);
   const end = options.wait
     ? await waitForResult(session, workflowId, runId, new AbortController().signal)
     : undefined;
-  return { ...base, accepted: true, ...omitUndefined({ note, end }) };
+  return {
+    id: workflowId,
+    runId,
+    mode: options.mode,
+    accepted: true,
+    ...omitUndefined({ note, end }),
+  };
+}
+
+/** A selected runner may have ended meanwhile, and its failure must not hide the others. */
+async function stopOneOfMany(
+  session: Session,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
+  options: StopOptions,
+): Promise<Stopped> {
+  try {
+    return await stopOne(session, workflowId, runId, options);
+  } catch (error) {
+    const { mode } = options;
+    return { id: workflowId, runId, mode, accepted: false, note: errorMessage(error) };
+  }
 }
 
 /** @returns what there is to say of how it was taken @throws CliError */

@@ -6,7 +6,8 @@ import {
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { confirm } from '../shared/confirm.ts';
-import { CliError, EXIT } from '../shared/exit.ts';
+import { CliError } from '../shared/exit.ts';
+import type { IdResult } from '../shared/forEachId.ts';
 import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
@@ -54,34 +55,32 @@ const saysSo = (
   (most === undefined || most === max);
 
 /**
- * Pauses a set and prints its status. A paused set starts and drains no runners; its running ones
- * continue.
+ * Pauses a set. A paused set starts and drains no runners; its running ones continue.
  * @throws CliError
  */
 export async function pauseSet(
   session: Session,
-  output: Output,
   name: string,
   reason: string = requestedBy(),
-): Promise<void> {
+): Promise<IdResult> {
   const status = await runSetCommand(session, await runningSet(session, name), {
     command: 'pause',
     reason,
   });
-  output.result(status, [
-    `${status.name}: paused; no runner is started or drained, running ones continue`,
-  ]);
+  const line = `${status.name}: paused; no runner is started or drained, running ones continue`;
+  return { document: status, lines: [line] };
 }
 
 /**
- * Resumes a paused set and prints its status.
+ * Resumes a paused set.
  * @throws CliError
  */
-export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
+export async function resumeSet(session: Session, name: string): Promise<IdResult> {
   const status = await runSetCommand(session, await runningSet(session, name), {
     command: 'resume',
   });
-  output.result(status, [`${status.name}: resumed, ${countText(status.desired)} wanted now`]);
+  const line = `${status.name}: resumed, ${countText(status.desired)} wanted now`;
+  return { document: status, lines: [line] };
 }
 
 /** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
@@ -131,36 +130,34 @@ function findIn(
   return found.workflowId;
 }
 
-/** @returns the status to exit with */
+/**
+ * Deletes a set: drains its runners, then ends it.
+ * @throws CliError
+ */
 export async function deleteSet(
   session: Session,
   output: Output,
-  name: string,
+  nameOrId: string,
   options: { wait?: boolean; yes?: boolean; reason?: string },
-): Promise<number> {
-  const set = await runningSet(session, name);
+): Promise<IdResult> {
+  const set = await runningSet(session, nameOrId);
   const { workflowId, runId } = set;
-  const asked = await requestDeletion(session, output, set, options);
-  if (!options.wait) {
-    output.result(
-      {
-        ...asked.status,
-        name: nameOf(workflowId),
-        deleted: false,
-        ...omitUndefined({ note: asked.note }),
-      },
-      [asked.line],
-    );
-    return EXIT.ok;
-  }
-  output.note('waiting', asked.line);
+  const name = nameOf(workflowId);
+  const { status, line, note } = await requestDeletion(session, output, set, options);
+  if (!options.wait)
+    return {
+      document: { ...status, name, deleted: false, ...omitUndefined({ note }) },
+      lines: [line],
+    };
+  output.note('waiting', line);
   const end = await waitForSetEnd(session, workflowId, runId);
   // A set that is cancelled ends after its runners, too.
   const deleted = end.outcome === 'ended' || end.outcome === 'cancelled';
-  output.result({ name: nameOf(workflowId), deleted, end }, [
-    `${nameOf(workflowId)}: ${end.outcome}: ${end.message}`,
-  ]);
-  return deleted ? EXIT.ok : EXIT.failed;
+  return {
+    document: { name, deleted, end },
+    lines: [`${name}: ${end.outcome}: ${end.message}`],
+    failed: !deleted,
+  };
 }
 
 /**

@@ -26,6 +26,8 @@ import { setCommandOptions } from '../../worker/temporal/setCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { QUERY_TIMEOUT_MS } from '../shared/runnerRow.ts';
 import { pauseInfo, pauseText, type PauseInfo } from '../../worker/temporal/pauseInfo.ts';
+import { describeResource, describeWorkflow } from '../shared/resource.ts';
+import { SET } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { isConnectionLoss, toCliError } from '../shared/temporalErrors.ts';
 
@@ -37,45 +39,21 @@ const RECONNECT_MS = 200;
 /** A set that a command is for. */
 export type CommandedSet = Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>;
 
-/** A set by its name, or by its workflow id: one that runs, or the last one that did. @throws CliError `not_found`, `usage`, `unreachable` */
-export async function describeSet(
-  session: Session,
-  nameOrId: string,
-): Promise<WorkflowExecutionDescription> {
-  const ids = [
-    setWorkflowId(nameOrId),
-    ...(nameOrId.startsWith(setWorkflowId('')) ? [nameOrId] : []),
-  ];
-  for (const id of ids) {
-    const found = await describeSetById(session, id);
-    if (found !== undefined) return found;
-  }
-  throw new CliError(
-    'not_found',
-    `no set ${nameOrId} in namespace ${session.settings.namespace}; see "holdfast set list"`,
-  );
-}
-
-/** @returns `undefined` when there never was one @throws CliError `conflict` when the id is not a set's, `usage`, `unreachable` */
+/**
+ * Describes the set of a workflow ID. Returns `undefined` if there never was one.
+ * @throws CliError `conflict` if the ID is that of another workflow; `usage`, `unreachable`
+ */
 export async function describeSetById(
   session: Session,
   workflowId: string,
 ): Promise<WorkflowExecutionDescription | undefined> {
-  try {
-    const description = await session.attempt((client) =>
-      client.workflow.getHandle(workflowId).describe(),
+  const found = await describeWorkflow(session, workflowId);
+  if (found !== undefined && found.type !== RUNNER_SET_WORKFLOW)
+    throw new CliError(
+      'conflict',
+      `${workflowId} is not a set but a workflow of type ${found.type}`,
     );
-    if (description.type !== RUNNER_SET_WORKFLOW)
-      throw new CliError(
-        'conflict',
-        `${workflowId} is not a set but a workflow of type ${description.type}`,
-      );
-    return description;
-  } catch (error) {
-    const known = setError(error, session, workflowId);
-    if (known.code === 'not_found') return undefined;
-    throw known;
-  }
+  return found;
 }
 
 /** A set that runs. @throws CliError `not_found` also when it has ended, `conflict` when it is paused in Temporal */
@@ -83,7 +61,7 @@ export async function runningSet(
   session: Session,
   nameOrId: string,
 ): Promise<WorkflowExecutionDescription> {
-  const found = await describeSet(session, nameOrId);
+  const found = await describeResource(session, SET, nameOrId);
   if (!isOpen(found.status)) throw ended(nameOf(found.workflowId));
   const paused = pauseInfo(found);
   if (paused !== undefined) throw pausedError(found.workflowId, paused);
@@ -217,7 +195,7 @@ export function setError(error: unknown, session: Session, workflowId: string): 
       ? ended(name, error)
       : new CliError(
           'not_found',
-          `no set ${name} in namespace ${session.settings.namespace}; see "holdfast set list"`,
+          `no set ${name} in namespace ${session.settings.namespace}; see "holdfast set list --all"`,
           { cause: error },
         );
   }

@@ -1,7 +1,9 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { forEachId } from '../shared/forEachId.ts';
+import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 
@@ -53,31 +55,30 @@ function addApply(set: Command, context: CommandContext): void {
 
 function addList(set: Command, context: CommandContext): void {
   const command = addWatchOptions(set.command('list'))
-    .description('List the running sets')
+    .description('List sets, by name')
+    .option('--all', 'Include ended sets')
     .option('--limit <n>', 'Maximum number to list', '200')
     .addHelpText(
       'after',
       '\nIf no worker answers for a set, the list shows what Temporal knows.\n\nExample:\n  $ holdfast set list --json',
     )
-    .action(async (flags: WatchFlags & { limit: string }) => {
-      const limit = whole('--limit', flags.limit, 1);
+    .action(async (flags: WatchFlags & { limit: string; all?: boolean }) => {
+      const limit = parseLimit(flags.limit);
       const { listSets } = await import('./setList.ts');
       await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => listSets(session, output, limit)),
+        printOrWatch(context.output, flags, (output) => listSets(session, output, flags, limit)),
       );
     });
 }
 
 function addGet(set: Command, context: CommandContext): void {
-  const command = addWatchOptions(set.command('get <name>'))
-    .description('Show the runners, jobs and waits of a set')
-    .addHelpText('after', '\nExample:\n  $ holdfast set get linux')
-    .action(async (name: string, flags: WatchFlags) => {
-      const { getSet } = await import('./setGet.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => getSet(session, output, name)),
-      );
-    });
+  addGetCommand(set, context, {
+    plural: 'sets',
+    argument: '<name...>',
+    description: 'Show the runners, jobs and waits of sets',
+    help: '\nExample:\n  $ holdfast set get linux',
+    load: async () => (await import('./setGet.ts')).getSet,
+  });
 }
 
 function addScale(set: Command, context: CommandContext): void {
@@ -119,23 +120,29 @@ function addScale(set: Command, context: CommandContext): void {
 
 function addPause(set: Command, context: CommandContext): void {
   const pause = set
-    .command('pause <name>')
+    .command('pause <name...>')
     .description('Start and drain no runners; running ones continue')
-    .option('--reason <text>', 'Reason shown with the set')
+    .option('--reason <text>', 'Reason shown with the sets')
     .addHelpText('after', '\nExample:\n  $ holdfast set pause linux --reason "GitHub is down"')
-    .action(async (name: string, { reason }: { reason?: string }) => {
+    .action(async (names: string[], { reason }: { reason?: string }) => {
       const { pauseSet } = await import('./setChange.ts');
-      await withSession(pause, context, (session) =>
-        pauseSet(session, context.output, name, reason),
+      await withSession(pause, context, async (session) =>
+        context.exit(
+          await forEachId(context.output, 'sets', names, (name) => pauseSet(session, name, reason)),
+        ),
       );
     });
   const resume = set
-    .command('resume <name>')
-    .description('Resume a set that was paused, or stopped because its runners failed')
+    .command('resume <name...>')
+    .description('Resume sets that were paused, or stopped because runners failed')
     .addHelpText('after', '\nExample:\n  $ holdfast set resume linux')
-    .action(async (name: string) => {
+    .action(async (names: string[]) => {
       const { resumeSet } = await import('./setChange.ts');
-      await withSession(resume, context, (session) => resumeSet(session, context.output, name));
+      await withSession(resume, context, async (session) =>
+        context.exit(
+          await forEachId(context.output, 'sets', names, (name) => resumeSet(session, name)),
+        ),
+      );
     });
 }
 
@@ -158,23 +165,27 @@ function addHold(set: Command, context: CommandContext): void {
 
 function addDelete(set: Command, context: CommandContext): void {
   const command = set
-    .command('delete <name>')
+    .command('delete <name...>')
     .alias('drain')
-    .description('Drain the runners of a set, then end it')
-    .option('--wait', 'Wait until the set has ended')
+    .description('Drain the runners of sets, then end the sets')
+    .option('--wait', 'Wait until the sets have ended')
     .option(
       '-y, --yes',
       'Skip the confirmation for more than 10 runners, or when no worker answers',
     )
-    .option('--reason <text>', 'Reason shown with the set and its runners')
+    .option('--reason <text>', 'Reason shown with the sets and their runners')
     .addHelpText(
       'after',
       '\nRunning jobs may finish. Held runners are drained too. The volumes of slots are kept. To keep an empty set instead: holdfast set scale NAME --replicas 0\n\nExample:\n  $ holdfast set delete linux --wait',
     )
-    .action(async (name: string, flags: { wait?: boolean; yes?: boolean; reason?: string }) => {
+    .action(async (names: string[], flags: { wait?: boolean; yes?: boolean; reason?: string }) => {
       const { deleteSet } = await import('./setChange.ts');
       await withSession(command, context, async (session) => {
-        context.exit(await deleteSet(session, context.output, name, flags));
+        context.exit(
+          await forEachId(context.output, 'sets', names, (name) =>
+            deleteSet(session, context.output, name, flags),
+          ),
+        );
       });
     });
 }

@@ -6,29 +6,26 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { runnerVersionText } from '../../core/domain/runnerVersion.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
-import type { Output } from '../shared/output.ts';
-import {
-  pauseInfo,
-  pauseNote,
-  pauseText,
-  type PauseInfo,
-} from '../../worker/temporal/pauseInfo.ts';
-import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
+import type { IdResult } from '../shared/forEachId.ts';
+import { pauseNote, pauseText } from '../../worker/temporal/pauseInfo.ts';
+import { describeResource } from '../shared/resource.ts';
+import { SET } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { FAILED_OR_ERRORED, selectionQuery } from '../shared/selection.ts';
-import { querySetState, describeSet, nameOf } from './setClient.ts';
+import { querySetState, nameOf } from './setClient.ts';
 import { getSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
+import { unpolledLines } from '../shared/unpolledQueues.ts';
 import {
-  createPollerCheck,
-  unpolledLines,
-  unpolledQueues,
-  type UnpolledQueue,
-} from '../shared/unpolledQueues.ts';
+  fieldLines,
+  NO_WORKER_NOTE,
+  workflowDetails,
+  type WorkflowDetails,
+} from '../shared/workflowDetails.ts';
 
 /** Everything known about one set. */
-export interface SetDetails {
+export interface SetDetails extends WorkflowDetails {
   readonly id: string;
   readonly name: string;
   readonly runId: string;
@@ -43,28 +40,30 @@ export interface SetDetails {
   /** Why `set` is absent. */
   readonly note?: string;
   readonly end?: SetEnd;
-  /** Pause of its workflow in Temporal. */
-  readonly paused?: PauseInfo;
-  readonly pendingActivities: readonly PendingActivity[];
-  /** Task queues with waiting tasks that no worker polls. */
-  readonly unpolledQueues: readonly UnpolledQueue[];
-  readonly ui?: string;
   /** Address of the page that lists those of its runners that ended badly. */
   readonly failedRunnersUrl?: string;
 }
 
-/** @returns whether it has ended @throws CliError `not_found`, `unreachable` */
-export async function getSet(session: Session, output: Output, name: string): Promise<boolean> {
+/**
+ * Reads a set, for `holdfast set get`.
+ * @returns also whether it has ended
+ * @throws CliError `not_found`, `unreachable`
+ */
+export async function getSet(
+  session: Session,
+  name: string,
+): Promise<IdResult & { readonly ended: boolean }> {
   const details = await readSet(session, name);
-  output.result(details, setLines(details, Date.now()));
-  return !isOpen({ name: details.status });
+  return {
+    document: details,
+    lines: setLines(details, Date.now()),
+    ended: !isOpen({ name: details.status }),
+  };
 }
 
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
-  const description = await describeSet(session, nameOrId);
-  const { workflowId, runId, status, startTime, closeTime, memo, raw } = description;
-  const pending = await pendingActivities(raw, session.converter);
-  const ui = session.link(workflowId, runId);
+  const description = await describeResource(session, SET, nameOrId);
+  const { workflowId, runId, status, startTime, closeTime, memo } = description;
   const { labels, scope } = parseRoutingMemo(memo) ?? {};
   const base = {
     id: workflowId,
@@ -73,12 +72,10 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     status: status.name,
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
-    pendingActivities: pending,
-    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
+    ...(await workflowDetails(session, description)),
     ...omitUndefined({
       labels,
       scope,
-      ui,
       failedRunnersUrl: session.listLink(
         `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${FAILED_OR_ERRORED}`,
       ),
@@ -88,15 +85,10 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     const end = await getSetEnd(session, workflowId, runId);
     return { ...base, ...omitUndefined({ end }) };
   }
-  const paused = pauseInfo(description);
-  if (paused !== undefined) return { ...base, paused, note: pauseNote(workflowId) };
+  if (base.paused !== undefined) return { ...base, note: pauseNote(workflowId) };
   const set = await querySetState(session, workflowId);
   if (set instanceof SetNotAdmittedError) return { ...base, note: set.message };
-  if (set === undefined)
-    return {
-      ...base,
-      note: 'no worker answered within 3 s; this is what Temporal knows without it. Check that a worker runs ("holdfast worker")',
-    };
+  if (set === undefined) return { ...base, note: NO_WORKER_NOTE };
   return { ...base, set };
 }
 
@@ -104,7 +96,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
 export function setLines(details: SetDetails, now: number): string[] {
   const { set, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
-  const rows: [string, string | undefined][] = [
+  const lines = fieldLines([
     ['Set', details.name],
     ['Id', details.id],
     ['Status', details.status.toLowerCase()],
@@ -132,10 +124,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Link', details.ui],
     ['Ended badly', details.failedRunnersUrl],
     ['Note', details.note],
-  ];
-  const lines = rows
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  ]);
   lines.push(...unpolledLines(details.unpolledQueues));
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
   lines.push(...activityLines(details));

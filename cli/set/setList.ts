@@ -1,4 +1,5 @@
 /** `holdfast set list` */
+import type { WorkflowExecutionInfo } from '@temporalio/client';
 import pMap from 'p-map';
 import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
@@ -9,8 +10,10 @@ import {
 } from '../../core/contract/index.ts';
 import { truncate } from '../../core/domain/displayText.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
+import { isOpen, OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import type { Output } from '../shared/output.ts';
+import { listWorkflows, printList } from '../shared/resource.ts';
+import { SET } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { pauseInfo, pauseText } from '../../worker/temporal/pauseInfo.ts';
 import { pendingActivities } from '../shared/pendingActivities.ts';
@@ -26,7 +29,10 @@ import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** A running set. What only a worker can say is absent when none answers; `note` says so then. */
+/**
+ * A set. What only a worker can say is absent if none answers, which `note` says, and if the set has
+ * ended.
+ */
 export interface SetRow extends Partial<
   Pick<
     RunnerSetStatus,
@@ -44,7 +50,10 @@ export interface SetRow extends Partial<
   readonly id: string;
   readonly name: string;
   readonly runId: string;
+  /** Temporal's: RUNNING, COMPLETED, … */
+  readonly status: string;
   readonly startedAt: string;
+  readonly endedAt?: string;
   readonly scope?: string;
   readonly labels?: readonly string[];
   readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
@@ -53,66 +62,82 @@ export interface SetRow extends Partial<
   readonly note?: string;
 }
 
+/** A set that continues as new has not ended. */
+const SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus != "ContinuedAsNew"`;
 const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ${OPEN_FILTER}`;
+
+/** Which sets are listed. */
+export interface SetSelection {
+  /**
+   * Whether ended sets are included.
+   * @default false
+   */
+  readonly all?: boolean;
+}
 
 /** Characters of a failure's message in the table. */
 const NOTE_WIDTH = 100;
 /** Sets asked at once. */
 const AT_ONCE = 10;
 
-/** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
-export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
-  const { rows, more } = await readSets(session, limit);
-  const ui = session.listLink(RUNNING_SETS);
-  output.result(
-    { sets: rows, more, ...omitUndefined({ ui }) },
-    rows.length === 0
-      ? []
-      : [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))],
-  );
-  if (output.json) return;
-  if (rows.length === 0) output.note('none', 'no sets; create them with "holdfast set apply"');
-  if (more) output.note('more', `showing ${limit}; use --limit to show more`);
+/**
+ * Prints the sets of the namespace, by name.
+ * @throws CliError `unreachable`, `usage`
+ */
+export async function listSets(
+  session: Session,
+  output: Output,
+  selection: SetSelection,
+  limit: number,
+): Promise<void> {
+  const { rows, more } = await readSets(session, selection, limit);
+  printList(session, output, {
+    kind: SET,
+    rows,
+    more,
+    limit,
+    query: setsQuery(selection),
+    lines: () => [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))],
+    none:
+      selection.all === true
+        ? 'no sets; create them with "holdfast set apply"'
+        : 'no running sets (--all includes ended ones); create them with "holdfast set apply"',
+  });
   const silent = rows.filter(({ note }) => note !== undefined).length;
-  if (silent > 0)
+  if (silent > 0 && !output.json)
     output.note(
       'silent',
       `${silent} of ${rows.length} sets did not answer; check that a worker runs ("holdfast worker")`,
     );
-  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
-/** The running sets of the namespace, by name. @throws CliError */
+const setsQuery = ({ all = false }: SetSelection): string => (all ? SETS : RUNNING_SETS);
+
+/** Reads the sets of the namespace, by name. @throws CliError */
 export async function readSets(
   session: Session,
+  selection: SetSelection,
   limit: number,
 ): Promise<{ rows: SetRow[]; more: boolean }> {
-  const found: Omit<SetRow, 'unpolledQueues'>[] = [];
+  const { found, more } = await listWorkflows(session, setsQuery(selection), limit);
   const polled = createPollerCheck(session);
-  const more = await session.call(
-    async (client) => {
-      for await (const { workflowId, runId, startTime, memo } of client.workflow.list({
-        query: RUNNING_SETS,
-        pageSize: Math.min(limit + 1, 1_000),
-      })) {
-        if (found.length === limit) return true;
-        const { labels, scope } = parseRoutingMemo(memo) ?? {};
-        found.push({
-          id: workflowId,
-          name: nameOf(workflowId),
-          runId,
-          startedAt: startTime.toISOString(),
-          ...omitUndefined({ labels, scope }),
-        });
-      }
-      return false;
-    },
-    { timeoutMs: 60_000 },
-  );
-  const rows = await pMap(found, async (row) => await withStatus(session, polled, row), {
+  const rows = await pMap(found, async (info) => await withStatus(session, polled, rowOf(info)), {
     concurrency: AT_ONCE,
   });
   return { rows: rows.toSorted((a, b) => (a.name < b.name ? -1 : 1)), more };
+}
+
+function rowOf(info: WorkflowExecutionInfo): Omit<SetRow, 'unpolledQueues'> {
+  const { workflowId, runId, status, startTime, closeTime, memo } = info;
+  const { labels, scope } = parseRoutingMemo(memo) ?? {};
+  return {
+    id: workflowId,
+    name: nameOf(workflowId),
+    runId,
+    status: status.name,
+    startedAt: startTime.toISOString(),
+    ...omitUndefined({ labels, scope, endedAt: closeTime?.toISOString() }),
+  };
 }
 
 async function withStatus(
@@ -120,6 +145,7 @@ async function withStatus(
   polled: PollCheck,
   row: Omit<SetRow, 'unpolledQueues'>,
 ): Promise<SetRow> {
+  if (!isOpen({ name: row.status })) return { ...row, unpolledQueues: [] };
   try {
     const description = await describeSetById(session, row.id);
     const unpolled =
@@ -185,24 +211,32 @@ function summarized({
   };
 }
 
-const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
-function bounds({ min, max }: SetRow): string {
-  if (min === undefined || max === undefined) return '?';
+/** Returns `?` if the set runs and no worker has said, and `-` (no value) if it has ended. */
+const unknown = ({ status }: SetRow): string | undefined =>
+  isOpen({ name: status }) ? '?' : undefined;
+
+function bounds(row: SetRow): string | undefined {
+  const { min, max } = row;
+  if (min === undefined || max === undefined) return unknown(row);
   return min === max ? String(max) : `${min}-${max}`;
 }
 
 /** @param now - ms since the epoch, for the age */
 export function setTable(rows: readonly SetRow[], now: number, wide = false): string {
+  const count =
+    (read: (row: SetRow) => number | undefined) =>
+    (row: SetRow): string | undefined =>
+      read(row)?.toString() ?? unknown(row);
   const columns: Column<SetRow>[] = [
     { head: 'NAME', cell: ({ name }) => name },
-    { head: 'WANTED', cell: ({ desired }) => number(desired) },
+    { head: 'WANTED', cell: count(({ desired }) => desired) },
     { head: 'BOUNDS', cell: bounds },
-    { head: 'STARTING', cell: ({ runners }) => number(runners?.starting) },
-    { head: 'IDLE', cell: ({ runners }) => number(runners?.idle) },
-    { head: 'BUSY', cell: ({ runners }) => number(runners?.busy) },
-    { head: 'LEAVING', cell: ({ runners }) => number(runners?.draining) },
-    { head: 'QUEUED', cell: ({ jobs }) => number(jobs?.queued) },
-    { head: 'RUNNING', cell: ({ jobs }) => number(jobs?.running) },
+    { head: 'STARTING', cell: count(({ runners }) => runners?.starting) },
+    { head: 'IDLE', cell: count(({ runners }) => runners?.idle) },
+    { head: 'BUSY', cell: count(({ runners }) => runners?.busy) },
+    { head: 'DRAINING', cell: count(({ runners }) => runners?.draining) },
+    { head: 'QUEUED', cell: count(({ jobs }) => jobs?.queued) },
+    { head: 'RUNNING', cell: count(({ jobs }) => jobs?.running) },
     { head: 'SCOPE', cell: ({ scope }) => scope },
     { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
     { head: 'ID', cell: ({ id }) => id, wide: true },
@@ -211,14 +245,17 @@ export function setTable(rows: readonly SetRow[], now: number, wide = false): st
     { head: 'WAITS FOR', cell: ({ waitingFor }) => waitingFor, wide: true },
     {
       head: 'NOTE',
-      cell: (row) =>
-        row.note ??
-        (row.deleting === undefined
-          ? (blockedNote(row, wide) ?? unpolledNote(row.unpolledQueues))
-          : 'is being deleted'),
+      cell: (row) => noteOf(row, wide),
     },
   ];
   return listTable(columns, rows, wide);
+}
+
+function noteOf(row: SetRow, wide: boolean): string | undefined {
+  if (!isOpen({ name: row.status })) return row.status.toLowerCase();
+  if (row.note !== undefined) return row.note;
+  if (row.deleting !== undefined) return 'is being deleted';
+  return blockedNote(row, wide) ?? unpolledNote(row.unpolledQueues);
 }
 
 /** Reason, last failure and its runner; shortened, unless all columns are wanted. */

@@ -53,7 +53,7 @@ export interface AttachTarget {
 }
 
 /** A runner. */
-const RUNNER: AttachTarget = {
+const ATTACHED_RUNNER: AttachTarget = {
   commands: {
     run: 'holdfast run',
     attach: 'holdfast run --attach',
@@ -95,7 +95,7 @@ export async function attach(
   output: Output,
   workflowId: string,
   begin: () => Promise<StartedRunner>,
-  { target: followed = RUNNER, onSigterm = 'detach' }: AttachOptions = {},
+  { target: followed = ATTACHED_RUNNER, onSigterm = 'detach' }: AttachOptions = {},
 ): Promise<number> {
   const over = new AbortController();
   const line = new ProgressLine(output, workflowId, Date.now());

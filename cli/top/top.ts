@@ -36,7 +36,7 @@ async function readTop(session: Session, limit: number, now: number): Promise<To
   const since = new Date(now - LOOK_BACK_MS).toISOString();
   const query = `WorkflowType IN (${quoteLiteral(RUNNER_WORKFLOW)}, ${quoteLiteral(JOB_WORKFLOW)}) AND ${FAILED_OR_ERRORED} AND CloseTime > ${quoteLiteral(since)}`;
   const [sets, runners, jobs, count] = await Promise.all([
-    readSets(session, limit),
+    readSets(session, {}, limit),
     selectRunners(session, {}, limit),
     selectJobs(session, {}, limit),
     session.call(async (client) => (await client.workflow.count(query)).count),

@@ -1,16 +1,12 @@
 /** Reads the facts of a runner: its workflow, and its pod from the cluster while it starts. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
-import {
-  RUNNER_WORKFLOW,
-  SEARCH_ATTRIBUTES,
-  type RunnerStatus,
-} from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, type RunnerStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import type { RunnerEndFacts, RunnerFacts } from '../../core/why/facts.ts';
 import { RunnerPodLogs } from '../runner/podLogs.ts';
-import { findRunner } from '../runner/startRunner.ts';
-import { CliError } from '../shared/exit.ts';
+import { describeResource } from '../shared/resource.ts';
+import { RUNNER } from '../shared/resourceKind.ts';
 import { getResult } from '../shared/followRunner.ts';
 import { queryStatus, toRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -27,16 +23,8 @@ const STARTING: readonly string[] = ['Provisioning', 'Registering'];
 
 /** @param id - workflow id, with or without `runner-` @throws CliError `not_found`, `unreachable` */
 export async function readRunner(session: Session, env: Env, id: string): Promise<RunnerFacts> {
-  const { workflowId } = await findRunner(session, id);
-  const description = await session.call(
-    (client) => client.workflow.getHandle(workflowId).describe(),
-    { workflowId },
-  );
-  if (description.type !== RUNNER_WORKFLOW)
-    throw new CliError(
-      'not_found',
-      `${workflowId} is not a runner but a workflow of type ${description.type}`,
-    );
+  const description = await describeResource(session, RUNNER, id);
+  const { workflowId } = description;
   const facts = await workflowFacts(session, description);
   if (!isOpen(description.status)) return { ...facts, end: await readEnd(session, description) };
   // Neither answers a query.

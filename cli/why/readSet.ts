@@ -6,8 +6,10 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen, isPaused } from '../../core/domain/workflowStatus.ts';
 import type { PendingFact, RunnerFacts, SetFacts } from '../../core/why/facts.ts';
 import { resourceOf } from '../../worker/controller/setWorkflows.ts';
-import { describeSet, nameOf, querySetState } from '../set/setClient.ts';
+import { nameOf, querySetState } from '../set/setClient.ts';
 import { getSetEnd } from '../set/setEnd.ts';
+import { describeResource } from '../shared/resource.ts';
+import { SET } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { readRunner } from './readRunner.ts';
 import { unlessMissing } from './unlessMissing.ts';
@@ -20,7 +22,7 @@ const MAX_STARTING = 3;
 
 /** @throws CliError `not_found`, `unreachable` */
 export async function readSet(session: Session, env: Env, nameOrId: string): Promise<SetFacts> {
-  const description = await describeSet(session, nameOrId);
+  const description = await describeResource(session, SET, nameOrId);
   const { workflowId, runId, status: state } = description;
   const name = nameOf(workflowId);
   const base = {

@@ -90,6 +90,45 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     );
   });
 
+  test('several ids in one call: each is shown or cancelled, and one that is missing does not hide the others', async () => {
+    const others = await Promise.all(
+      ['b', 'c'].map(async (name) =>
+        (
+          await cli('runner', 'start', '--org', 'acme', '--set', set, '--name', name, '-o', 'name')
+        ).stdout.trim(),
+      ),
+    );
+    const got = await cli('runner', 'get', ...others, 'missing', '--json');
+    expect(got.status).toBe(3);
+    expect((JSON.parse(got.stdout) as { runners: { id: string }[] }).runners).toMatchObject(
+      others.map((other) => ({ id: other, status: 'RUNNING' })),
+    );
+    expect(JSON.parse(got.stderr)).toMatchObject({ error: { code: 'not_found' } });
+    const cancelled = await cli(
+      'runner',
+      'cancel',
+      ...others,
+      '--mode',
+      'force',
+      '--wait',
+      '--json',
+    );
+    expect(cancelled.status).toBe(0);
+    expect((JSON.parse(cancelled.stdout) as { runners: object[] }).runners).toMatchObject(
+      others.map((other) => ({ id: other, accepted: true, end: { outcome: 'aborted' } })),
+    );
+  });
+
+  test('the id of another workflow is not found, for each kind', async () => {
+    for (const args of [
+      ['job', 'get', id],
+      ['job', 'cancel', id],
+      ['job', 'logs', id],
+      ['set', 'get', id],
+    ])
+      expect([args, (await cli(...args)).status]).toEqual([args, 3]);
+  });
+
   test('what is watched is told as it changes, until it has ended', async () => {
     const watching = new CliProcess(
       ['runner', 'get', id, '--watch', '--interval', '500ms', '--json'],

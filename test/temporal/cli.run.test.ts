@@ -263,7 +263,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       await cli.prints(/ {2}Busy/);
       cli.signal(signal);
       expect(await cli.exited).toEqual({ code, signal: null });
-      expect(cli.stdout).toMatch(new RegExp(`detached \\(${signal}\\): runner-${name} goes on`));
+      expect(cli.stdout).toContain(`detached (${signal}): runner-${name}`);
       expect(await cancelMode()).toBeUndefined();
       expect(compute.deletions).toEqual([]);
 

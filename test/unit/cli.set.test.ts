@@ -458,6 +458,7 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
       id: 'set-linux',
       name: 'linux',
       runId: 'r',
+      status: 'RUNNING',
       startedAt: '2025-12-30T00:00:00.000Z',
       scope: 'acme',
       unpolledQueues: [],
@@ -482,16 +483,18 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
             name: 'stuck',
             unpolledQueues: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }],
           },
+          { ...row, name: 'was', status: 'COMPLETED' },
         ],
         now,
       ),
     ).toBe(
-      `NAME   WANTED  BOUNDS  STARTING  IDLE  BUSY  LEAVING  QUEUED  RUNNING  SCOPE  AGE  NOTE
-linux  3       1-20    1         0     2     0        1       2        acme   2d   -
-fixed  3       3       1         0     2     0        1       2        acme   2d   paused: x
-gone   3       1-20    1         0     2     0        1       2        acme   2d   is being deleted
-mute   ?       ?       ?         ?     ?     ?        ?       ?        acme   2d   no worker answered within 3 s
-stuck  3       1-20    1         0     2     0        1       2        acme   2d   no worker polls q-ci-ghes`,
+      `NAME   WANTED  BOUNDS  STARTING  IDLE  BUSY  DRAINING  QUEUED  RUNNING  SCOPE  AGE  NOTE
+linux  3       1-20    1         0     2     0         1       2        acme   2d   -
+fixed  3       3       1         0     2     0         1       2        acme   2d   paused: x
+gone   3       1-20    1         0     2     0         1       2        acme   2d   is being deleted
+mute   ?       ?       ?         ?     ?     ?         ?       ?        acme   2d   no worker answered within 3 s
+stuck  3       1-20    1         0     2     0         1       2        acme   2d   no worker polls q-ci-ghes
+was    -       -       -         -     -     -         -       -        acme   2d   completed`,
     );
   });
 

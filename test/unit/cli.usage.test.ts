@@ -113,3 +113,35 @@ describe('the demo is a program of its own', () => {
     );
   });
 });
+
+test('version: names what runs, and needs no Temporal', async () => {
+  const run = new CliProcess(['version', '--json', '--address', 'nowhere:1']);
+  expect((await run.exited).code).toBe(0);
+  expect(JSON.parse(run.stdout)).toEqual({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/) as unknown,
+    temporalSdk: expect.stringMatching(/^\d+\.\d+\.\d+/) as unknown,
+    node: process.version.slice(1),
+  });
+});
+
+test.each([
+  [
+    ['help', 'runner', 'get'],
+    ['runner', 'get', '--help'],
+  ],
+  [
+    ['help', 'set'],
+    ['set', '--help'],
+  ],
+  [['help'], ['--help']],
+])('%j shows the same page as %j', async (asked, page) => {
+  const [one, other] = [new CliProcess(asked), new CliProcess(page)];
+  expect([(await one.exited).code, (await other.exited).code]).toEqual([0, 0]);
+  expect(one.stdout).toBe(other.stdout);
+});
+
+test('help for a command that does not exist is a usage error', async () => {
+  const run = new CliProcess(['help', 'runner', 'fetch']);
+  expect((await run.exited).code).toBe(2);
+  expect(run.stderr).toContain('fetch');
+});

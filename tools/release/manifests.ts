@@ -21,6 +21,7 @@ export interface Checkout {
 /** Fields that the packages have as the checkout has them. */
 const SHARED = [
   'version',
+  'gitHead',
   'keywords',
   'license',
   'repository',

@@ -1,7 +1,11 @@
 /** `npm run build:packages`: makes the folders of the published packages from what `npm run build` has left in dist/. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { codeOfPackages, type CompiledFiles } from './codeOfPackages.ts';
 import { manifestsOf, type Checkout } from './manifests.ts';
 import { COMMAND, PLUGIN, type PublishedPackage } from './packages.ts';
@@ -68,7 +72,15 @@ async function checkout(project: string): Promise<Checkout> {
   };
   const sdk = packages['node_modules/@temporalio/worker']?.version;
   if (sdk === undefined) throw new Error('package-lock.json: lacks @temporalio/worker');
-  return { manifest: (await json('package.json')) as Checkout['manifest'], sdk };
+  const manifest = (await json('package.json')) as Checkout['manifest'];
+  return { manifest: { ...manifest, ...omitUndefined({ gitHead: await commitOf(project) }) }, sdk };
+}
+
+/** Returns the commit that is checked out, or `undefined` outside of a git repository. */
+async function commitOf(project: string): Promise<string | undefined> {
+  if (!existsSync(join(project, '.git'))) return undefined;
+  const { stdout } = await promisify(execFile)('git', ['rev-parse', 'HEAD'], { cwd: project });
+  return stdout.trim();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

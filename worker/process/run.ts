@@ -23,7 +23,7 @@ import { createMetrics } from './metrics.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
 import { observedQueues, pollerCheck, registerQueueMetrics } from './queueMetrics.ts';
 import { RunnerVersionMonitor } from './runnerVersionMonitor.ts';
-import { packageVersion } from './packageVersion.ts';
+import { packageInfo } from './packageInfo.ts';
 import { HoldfastPlugin } from '../plugin/plugin.ts';
 import { createPorts } from '../plugin/createPorts.ts';
 import {
@@ -244,7 +244,7 @@ function workerOptions(
     taskQueue: config.taskQueue,
     // The SDK's default build ID is a hundred bytes long, and is stored in each event of a workflow
     // task.
-    ...(config.versioning === undefined ? { buildId: `holdfast@${packageVersion()}` } : {}),
+    ...(config.versioning === undefined ? { buildId: `holdfast@${packageInfo().version}` } : {}),
     plugins: [plugin],
     maxCachedWorkflows: config.maxCachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,

@@ -1,0 +1,12 @@
+/** `holdfast version`: its help. */
+import type { Command } from 'commander';
+import type { CommandContext } from '../shared/commandContext.ts';
+
+/** Adds the command. It needs no Temporal. */
+export function addVersionCommand(program: Command, { output }: CommandContext): void {
+  program
+    .command('version')
+    .description('Print the version, the commit and the runtime')
+    .addHelpText('after', '\nExample:\n  $ holdfast version --json')
+    .action(async () => (await import('./version.ts')).printVersion(output));
+}
