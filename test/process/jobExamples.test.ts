@@ -1,10 +1,10 @@
-/** The steps of the jobs in docs/jobs.md, as they stand there, under the supervisor: each ends at once when it is stopped. */
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+/** The steps of the jobs in docs/jobs.md and examples/jobs/, under the supervisor: each ends at once when it is stopped. */
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import type { JobInput, StepInput } from '../../core/contract/index.ts';
-import { pages } from '../support/markdown.ts';
+import { PROJECT, pages } from '../support/markdown.ts';
 import { PLACEMENTS, supervisorBundle, SupervisedProcess } from '../support/supervisedProcess.ts';
 
 const bundle = await supervisorBundle();
@@ -12,11 +12,16 @@ afterAll(() => bundle.remove());
 
 const [placement = 'bare'] = PLACEMENTS;
 
-const jobs = pages()
+const documented = pages()
   .filter(({ path }) => path === 'docs/jobs.md')
   .flatMap(({ blocks }) => blocks)
   .filter(({ language }) => language === 'yaml')
-  .flatMap(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as object))
+  .map(({ text }) => text);
+const examples = globSync('examples/jobs/*.yaml', { cwd: PROJECT }).map((path) =>
+  readFileSync(join(PROJECT, path), 'utf8'),
+);
+const jobs = [...documented, ...examples]
+  .flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as object))
   .filter((raw): raw is JobInput => Object.hasOwn(raw, 'test'));
 const steps = jobs.flatMap(({ name: job, pre = [], test: tests, post = [] }) =>
   [...pre, ...tests, ...post].map((step) => [`${job} ${step.name}`, step] as const),
@@ -58,7 +63,7 @@ function start(
   ).reading();
 }
 
-test('the page has jobs with steps', () => {
+test('there are jobs with steps', () => {
   expect(steps.length).toBeGreaterThan(5);
 });
 

@@ -425,7 +425,7 @@ describe('docs/jobs.md', () => {
     const parsed = documents
       .filter((raw) => !Object.hasOwn(raw, 'on'))
       .map((raw) => parseJobInput(raw, { workflowId: 'job-x' }));
-    expect(parsed.length).toBeGreaterThan(1);
+    expect(parsed).not.toEqual([]);
     expect(parsed).toEqual(parsed.map(() => expect.objectContaining({ ok: true })));
   });
 
