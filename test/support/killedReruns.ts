@@ -1,0 +1,263 @@
+/**
+ * Reruns whose worker is killed at the request that is to run the job again: before GitHub has it, or
+ * after GitHub has accepted it and before the worker learns that. On the real Temporal server, with
+ * the simulated GitHub and workers that are processes.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';
+import { runnerHash } from '../../activities/compute/naming.ts';
+import {
+  RUNNER_WORKFLOW,
+  rerunWorkflowId,
+  type RerunInput,
+  type RerunResult,
+} from '../../core/contract/index.ts';
+import { runnerName } from '../../core/domain/runnerName.ts';
+import { Fleet } from '../../tools/simulator/fleet.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { workflowInterceptorsPath } from '../../worker/plugin/plugin.ts';
+import { ciServerOf } from './ciServers.ts';
+import { terminateAll } from './terminateAll.ts';
+import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
+
+const WORKER = fileURLToPath(new URL('rerunWorker/main.ts', import.meta.url));
+const WORKFLOWS = fileURLToPath(new URL('rerunWorker/workflows.ts', import.meta.url));
+const TOKEN = 'ghp_simulator';
+const ORGANIZATION = 'acme';
+const LONG_MS = 3_600_000;
+
+/** What became of a job whose rerun was interrupted. */
+export interface KilledRerun {
+  readonly when: 'before the request' | 'after the answer';
+  readonly result: RerunResult;
+  /** Attempts in which the job ran or waits to run. */
+  readonly attempts: readonly number[];
+}
+
+/**
+ * Loses one job after the other in each of several lanes, and kills the lane's worker at the first
+ * request for each of them.
+ */
+export async function killReruns(
+  temporal: string,
+  { lanes, rounds }: { lanes: number; rounds: number },
+): Promise<KilledRerun[]> {
+  process.env['RERUN_TOKEN'] = TOKEN;
+  const world = await World.open(temporal);
+  try {
+    const all = await Promise.all(
+      Array.from({ length: lanes }, async (_none, lane) => await world.lane(lane, rounds)),
+    );
+    return all.flat();
+  } finally {
+    await world.close();
+  }
+}
+
+class World {
+  readonly #temporal: string;
+  readonly #connection: Connection;
+  readonly #client: Client;
+  readonly #simulator: Simulator;
+  readonly #fleet: Fleet;
+  readonly #folder: string;
+  readonly #github: ReturnType<typeof ciServerOf>;
+  readonly #lanes: Lane[] = [];
+
+  private constructor(
+    temporal: string,
+    connection: Connection,
+    simulator: Simulator,
+    folder: string,
+  ) {
+    this.#temporal = temporal;
+    this.#connection = connection;
+    this.#client = new Client({ connection });
+    this.#simulator = simulator;
+    this.#fleet = new Fleet(simulator.url);
+    this.#folder = folder;
+    const token = { type: 'pat', tokenEnv: 'RERUN_TOKEN' };
+    this.#github = ciServerOf({ ...token, apiUrl: simulator.url });
+  }
+
+  static async open(temporal: string): Promise<World> {
+    const simulator = await startSimulator({
+      tokens: [{ token: TOKEN, name: 'pat' }],
+      leaseMs: 500,
+      offlineAfterMs: 200,
+    });
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-reruns-'));
+    const { code } = await bundleWorkflowCode({
+      logger: new DefaultLogger('ERROR'),
+      workflowsPath: WORKFLOWS,
+      workflowInterceptorModules: [workflowInterceptorsPath()],
+    });
+    await writeFile(join(folder, 'workflows.cjs'), code);
+    return new World(temporal, await Connection.connect({ address: temporal }), simulator, folder);
+  }
+
+  async lane(index: number, rounds: number): Promise<KilledRerun[]> {
+    const taskQueue = `reruns-${randomUUID().slice(0, 8)}`;
+    const lane = await Lane.start(this.#simulator.url, (apiUrl) =>
+      startWorkerProcess({ RERUN_TOKEN: TOKEN }, [
+        WORKER,
+        this.#temporal,
+        taskQueue,
+        apiUrl,
+        join(this.#folder, 'workflows.cjs'),
+      ]),
+    );
+    this.#lanes.push(lane);
+    const done: KilledRerun[] = [];
+    try {
+      for (let round = 0; round < rounds; round++) {
+        const isBefore = (index + round) % 2 === 0;
+        done.push(await this.#round(lane, taskQueue, isBefore));
+      }
+    } finally {
+      await terminateAll(this.#client, taskQueue);
+    }
+    return done;
+  }
+
+  async #round(lane: Lane, taskQueue: string, isBefore: boolean): Promise<KilledRerun> {
+    const workflowId = `runner-${randomUUID().slice(0, 8)}`;
+    const { workflow } = this.#client;
+    const handle = await workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue });
+    const hash = runnerHash({ workflowId, firstRunId: handle.firstExecutionRunId });
+    const name = runnerName(workflowId.slice('runner-'.length), hash, 1);
+    const killed = lane.killAtNextRequest(isBefore);
+    const { id, runId } = await this.#loseJob(name);
+    const input: RerunInput = {
+      organization: ORGANIZATION,
+      runnerName: name,
+      cause: 'node_lost',
+      job: { id: String(id), repository: `${ORGANIZATION}/app` },
+      perRun: 1,
+      perDay: 1_000,
+    };
+    await handle.signal('lost', input);
+    await handle.result();
+    await killed;
+    // GitHub would accept another rerun: the next worker alone can see that this one has happened.
+    this.#endReruns(runId);
+    const result = (await workflow.getHandle(rerunWorkflowId(name)).result()) as RerunResult;
+    const attempts = this.#endReruns(runId);
+    return {
+      when: isBefore ? 'before the request' : 'after the answer',
+      result,
+      attempts,
+    };
+  }
+
+  /** @returns the attempts of the job so far */
+  #endReruns(runId: number): number[] {
+    const attempts = this.#simulator.jobs().filter(({ run_id }) => run_id === runId);
+    for (const { id, run_attempt: attempt, status } of attempts)
+      if (attempt > 1 && status === 'queued') this.#simulator.cancelJob(id);
+    return attempts.map(({ run_attempt: attempt }) => attempt);
+  }
+
+  /** A job whose runner is killed while it runs. GitHub ends it when its lease has lapsed. */
+  async #loseJob(name: string): Promise<{ id: number; runId: number }> {
+    const { env } = await this.#github.server.register({
+      scope: { kind: 'organization', name: ORGANIZATION },
+      name,
+      labels: [name],
+      group: 'default',
+      ephemeral: true,
+      mode: 'jit',
+    });
+    const runner = this.#fleet.start(env);
+    const { id, run_id: runId } = this.#simulator.queueJob({
+      repo: `${ORGANIZATION}/app`,
+      labels: [name],
+      sleepMs: LONG_MS,
+    });
+    await this.#simulator.waitForJob(id, 'in_progress');
+    runner.kill();
+    return { id, runId };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#lanes.map(async (lane) => await lane.close()));
+    this.#fleet.close();
+    await this.#github.close();
+    await this.#simulator.stop();
+    await this.#connection.close();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const RERUN = /\/actions\/jobs\/\d+\/rerun$/;
+
+/** A worker, started again when it was killed, and the proxy through which it reaches GitHub. */
+class Lane {
+  readonly #github: string;
+  readonly #server: Server;
+  #start: () => WorkerProcess = () => {
+    throw new Error('the lane has not started');
+  };
+  #worker: WorkerProcess | undefined;
+  #next: { readonly isBefore: boolean; readonly killed: () => void } | undefined;
+
+  private constructor(github: string) {
+    this.#github = github;
+    this.#server = createServer((request, response) => void this.#pass(request, response));
+  }
+
+  static async start(github: string, start: (apiUrl: string) => WorkerProcess): Promise<Lane> {
+    const lane = new Lane(github);
+    await new Promise<void>((resolve) => lane.#server.listen(0, '127.0.0.1', resolve));
+    const { port } = lane.#server.address() as AddressInfo;
+    const { pathname } = new URL(github);
+    lane.#start = () => start(`http://127.0.0.1:${port}${pathname.replace(/\/$/, '')}`);
+    lane.#worker = lane.#start();
+    return lane;
+  }
+
+  /** @returns once the worker has been killed, and another one started */
+  async killAtNextRequest(isBefore: boolean): Promise<void> {
+    await new Promise<void>((killed) => (this.#next = { isBefore, killed }));
+  }
+
+  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/', headers } = request;
+    const body = await buffer(request);
+    const next = method === 'POST' && RERUN.test(url) ? this.#next : undefined;
+    if (next !== undefined) this.#next = undefined;
+    if (next?.isBefore === true) return await this.#kill(next.killed);
+    const { host: _host, 'content-length': _length, connection: _connection, ...kept } = headers;
+    const answer = await fetch(new URL(url, this.#github), {
+      method,
+      headers: kept as Record<string, string>,
+      ...(body.length === 0 ? {} : { body: new Uint8Array(body) }),
+    });
+    const text = await answer.text();
+    if (next !== undefined) return await this.#kill(next.killed);
+    const type = answer.headers.get('content-type');
+    response.writeHead(answer.status, type === null ? {} : { 'content-type': type }).end(text);
+  }
+
+  async #kill(killed: () => void): Promise<void> {
+    this.#worker?.kill('SIGKILL');
+    await this.#worker?.ended;
+    this.#worker = this.#start();
+    killed();
+  }
+
+  async close(): Promise<void> {
+    this.#worker?.kill('SIGKILL');
+    await this.#worker?.ended;
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
