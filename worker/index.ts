@@ -1,5 +1,6 @@
 /**
- * Public surface of the package `holdfast`: the plugin for your own Worker, and the names and types to talk to runners with.
+ * Public API of the package `holdfast`: the plugin for your own Worker, and the names and types for
+ * communication with runners.
  *
  * @module holdfast
  */

@@ -1,4 +1,4 @@
-/** Entry point of the worker's process: `node worker/main.ts`, or `holdfast worker`. */
+/** Entry point of the worker process: `node worker/main.ts`, or `holdfast worker`. */
 import { runWorkerProcess } from './process/run.ts';
 
 process.exit(await runWorkerProcess());

@@ -1,4 +1,7 @@
-/** Everything around the worker that must be right before runners can work. The worker checks it at start, `holdfast doctor` at any time. */
+/**
+ * Checks of the worker's settings and environment. The worker runs them at its start,
+ * `holdfast doctor` at any time.
+ */
 import type { ConnectionLike } from '@temporalio/client';
 import { connectTemporal } from '../temporal/connect.ts';
 import { createCompute } from '../plugin/createPorts.ts';
@@ -18,8 +21,10 @@ import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
 
 /**
- * Connects to Temporal and checks it, the compute and the credentials. Never throws: what goes wrong is a finding.
- * @param options.timeoutMs - how long to wait for Temporal, in ms. @default 5000
+ * Connects to Temporal and checks it, the compute and the credentials. Never throws: a failed check
+ * is a finding.
+ * @param options.timeoutMs - maximum time to wait for Temporal (ms).
+ * @default 5000
  */
 export async function runAllChecks(
   config: HoldfastConfig,
@@ -61,7 +66,11 @@ export async function runAllChecks(
   }
 }
 
-/** The same but for the place and the versions of workers, on a connection that is there already. @throws what the connection throws when Temporal is away */
+/**
+ * Runs the checks of {@link runAllChecks} that do not depend on the location or on running sets,
+ * over an existing connection.
+ * @throws the error of the connection if Temporal does not answer
+ */
 export async function runEnvironmentChecks(
   config: HoldfastConfig,
   connection: ConnectionLike,
@@ -76,7 +85,7 @@ export async function runEnvironmentChecks(
 
 const SILENT = { info: () => undefined, warn: () => undefined };
 
-/** Checks whose the runners are that the task queue and the cluster have. */
+/** Checks that the existing runners of the task queue and the cluster belong to this worker. */
 async function checkRunners(
   config: HoldfastConfig,
   connection: ConnectionLike,

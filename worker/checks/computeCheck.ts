@@ -31,7 +31,7 @@ function runnerNamespaces(
 }
 
 async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
-  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  // Import on demand: loading the Kubernetes client takes most of a second.
   const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
     import('../../activities/compute/kubernetes/kubernetesCompute.ts'),

@@ -7,7 +7,10 @@ import { SecretSource } from '../../activities/ciServers/secretSource.ts';
 import { oneLine } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
-/** A secret that is missing is a warning: it may come with the next rotation, and the other credentials work. All missing is an error. */
+/**
+ * Checks the secrets of all credentials. A missing secret is a warning, because it may be created
+ * later and the other credentials work. If all are missing, each is an error.
+ */
 export async function checkCredentials(credentials: Credentials): Promise<Finding[]> {
   const results = await Promise.all(
     Object.entries(credentials).map(async ([name, credential]): Promise<Finding> => {
@@ -26,7 +29,10 @@ export async function checkCredentials(credentials: Credentials): Promise<Findin
     : [...results, ...unbound(credentials)];
 }
 
-/** One credential is what the starters of workflows share; of several, some are another team's. */
+/**
+ * Returns a warning for credentials without scopes, if there are several credentials. Several
+ * credentials often belong to different teams.
+ */
 function unbound(credentials: Credentials): Finding[] {
   const names = Object.entries(credentials).filter(([, { scopes }]) => scopes === undefined);
   if (Object.keys(credentials).length < 2 || names.length === 0) return [];

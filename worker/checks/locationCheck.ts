@@ -15,16 +15,21 @@ import { dataConverterOf } from '../codec/dataConverter.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
-/** Runners of other places whose history is read. */
+/** Maximum number of runners in other locations whose history is read. */
 const MAX_LOOKED_AT = 10;
 
-/** A server under load, or one whose search attributes have just been made, refuses a query for some seconds. */
+/**
+ * Retries of the query (ms). A server under load, or one whose search attributes are new, rejects
+ * queries for some seconds.
+ */
 const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime: 10_000 } as const;
 
 /**
- * A queue is used for the places of the lives that run on it. Where none of them is this worker's, it could do nothing for those lives, and new
- * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. A location that
- * anybody may have written is a warning: else one workflow would keep every worker of the queue from starting. Never throws.
+ * Checks that the runners of the task queue are in the worker's location. If some are, the queue
+ * needs this worker. If all are elsewhere, this worker could not manage them, and its new runners
+ * would be in another location than theirs: most likely a setting is wrong. A location that only a
+ * client can have written is a warning. Otherwise one workflow could prevent every worker of the
+ * queue from starting. Never throws.
  */
 export async function checkLocation(
   {
@@ -62,7 +67,9 @@ async function evaluateQueue(
   return evaluateLocation(taskQueue, served, await runnerElsewhere(client, taskQueue));
 }
 
-/** Returns a runner whose location is proven, if there is one among some; else any. */
+/**
+ * Returns a runner whose location is proven, if one of the first few has one, otherwise any runner.
+ */
 async function runnerElsewhere(
   client: Client,
   taskQueue: string,
@@ -121,8 +128,8 @@ function because(error: unknown): string {
 }
 
 /**
- * A runner of the queue.
- * @property proven - whether a worker wrote its location. Otherwise the client that started it may
+ * Runner of the task queue in another location.
+ * @property proven - whether a worker wrote its location. If false, the client that started it may
  * have
  */
 interface RunnerElsewhere {
@@ -131,7 +138,10 @@ interface RunnerElsewhere {
   readonly proven: boolean;
 }
 
-/** @param elsewhere - a runner of the queue, if none of them is in this place */
+/**
+ * Returns the finding for the runners of the task queue.
+ * @param elsewhere - a runner of the queue, if none of them is in the worker's location
+ */
 export function evaluateLocation(
   taskQueue: string,
   served: ServedLocation,

@@ -1,4 +1,6 @@
-/** Are there runners here whose workflows are in another Temporal namespace? */
+/**
+ * Checks whether the pods of this installation belong to workflows of another Temporal namespace.
+ */
 import { Client, type ConnectionLike } from '@temporalio/client';
 import type { Compute } from '../../activities/ports.ts';
 import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';

@@ -8,21 +8,23 @@ import { toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 
 /** Modes of a worker that determine its permissions in a namespace. */
 export interface PermissionModes {
-  /** Sets the owner of what runners' container hooks create for jobs. */
+  /**
+   * Whether the worker sets the owner of the objects that container hooks of runners create for
+   * jobs.
+   */
   readonly ownsJobPods: boolean;
 }
 
 /**
- * Returns the least privilege in a namespace of runners: every verb is used, and none is missing.
- * deploy/rbac.yaml and deploy/rbac-job-pods.yaml say the same.
+ * Returns the permissions that the worker needs in a namespace of runners, and no others.
+ * deploy/rbac.yaml and deploy/rbac-job-pods.yaml grant the same.
  */
 export function requiredPermissions({
   ownsJobPods,
 }: PermissionModes): Readonly<Record<string, readonly string[]>> {
   const patch = (is: boolean): string[] => (is ? ['patch'] : []);
   return {
-    // Patch: stop reasons for the supervisor, which a runner's own image may have, and marks of the
-    // sweep.
+    // patch: to write the stop reasons for supervisors, and the marks of the sweep.
     pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
     'pods/log': ['get'],
     secrets: ['create', 'get', ...patch(ownsJobPods), 'delete'],
@@ -31,12 +33,12 @@ export function requiredPermissions({
   };
 }
 
-/** A namespace of runners, and what the worker does there. */
+/** Namespace of runners, and the modes of the worker there. */
 export interface RunnerNamespace extends PermissionModes {
   readonly namespace: string;
 }
 
-/** API groups of those that are not in the core one. */
+/** API group of each resource that is not in the core group. */
 const GROUPS: Readonly<Record<string, string>> = { jobs: 'batch' };
 
 /**
@@ -53,9 +55,9 @@ const CLUSTER_ID_PERMISSION = {
 export interface Permission {
   readonly resource: string;
   readonly verb: string;
-  /** Name of the single object that the permission is for, a namespace. */
+  /** Name of the only object that the permission is for. */
   readonly name?: string;
-  /** Namespace of runners for which it is needed. */
+  /** Namespace in which the permission is needed. */
   readonly namespace: string;
 }
 
@@ -81,9 +83,10 @@ interface SelfSubjectAccessReview {
 }
 
 /**
- * Asks the API server itself, which knows of every authorizer.
- * @param namespaces - the first is that of runners without one
- * @throws ComputeError `unavailable` when it is not reached, `forbidden` when it does not take the credentials
+ * Asks the API server which permissions this process has. Its answer includes every authorizer.
+ * @param namespaces - namespaces of runners, that of runners without a namespace first
+ * @throws ComputeError `unavailable` if the API server is unreachable, `forbidden` if it rejects
+ * the credentials
  */
 export async function checkPermissions(
   kubeConfig: KubeConfig,
@@ -107,7 +110,9 @@ export async function checkPermissions(
   }
 }
 
-/** A command that grants what is required, and no more, to this user. Pure. */
+/**
+ * Returns the shell command that grants the required permissions, and no others, to the user. Pure.
+ */
 function permissionFixCommand(user: string, namespaces: readonly RunnerNamespace[]): string {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const grant = (metadata: { name: string; namespace: string }, rules: object[]): string[] => [

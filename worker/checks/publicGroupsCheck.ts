@@ -7,8 +7,8 @@ import { oneLine } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
 /**
- * Warns of runner groups that public repositories may use, with credentials that allow them. Only
- * listed scopes are checked. Never throws: what cannot be read is a finding.
+ * Warns of runner groups that public repositories may use, for credentials that allow such groups.
+ * Only the scopes that a credential lists are checked. Never throws: a failed request is a finding.
  */
 export async function checkPublicGroups(credentials: Credentials): Promise<Finding[]> {
   const servers = createCiServers(credentials);

@@ -41,8 +41,8 @@ export function evaluateSetLabels(
 }
 
 /**
- * Returns a warning for each set with a webhook that serves jobs of a scale set too: both would
- * start a runner for a job.
+ * Returns a warning for each set with a webhook that also serves jobs of a scale set. Both would
+ * start a runner for the same job.
  */
 function doubleDemandFindings(sets: ReadonlyMap<string, SetRoutingInfo | undefined>): Finding[] {
   const known = [...sets].flatMap(([id, routing]) =>

@@ -21,7 +21,10 @@ const TYPE_NAMES = [
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
 
-/** @throws what the connection throws when Temporal is away */
+/**
+ * Checks the namespace, its search attributes and the version of the server.
+ * @throws the error of the connection if Temporal does not answer
+ */
 export async function checkTemporal(
   connection: ConnectionLike,
   temporal: TemporalConfig,
@@ -48,12 +51,12 @@ export async function checkTemporal(
   ];
 }
 
-/** The first server that hands out activities in turns between fairness keys. */
+/** First server version that dispatches activities fairly between fairness keys. */
 const FAIR_SINCE = { major: 1, minor: 29 } as const;
 
 /**
- * Checks whether calls to a CI server are made in turns between organizations and repositories. No
- * API of the server exposes its dynamic config.
+ * Checks whether calls to a CI server alternate between organizations and repositories. No API of
+ * the server exposes its dynamic config.
  */
 export function evaluateFairness(serverVersion: string): Finding {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
@@ -101,8 +104,9 @@ async function checkSearchAttributes(
 }
 
 /**
+ * Returns the findings about the search attributes of the namespace.
  * @param registered - type number (temporal.api.enums.v1.IndexedValueType) by name
- * @param where - flags for the Temporal CLI, with a leading space, or nothing
+ * @param where - flags for the Temporal CLI with a leading space; may be empty
  */
 export function evaluateSearchAttributes(
   registered: Readonly<Record<string, number>>,

@@ -8,13 +8,17 @@ import { cliFlags } from './temporalCheck.ts';
 /** temporal.api.enums.v1.TaskQueueType */
 const WORKFLOW = 1;
 
-/** A version of a Worker Deployment. */
+/** Version of a Worker Deployment. */
 interface Version {
   readonly deploymentName: string;
   readonly buildId: string;
 }
 
-/** @returns nothing where no worker has versions @throws what the connection throws when Temporal is away */
+/**
+ * Checks that a worker of the current version polls the task queue.
+ * @returns no finding if no worker has a version
+ * @throws the error of the connection if Temporal does not answer
+ */
 export async function checkVersions(
   { temporal, taskQueue }: Pick<HoldfastConfig, 'temporal' | 'taskQueue'>,
   connection: ConnectionLike,
@@ -55,9 +59,11 @@ function versionOf({ deploymentOptions }: Poller): Version | undefined {
 }
 
 /**
- * @param polling - the version of each poller of the task queue; `undefined`: has none
- * @param current - the version that the server hands to what is new; absent: workers without a version
- * @param where - flags for the Temporal CLI, with a leading space, or nothing
+ * Returns the findings about the versions of the workers.
+ * @param polling - version of each poller of the task queue; `undefined` for a worker without a
+ * version
+ * @param current - version that gets new workflows. Absent: workers without a version get them
+ * @param where - flags for the Temporal CLI with a leading space; may be empty
  */
 export function evaluateVersions(
   taskQueue: string,

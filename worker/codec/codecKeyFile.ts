@@ -8,14 +8,17 @@ export const CODEC_KEY_FILE = 'HOLDFAST_CODEC_KEY_FILE';
 /** Called once for each change of the file that cannot be read. The previous keys stay in use. */
 export type OnReadError = (error: Error) => void;
 
-/** The keys of the payload codec, from a file that is read again when it changes. */
+/** Keys of the payload codec, from a file that is read again when it changes. */
 export class CodecKeyFile {
   readonly #path: string;
   readonly #onUnreadable: OnReadError;
   #version: string;
   #keys: CodecKeys;
 
-  /** @throws Error with one line that names the file, never its content */
+  /**
+   * Reads the file.
+   * @throws Error with a one-line message that names the file and contains none of its content
+   */
   constructor(path: string, onUnreadable: OnReadError = () => undefined) {
     this.#path = path;
     this.#onUnreadable = onUnreadable;
@@ -40,8 +43,8 @@ export class CodecKeyFile {
   }
 
   /**
-   * Returns the version of the file. A mounted Secret changes by becoming another file. Times are
-   * compared in nanoseconds.
+   * Returns the version of the file. A changed Secret appears in its volume as another file. Times
+   * are compared in nanoseconds.
    */
   #look(): string {
     try {

@@ -1,14 +1,17 @@
-/** The keys of the payload codec, as their file says them: one on each line, its id and 32 bytes in base64; the first encrypts, all decrypt. */
+/**
+ * Keys of the payload codec, as in the key file: one per line, an ID and 32 bytes in base64. The
+ * first key encrypts, all keys decrypt.
+ */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 
-/** One key of AES-256. */
+/** AES-256 key. */
 export interface CodecKey {
   /** ID of the key. It is stored in clear text with every payload that the key encrypted. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** The first encrypts. */
+/** All keys. The first one encrypts. */
 export type CodecKeys = readonly [CodecKey, ...CodecKey[]];
 
 const KEY_BYTES = 32;
@@ -17,8 +20,8 @@ const HOW =
   'write an ID of letters, digits, ".", "_" and "-", a space, and the output of "openssl rand -base64 32"';
 
 /**
- * Empty lines and those that begin with `#` say nothing.
- * @throws Error that names the line, and never what is in it
+ * Parses a key file. Empty lines and lines that begin with `#` are ignored.
+ * @throws Error that names the line, and contains none of it
  */
 export function parseCodecKeys(text: string): CodecKeys {
   const keys: CodecKey[] = [];

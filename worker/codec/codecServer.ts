@@ -1,6 +1,6 @@
 /**
- * Temporal's remote codec over HTTP, for its UI and its command line (https://docs.temporal.io/codec-server): `POST /encode` and `/decode`,
- * each with payloads as JSON, which come back encrypted or decrypted.
+ * Remote codec over HTTP for the Temporal UI and CLI (https://docs.temporal.io/codec-server).
+ * `POST /encode` and `POST /decode` take payloads as JSON and return them encrypted or decrypted.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -140,7 +140,10 @@ async function refuse(reply: FastifyReply, status: number, message: string): Pro
   return await reply.code(status).send({ message });
 }
 
-/** A page may have its own name resolve to this machine, and is then of no other origin: but it says that name. */
+/**
+ * Rejects requests with another host name. A page may resolve its own name to this machine, so that
+ * its requests have no other origin, but they still have its host name.
+ */
 async function fromHere(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -172,7 +175,7 @@ async function withToken(
   );
 }
 
-/** In constant time, whatever the lengths. */
+/** Compares two texts of any lengths in constant time. */
 function isSame(one: string, other: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(one), hash(other));

@@ -1,10 +1,10 @@
-/** Temporal's data converter with Holdfast's codec: the same for Worker and Client. */
+/** Temporal data converter with Holdfast's codec, for Workers and Clients. */
 import { fileURLToPath } from 'node:url';
 import type { DataConverter } from '@temporalio/common';
 import { CODEC_KEY_FILE, CodecKeyFile, type OnReadError } from './codecKeyFile.ts';
 import { EncryptionCodec, type EncryptionRequirement } from './encryptionCodec.ts';
 
-/** The bundle of the workflows names the same file. */
+/** Path of the failure converter. The bundle of the workflows names the same file. */
 export const FAILURE_CONVERTER_PATH = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.js') ? 'failureConverter.cjs' : 'failureConverter.cts',
@@ -25,8 +25,8 @@ export interface EncryptedDataConverterOptions {
    */
   readonly onUnreadable?: OnReadError;
   /**
-   * For a Worker: accept nothing but payloads that were encrypted for the workflow that receives
-   * them. A workflow from before the key cannot be continued then.
+   * Requirement that a Worker accepts only payloads that were encrypted for the workflow that
+   * receives them. Workflows that started before the key was set cannot continue then.
    * @default payloads in clear text are accepted
    */
   readonly required?: EncryptionRequirement;
@@ -48,12 +48,16 @@ export function createEncryptedDataConverter({
   };
 }
 
-/** Without keys: sends in clear, and says of what is encrypted which setting is missing. */
+/**
+ * Data converter without keys. It does not encrypt. Its error for an encrypted payload names the
+ * missing setting.
+ */
 const CLEAR: DataConverter = { payloadCodecs: [new EncryptionCodec(undefined)] };
 
 /**
- * @param keyFile - of the settings, if any
- * @throws Error with one line that names the setting and the fix
+ * Returns the data converter for the settings.
+ * @param keyFile - path of the key file; absent: payloads are not encrypted
+ * @throws Error with a one-line message that names the setting and the fix
  */
 export function dataConverterOf(
   keyFile: string | undefined,
@@ -67,7 +71,7 @@ export function dataConverterOf(
   }
 }
 
-/** Whether payloads leave a Worker or Client with this data converter in another form than their own. */
+/** Whether Workers and Clients with this data converter encode their payloads. */
 export function encrypts({ payloadCodecs = [] }: DataConverter = {}): boolean {
   return payloadCodecs.some((codec) => !(codec instanceof EncryptionCodec) || codec.encrypts);
 }

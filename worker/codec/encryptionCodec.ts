@@ -1,4 +1,7 @@
-/** Payload codec that encrypts what goes to Temporal (https://docs.temporal.io/payload-codec). */
+/**
+ * Payload codec that encrypts the payloads that are sent to Temporal
+ * (https://docs.temporal.io/payload-codec).
+ */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import {
   defaultPayloadConverter,
@@ -12,7 +15,10 @@ import { REJECTED_PAYLOAD } from '../../core/domain/rejectedPayload.ts';
 import { CODEC_KEY_FILE, type CodecKeyFile } from './codecKeyFile.ts';
 import { payloadRejection, type PayloadBinding } from './payloadGate.ts';
 
-/** A payload cannot be decrypted with the available keys. The message names the key's id and the setting. */
+/**
+ * Error for a payload that none of the available keys decrypts. Its message names the ID of the key
+ * and the setting.
+ */
 export class PayloadKeyError extends Error {
   override readonly name = 'PayloadKeyError';
 }
@@ -25,25 +31,28 @@ export interface EncryptionRequirement {
    */
   readonly unboundWorkflowIds: readonly string[];
   /**
-   * Called once for each workflow and reason: a payload is decoded again with each replay.
+   * Called once for each workflow and reason, because every replay decodes a payload again.
    * @default rejections are not reported
    */
   readonly onRejected?: (rejection: PayloadRejection) => void;
 }
 
-/** A payload that a Worker did not accept. */
+/** Payload that a Worker has rejected. */
 export interface PayloadRejection {
   readonly reason: string;
   readonly workflowId: string | undefined;
 }
 
-/** Names that Temporal's own samples use, for tools that know them. */
+/** Metadata names of Temporal's samples, which other tools recognize. */
 const ENCODING = 'binary/encrypted';
 const CIPHER = 'aes-256-gcm';
-/** 96 random bits (NIST SP 800-38D, 8.2.2): one key is good for 2^32 payloads. */
+/**
+ * Size of the random IV (bytes). With 96 bits, one key may encrypt 2^32 payloads (NIST SP 800-38D,
+ * 8.2.2).
+ */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Reported rejections that are remembered. */
+/** Maximum number of reported rejections that are remembered. */
 const MAX_REPORTED = 1_000;
 /** Metadata in clear text, authenticated together with the data. */
 const METADATA = {
@@ -68,15 +77,17 @@ export class EncryptionCodec implements PayloadCodec {
   readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED });
 
   /**
-   * @param file - without it nothing is encrypted, and an encrypted payload is an error
-   * @param required - of a Worker that accepts nothing else. @default every payload is accepted
+   * Creates the codec.
+   * @param file - keys. Without them nothing is encrypted, and decoding an encrypted payload fails
+   * @param required - requirement of a Worker that accepts encrypted payloads only.
+   * @default every payload is accepted
    */
   constructor(file: CodecKeyFile | undefined, required?: EncryptionRequirement) {
     this.#file = file;
     this.#required = required;
   }
 
-  /** Whether payloads leave encrypted. */
+  /** Whether payloads are encrypted. */
   get encrypts(): boolean {
     return this.#file !== undefined;
   }
@@ -109,9 +120,9 @@ export class EncryptionCodec implements PayloadCodec {
   }
 
   /**
-   * Decrypts. A payload in clear text is returned as it is, unless encryption is required: then the
-   * text {@link REJECTED_PAYLOAD} with the reason takes its place, which every input check rejects.
-   * An error would fail the workflow task again and again.
+   * Decrypts payloads. A payload in clear text is returned unchanged, unless encryption is
+   * required. Then it is replaced by the text {@link REJECTED_PAYLOAD} with the reason, which every
+   * input check rejects. An error would fail the workflow task again and again.
    * @throws PayloadKeyError
    */
   async decode(payloads: Payload[], context?: SerializationContext): Promise<Payload[]> {

@@ -1,16 +1,16 @@
-/** Which payloads a worker accepts where only encrypted ones are allowed. Pure. */
+/** Decides which payloads a worker accepts if it requires encryption. Pure. */
 import type { SerializationContext } from '@temporalio/common';
 import { matchesAny } from '../../activities/compute/kubernetes/podPolicy/patterns.ts';
 
-/** Workflow that a payload was encrypted for, as its authenticated metadata says. */
+/** Workflow that a payload was encrypted for, according to its authenticated metadata. */
 export interface PayloadBinding {
   /** Temporal namespace. */
   readonly namespace?: string;
-  /** A Schedule's own workflow id, to which Temporal appends the time of each start. */
+  /** Workflow ID of a Schedule's action, to which Temporal appends the time of each start. */
   readonly workflowId?: string;
 }
 
-/** Facts about a payload that {@link payloadRejection} decides by. */
+/** Facts about a payload for {@link payloadRejection}. */
 export interface PayloadFacts {
   readonly encrypted: boolean;
   readonly bound: PayloadBinding;
@@ -28,7 +28,7 @@ export interface PayloadFacts {
 /** Time that Temporal appends to the workflow id of a Schedule's action. */
 const SCHEDULED = /^-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
 
-/** Returns why a worker does not accept a payload; `undefined` if it does. */
+/** Returns why a worker rejects a payload, or `undefined` if it accepts it. */
 export function payloadRejection({
   encrypted,
   bound,

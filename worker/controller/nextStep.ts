@@ -44,8 +44,8 @@ export interface ReconcileInput {
         /** Whether its status is for the current generation. */
         readonly observed: boolean;
         /**
-         * Whether its status says that the set was ended by another party. Temporal forgets this
-         * after the retention period.
+         * Whether its status says that another party ended the set. Temporal forgets this after the
+         * retention period.
          */
         readonly reportedEnded?: boolean;
       }
@@ -53,7 +53,7 @@ export interface ReconcileInput {
   readonly set: SetFacts;
 }
 
-/** The next action, and the status of the resource during the action or while there is none. */
+/** Next action, and the status of the resource during the action or while there is none. */
 export interface Step {
   readonly action: 'start' | 'apply' | 'end' | 'none';
   readonly status: ReadyStatus;

@@ -1,4 +1,4 @@
-/** RunnerSet resources at the API server. */
+/** Client for RunnerSet resources at the API server. */
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import {
   apiFailure,
@@ -11,7 +11,7 @@ import { RUNNER_SETS, type RunnerSetResource } from './runnerSetResource.ts';
 
 const { group, version, plural, listKind } = RUNNER_SETS;
 
-/** The RunnerSet resources of one namespace at the API server. */
+/** Client for the RunnerSet resources of one namespace. */
 export class ResourceApi {
   readonly #api: ApiServer;
   readonly #path: string;
@@ -97,7 +97,10 @@ export class ResourceApi {
   }
 }
 
-/** Adds the fix to an error: only the operator can add a missing definition or permission. */
+/**
+ * Adds the fix to an error for a missing definition or permission, which only an administrator can
+ * add.
+ */
 function explained(error: unknown, what: string): Error {
   const known = toComputeError(error, what);
   const failure = apiFailure(error);

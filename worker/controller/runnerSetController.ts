@@ -297,7 +297,7 @@ export class RunnerSetController {
         : sets.apply(wanted.input));
       this.#refused.delete(uid);
     } catch (error) {
-      // Most likely another worker's controller was faster: the next check will show.
+      // Most likely the controller of another worker was faster. The next check shows it.
       if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
       const message = refusalIn(error);
       if (message === undefined) throw error;
@@ -327,7 +327,10 @@ interface Admitted {
   readonly spec: SetSpec;
 }
 
-/** @returns what is wrong with it, if something is; the worker that takes the set up knows more: policy, credentials, caps of timeouts */
+/**
+ * Validates a resource. Returns its errors as text if it is invalid. The worker of the set also
+ * checks the pod policy, the credentials and the limits of timeouts.
+ */
 function admit(resource: RunnerSetResource): Admitted | string {
   const input = inputOf(resource);
   const parsed = parseRunnerSetInput(input, {

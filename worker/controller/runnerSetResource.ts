@@ -1,11 +1,14 @@
-/** A runner set as a Kubernetes resource, deploy/chart/crds: what of it is read, and what is written into its status. Pure. */
+/**
+ * RunnerSet as a Kubernetes resource (deploy/chart/crds): the fields that the controller reads, and
+ * the status that it writes. Pure.
+ */
 import type { RunnerSetInput, RunnerSetStatus } from '../../core/contract/index.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { SET_LABEL } from '../../core/domain/podTemplate.ts';
 import { toLabelValue } from '../../activities/compute/kubernetes/metadata.ts';
 
-/** Resources of this kind, as in a path of the API. */
+/** Path segments of the resource in the API. */
 export const RUNNER_SETS = {
   group: 'holdfast.dev',
   version: 'v1alpha1',
@@ -17,15 +20,15 @@ export const RUNNER_SETS = {
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
-  /** Reason as one CamelCase word, as Kubernetes conditions have it. */
+  /** Reason as one word in CamelCase, as in Kubernetes conditions. */
   readonly reason: string;
   readonly message: string;
   readonly observedGeneration?: number;
-  /** ISO 8601, in whole seconds. */
+  /** Time in ISO 8601, in whole seconds. */
   readonly lastTransitionTime: string;
 }
 
-/** Status of a RunnerSet resource. All counts are numbers of runners, except for `jobs`. */
+/** Status of a RunnerSet resource. All counts except `jobs` are numbers of runners. */
 export interface RunnerSetResourceStatus {
   /** Generation of the spec that `conditions` describe. */
   readonly observedGeneration?: number;
@@ -65,10 +68,13 @@ export interface ReadyStatus {
   readonly message: string;
 }
 
-/** Bounded, as Kubernetes' own controllers do: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#Condition */
+/**
+ * Maximum length of a message (characters), as in Kubernetes:
+ * https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#Condition
+ */
 const MAX_MESSAGE = 32_768;
 
-/** The input of the set's workflow. */
+/** Returns the input of the set's workflow. */
 export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
   return { ...spec, name: metadata.name };
 }
@@ -85,7 +91,7 @@ export function statusOf(
 ): RunnerSetResourceStatus {
   return {
     ...(set === undefined ? countFields(before) : waitReasonFields(set)),
-    // A change that comes while the set ends is for the set after it.
+    // A change that arrives while the set ends applies to the next set.
     observedGeneration:
       standing.reason === 'Ending'
         ? (before.observedGeneration ?? metadata.generation)
@@ -172,8 +178,8 @@ function countFields({
 }
 
 /**
- * Returns the JSON merge patch (RFC 7386) that makes the status this one. Fields that are removed
- * are `null`.
+ * Returns the JSON merge patch (RFC 7386) that changes the status to this one. Removed fields are
+ * `null`.
  * @returns `undefined` if nothing changes
  */
 export function statusPatch(

@@ -54,19 +54,19 @@ export type FoundSet =
   | {
       readonly state: 'running';
       readonly resource: RunnerSetRef | undefined;
-      /** First run ID of the set that runs now. It tells the set from others of the same name. */
+      /** First run ID of the running set. It distinguishes the set from others of the same name. */
       readonly chain: string;
       readonly taskQueue: string;
-      /** Pause of its workflow in Temporal. It answers no query then. */
+      /** Pause of its workflow in Temporal. A paused workflow answers no query. */
       readonly paused?: PauseInfo;
-      /** `undefined`: no worker has answered. */
+      /** Result of the queries. `undefined` if no worker has answered. */
       readonly declaration:
         { readonly status: RunnerSetStatus; readonly declaration: RunnerSetInput } | undefined;
     };
 
-/** A set whose worker is away must not hold up the others, in ms. */
+/** Deadline of a query (ms). A set without a worker must not delay the others. */
 const QUERY_DEADLINE_MS = 3_000;
-/** A set that answers its queries carries a command out within this, in ms. */
+/** Deadline of a command to a set that answers queries (ms). */
 const COMMAND_DEADLINE_MS = 15_000;
 
 const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
@@ -141,7 +141,10 @@ export class SetWorkflows {
     });
   }
 
-  /** @throws WorkflowFailedError when the set refuses, or does not answer */
+  /**
+   * Changes a running set.
+   * @throws WorkflowFailedError if the set rejects the change or does not answer
+   */
   async apply(input: RunnerSetInput): Promise<void> {
     const client = this.#options.client();
     await client.withDeadline(
@@ -159,8 +162,8 @@ export class SetWorkflows {
   }
 
   /**
-   * Temporal keeps the command until the set accepts it, and delivers it once. It does not apply to
-   * a later set of the same name.
+   * Requests the end of a set. Temporal keeps the command until the set accepts it, and delivers it
+   * once. It does not apply to a later set of the same name.
    * @param chain - see {@link FoundSet}
    */
   async end(name: string, chain: string, reason: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** The controller of RunnerSet resources, with its own connections to the API server. */
+/** Controller of RunnerSet resources, with its own connections to the API server. */
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
@@ -30,7 +30,7 @@ export async function startRunnerSetController(
 ): Promise<{ stop(): Promise<void> } | undefined> {
   if (compute.kind !== 'kubernetes' || compute.runnerSetNamespace === undefined) return undefined;
   const namespace = compute.runnerSetNamespace;
-  // Loaded where they are needed: the Kubernetes client takes most of a second.
+  // Import on demand: loading the Kubernetes client takes most of a second.
   const [
     { ApiServer },
     { loadKubeConfig },

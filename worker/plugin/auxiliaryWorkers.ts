@@ -1,6 +1,6 @@
 /**
- * Workers and the pod watcher that run next to a Worker with the plugin: an activity-only Worker
- * for each lane (the cluster, each CI server credential), and the watcher of the pods.
+ * Workers and the pod watcher that run next to a Worker with the plugin. Each lane (the cluster,
+ * each CI server credential) has a Worker that runs only activities.
  */
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
@@ -31,7 +31,7 @@ export interface CompanionsOptions {
   readonly workerOptions: WorkerOptions;
 }
 
-/** A task queue whose activities all need one server, and its limits. */
+/** Task queue whose activities all need one server, with its limits. */
 interface Lane extends GatedSlotSupplierOptions {
   readonly taskQueue: string;
   /**
@@ -43,10 +43,10 @@ interface Lane extends GatedSlotSupplierOptions {
   readonly pollers?: number;
 }
 
-/** Maximum sessions of scale sets in one process. A waiting one is an idle connection. */
+/** Maximum number of scale set sessions in one process. A waiting session is an idle connection. */
 const MAX_LISTENERS = 1_000;
 
-/** The default of the SDK for concurrent activities. */
+/** Default of the SDK for concurrent activities. */
 const DEFAULT_ACTIVITIES = 100;
 
 const COMPANION = Symbol('holdfast companion');
@@ -220,8 +220,8 @@ function auxiliaryTaskQueues({
   const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
   const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
     const server = ciServerOrUndefined(ciServers, credential);
-    // Most of its activities create pods. It is slow while there can be none, and removals come
-    // first.
+    // Most activities of this lane create pods. It slows down while no pod can be created, so that
+    // removals go first.
     return {
       taskQueue: ciTaskQueue(taskQueue, credential),
       limit: concurrency,

@@ -33,7 +33,7 @@ export interface PortsOptions {
   readonly metrics: Metrics;
 }
 
-/** A compute, with the function that closes it. */
+/** Compute with the function that closes it. */
 interface OwnedCompute {
   readonly compute: Compute;
   readonly close?: () => Promise<void>;
@@ -102,7 +102,7 @@ export async function createCompute(
       }),
     };
   }
-  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  // Import on demand: loading the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
     import('../../activities/compute/kubernetes/kubeConfig.ts'),

@@ -25,7 +25,7 @@ const SPACING_MS = 200;
 
 /**
  * Task slots of a task queue whose activities all need one server. During an outage the worker
- * takes an activity only now and then. That is enough to detect the end of the outage and to report
+ * takes an activity at long intervals. That is enough to detect the end of the outage and to report
  * what each activity waits for. The others stay at the Temporal server, where they use no slot,
  * attempt or back-off, and all start when the server is back.
  */
@@ -51,7 +51,10 @@ export class GatedSlotSupplier implements CustomSlotSupplier<ActivitySlotInfo> {
     return await permit.promise;
   }
 
-  /** For activities of a Worker's own workflows; a lane has none. */
+  /**
+   * Reserves nothing. Only activities that workflows of the same Worker schedule use it, and a lane
+   * has none.
+   */
   tryReserveSlot(): null {
     return null;
   }

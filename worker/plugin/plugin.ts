@@ -1,4 +1,4 @@
-/** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
+/** Holdfast as a Temporal plugin, which makes a Worker run runners. */
 import type { ClientOptions, ClientPlugin } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import {
@@ -41,7 +41,7 @@ export interface HoldfastPluginOptions {
   readonly compute: Compute;
   /** CI server client of each credential. */
   readonly ciServers: CiServers;
-  /** The credentials whose task queues this worker serves. */
+  /** Credentials whose task queues this worker serves. */
   readonly ciQueues: readonly CiQueue[];
   /**
    * Storage for the last log lines of runners that did not succeed.
@@ -68,7 +68,7 @@ export interface HoldfastPluginOptions {
    * @default spans are not exported
    */
   readonly tracing?: SpanExportTarget;
-  /** @default no logging */
+  /** Logger of the plugin. @default no logging */
   readonly logger?: Logger;
   /**
    * Called for each wait that the watcher completed (`true`), or that was not pending (`false`).
@@ -115,14 +115,18 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   #ownConnection: NativeConnection | undefined;
   #companions: AuxiliaryWorkers | undefined;
 
-  /** @throws Error when the process has loaded two copies of Temporal's SDK, which names both versions and the fix */
+  /**
+   * Creates the plugin.
+   * @throws Error if the process has loaded two copies of Temporal's SDK. It names both versions
+   * and the fix
+   */
   constructor(options: HoldfastPluginOptions) {
     checkSdkCopies();
     this.#options = options;
     this.#deferredCompletions = new DeferredCompletions(options.deferCompletionsMs);
   }
 
-  /** Status for a readiness probe. */
+  /** Returns the status for a readiness probe. */
   status(): HoldfastPluginStatus {
     return (
       this.#companions?.status() ?? { polling: false, podCacheSynced: false, activitiesInFlight: 0 }
@@ -130,16 +134,21 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   }
 
   /**
-   * Switches your Worker and the auxiliary ones to this connection, as after a rotation of
-   * certificates. Requests in flight may end on the previous one: close that later.
+   * Switches your Worker and the auxiliary ones to this connection, for example after a rotation of
+   * certificates. Requests in flight may end on the previous connection, so close that later.
    */
   useConnection(connection: NativeConnection): void {
     this.#companions?.useConnection(connection);
   }
 
-  /** @throws Error when the plugin is in use already, an activity's name is taken, or workflows of a versioned Worker would be pinned by default */
+  /**
+   * Adds Holdfast to the options of a Worker.
+   * @throws Error if another Worker uses the plugin, an activity has the name of one of Holdfast's,
+   * or the workflows of a versioned Worker would be pinned by default
+   */
   async configureWorker(given: WorkerOptions): Promise<WorkerOptions> {
-    // A plugin that is set on the connection also meets the Workers that it makes itself.
+    // A plugin that is set on the connection also receives the options of the Workers that it
+    // creates.
     if (isAuxiliaryWorker(given)) return given;
     if (this.#workerOptions)
       throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
@@ -172,17 +181,20 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   }
 
   /**
-   * Gives a Client the data converter of this plugin.
-   * @throws Error when the Client has another one
+   * Adds the data converter of this plugin to the options of a Client.
+   * @throws Error if the Client has another one
    */
   configureClient(options: ClientOptions): ClientOptions {
     return this.#withDataConverter(options);
   }
 
-  /** Puts into a bundle what Holdfast's workflows need: the workflows themselves if it names none, their interceptors and the failure converter. */
+  /**
+   * Adds the parts of Holdfast's workflows to a bundle: the workflows themselves if the bundle
+   * names none, their interceptors and the failure converter.
+   */
   configureBundler(options: BundleOptions): BundleOptions {
     const { workflowInterceptorModules = [], ...others } = options;
-    // Without types, and as a plugin alone is passed, it can be absent.
+    // It can be absent: the plugin may be the only option, and callers may not use types.
     const path = (options.workflowsPath as string | undefined) ?? workflowsPath();
     const { payloadConverterPath, failureConverterPath } = this.#options.dataConverter ?? {};
     return {
@@ -196,7 +208,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   #withDataConverter<O extends { dataConverter?: DataConverter }>(options: O): O {
     const { dataConverter } = this.#options;
     if (dataConverter === undefined || options.dataConverter === dataConverter) return options;
-    // Taking either one in silence could send in clear what the other would have encrypted.
+    // With either one chosen silently, data that the other encrypts could be sent in clear text.
     if (options.dataConverter !== undefined)
       throw new Error(
         'dataConverter: must be set once, got one of the HoldfastPlugin and another one of the Worker or Client; remove one of them',

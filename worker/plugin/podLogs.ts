@@ -1,6 +1,6 @@
 /**
- * Storage for the last log lines of runners that did not succeed, by HOLDFAST_POD_LOGS: the log of
- * the worker, or a folder.
+ * Storage for the last log lines of runners that did not succeed, according to HOLDFAST_POD_LOGS:
+ * the log of the worker, or a folder.
  */
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

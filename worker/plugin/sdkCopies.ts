@@ -1,14 +1,17 @@
-/** Temporal's SDK must be loaded once in a process: its native objects cannot be passed from one copy to another. */
+/**
+ * Checks that Temporal's SDK is loaded once. Its native objects cannot be passed between two
+ * copies.
+ */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 
-/** The file of a copy of @temporalio/worker that is loaded first, and by everybody. */
+/** Path of the first module that every user of @temporalio/worker loads. */
 const ENTRY = join('@temporalio', 'worker', 'lib', 'index.js');
 
 /**
  * Checks that the process has loaded one copy of Temporal's SDK.
- * @param loaded - paths of the loaded CommonJS modules, which the SDK's are
+ * @param loaded - paths of the loaded CommonJS modules, which include the SDK's
  * @throws Error that names the version and the folder of each copy, and the fix
  */
 export function checkSdkCopies(

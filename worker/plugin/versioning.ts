@@ -4,7 +4,10 @@
  */
 import type { WorkerDeploymentOptions } from '@temporalio/worker';
 
-/** Runners and jobs stay on the version that they began on; all else moves on. */
+/**
+ * Returns the options of a versioned Worker. Runners and jobs stay on the version that they started
+ * on; all other workflows move to the current one.
+ */
 export function workerDeploymentOptions(version: {
   readonly deploymentName: string;
   readonly buildId: string;
@@ -12,7 +15,10 @@ export function workerDeploymentOptions(version: {
   return { useWorkerVersioning: true, version, defaultVersioningBehavior: 'AUTO_UPGRADE' };
 }
 
-/** @throws Error where sets, which have no end, would keep to the version that they began on */
+/**
+ * Checks the options of a versioned Worker.
+ * @throws Error if sets, which have no end, would stay on the version that they started on
+ */
 export function checkWorkerDeploymentOptions(options: WorkerDeploymentOptions | undefined): void {
   if (options?.useWorkerVersioning !== true || options.defaultVersioningBehavior === 'AUTO_UPGRADE')
     return;

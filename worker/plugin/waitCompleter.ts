@@ -1,4 +1,4 @@
-/** Answers, through Temporal's API, the activities that gave their slot back. */
+/** Completes, through Temporal's API, the activities that have freed their slots. */
 import { randomUUID } from 'node:crypto';
 import {
   ActivityNotFoundError,
@@ -84,8 +84,8 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
 }
 
 /**
- * Completes an activity by its task token. The token does not say for which workflow the codec
- * encrypts.
+ * Completes an activity by its task token. The token does not contain the workflow that the codec
+ * encrypts for.
  */
 async function completeTask(
   client: Client,

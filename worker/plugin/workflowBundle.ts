@@ -1,4 +1,7 @@
-/** Holdfast's workflows as one file, made ahead: bundling takes seconds and a hundred megabytes at each start of a worker. */
+/**
+ * Holdfast's workflows as one file, bundled ahead of time. Bundling takes seconds and 100 MB of
+ * memory at each start of a worker.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,9 +17,15 @@ import {
 import { FAILURE_CONVERTER_PATH } from '../codec/dataConverter.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The published package has JavaScript, and the bundle that `npm run build` made of it. */
+/**
+ * Whether this is the published package. It contains JavaScript, and the bundles that
+ * `npm run build` has written.
+ */
 const COMPILED = import.meta.url.endsWith('.js');
-/** A bundle has the SDK's own workflow code in it, so that it is named by the version of the SDK, which alone runs it. */
+/**
+ * Version of the SDK. It is part of a bundle's name, because a bundle contains workflow code of the
+ * SDK that runs only with the same version.
+ */
 const { version: SDK_VERSION } = createRequire(import.meta.url)(
   '@temporalio/worker/package.json',
 ) as { version: string };
@@ -24,7 +33,7 @@ const PUBLISHED = {
   clear: join(ROOT, `workflow-bundle-${SDK_VERSION}.js`),
   encrypted: join(ROOT, `workflow-bundle-${SDK_VERSION}-encrypted.js`),
 };
-/** In a checkout: what the bundle depends on, and where bundles are kept. */
+/** Files that a bundle in a checkout depends on. */
 const SOURCES = [
   'core',
   'workflows',
@@ -36,30 +45,30 @@ const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Path of the workflows, to bundle them ahead of time: TypeScript in the repository, JavaScript in
- * the published package.
+ * Returns the path of the workflows, to bundle them ahead of time. They are TypeScript in the
+ * repository, and JavaScript in the published package.
  */
 export function workflowsPath(): string {
   return join(ROOT, 'workflows', COMPILED ? 'index.js' : 'index.ts');
 }
 
 /**
- * Path of the module that traces workflows: add it to `workflowInterceptorModules` when you bundle
- * them ahead of time.
+ * Returns the path of the module that traces workflows. Add it to `workflowInterceptorModules` when
+ * you bundle them ahead of time.
  */
 export function workflowInterceptorsPath(workflows = workflowsPath()): string {
   return join(dirname(workflows), 'tracing', `interceptors${extname(workflows)}`);
 }
 
-/** Options that put something of the user's own into the bundle. */
+/** Options with which users add their own code to the bundle. */
 type BundleShaping = Pick<
   WorkerOptions,
   'workflowsPath' | 'workflowBundle' | 'interceptors' | 'bundlerOptions' | 'dataConverter'
 >;
 
 /**
- * Returns the options that give a Worker the workflows: none if it has its own, a bundle made ahead
- * of time if that fits.
+ * Returns the options that give a Worker the workflows: none if it has its own, or a bundle made
+ * ahead of time if its options match.
  */
 export async function workflowSourceOptions(
   options: BundleShaping,
@@ -87,8 +96,9 @@ export async function workflowSourceOptions(
 type Failures = keyof typeof PUBLISHED;
 
 /**
- * Bundles the workflows. Their modules are evaluated once in a worker, not for each workflow: they keep no state.
- * @param path - of the module that exports them
+ * Bundles the workflows. A worker evaluates their modules once, not for each workflow, because they
+ * keep no state.
+ * @param path - path of the module that exports them
  */
 export async function bundleWorkflows(
   path = workflowsPath(),
@@ -105,7 +115,10 @@ export async function bundleWorkflows(
   });
 }
 
-/** Writes the bundle. @param path - appears when it is complete */
+/**
+ * Writes a bundle.
+ * @param path - path of the file, which appears when it is complete
+ */
 export async function writeBundle(path: string, failures: Failures = 'clear'): Promise<void> {
   const { code } = await bundleWorkflows(workflowsPath(), failures);
   await mkdir(dirname(path), { recursive: true });
@@ -115,7 +128,7 @@ export async function writeBundle(path: string, failures: Failures = 'clear'): P
 }
 
 /**
- * Writes the bundles that the published package has, next to its compiled files.
+ * Writes the bundles of the published package next to its compiled files.
  * @returns their paths
  */
 export async function writePublishedBundles(): Promise<string[]> {
@@ -126,7 +139,10 @@ export async function writePublishedBundles(): Promise<string[]> {
   return Object.values(PUBLISHED);
 }
 
-/** The bundle of the sources as they are, from an earlier start or made now. */
+/**
+ * Returns the path of a bundle of the current sources. It is reused if an earlier start has written
+ * it.
+ */
 async function cachedBundle(failures: Failures): Promise<string> {
   const path = join(KEPT, `${await fingerprint()}-${failures}.js`);
   if (existsSync(path)) return path;

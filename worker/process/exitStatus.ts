@@ -1,10 +1,13 @@
-/** Exit statuses of the worker's process. A signal that ended it adds 128, as in a shell. */
+/**
+ * Exit statuses of the worker process. For a process that a signal ended it is 128 plus the number
+ * of the signal, as in a shell.
+ */
 export const EXIT_STATUS = {
-  /** Failed while running; the log has the reason. */
+  /** The process failed while running. The log has the reason. */
   failed: 1,
   /**
-   * Failed to start: invalid settings, Temporal server, search attributes or permissions. Standard
-   * error has the reason.
+   * The process could not start: invalid settings, Temporal server, search attributes or
+   * permissions. Standard error has the reason.
    */
   cannotStart: 2,
   SIGINT: 130,

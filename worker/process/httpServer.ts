@@ -1,12 +1,9 @@
-/**
- * The HTTP server of the worker: `/livez`, `/readyz`, `/metrics`, and further routes registered on
- * it.
- */
+/** HTTP server of the worker: `/livez`, `/readyz`, `/metrics`, and further routes. */
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { Gauge, type Registry } from 'prom-client';
 
-/** A condition for the readiness of the worker. An exception counts as not ready. */
+/** Condition for the readiness of the worker. An exception counts as not ready. */
 export type ReadinessCheck = () => boolean | Promise<boolean>;
 
 /** Options of {@link createHttpServer}. */
@@ -24,7 +21,10 @@ export interface HttpServerOptions {
   readonly temporalMetrics?: () => Promise<string>;
 }
 
-/** Body limit of all routes. GitHub's own cap is 25 MB, but the events that we read are a hundredth of a MiB. */
+/**
+ * Maximum size of a body on all routes (bytes). GitHub allows 25 MB, but the events that are read
+ * here have about 10 KiB.
+ */
 const BODY_LIMIT = 1024 * 1024;
 
 /**
@@ -34,7 +34,7 @@ const BODY_LIMIT = 1024 * 1024;
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, ready, registry, temporalMetrics = async () => '' } = options;
   const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' }, { level: 'warn' });
-  // Two probes every few seconds would drown the log.
+  // Do not log requests: two probes every few seconds would fill the log.
   const logController = new LogController({ disableRequestLogging: true });
   const server = fastify({
     loggerInstance,
@@ -65,7 +65,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   return server;
 }
 
-/** The checks of `/readyz` as a metric, which a worker has from its start. */
+/** Registers the readiness checks as a metric, from the start of the process. */
 function registerReadiness({ process, ready, registry }: HttpServerOptions): void {
   const gauge: Gauge = new Gauge({
     name: 'holdfast_ready',
@@ -85,6 +85,6 @@ async function passes(check: ReadinessCheck): Promise<boolean> {
   try {
     return await check();
   } catch {
-    return false; // not ready, whatever the reason; the part itself logs it
+    return false; // not ready for any reason; the check itself logs it
   }
 }

@@ -1,4 +1,4 @@
-/** The worker's log: pino. */
+/** Log of the worker, written with pino. */
 import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
 import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 
@@ -35,7 +35,7 @@ export function createLogger(
   );
 }
 
-/** `12:34:56 INFO  message key=value` */
+/** Formats a line as `12:34:56 INFO  message key=value`. */
 function asText(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as {
     level: string;

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** Names of the checkout and of the package that this file is published in. */
+/** Name of the package in a checkout, and of the published package with this file. */
 const NAMES: readonly string[] = ['holdfast', 'holdfast-cli'];
 
-/** The package that this code is part of. */
+/** Package that this code is part of. */
 export interface PackageInfo {
-  /** `unknown` outside of a package. */
+  /** Version of the package. `unknown` outside of a package. */
   readonly version: string;
   /** Commit that the package was built from. Absent in a checkout. */
   readonly commit?: string;
 }
 
-/** Reads the package.json: two directories up in the sources, three up in dist/. */
+/** Reads package.json, which is two directories up in the sources and three up in dist/. */
 export function packageInfo(): PackageInfo {
   for (const path of ['../../package.json', '../../../package.json']) {
     try {

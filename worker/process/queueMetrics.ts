@@ -10,12 +10,12 @@ import { hasRecentPoller } from '../../core/domain/pollers.ts';
 
 /** temporal.api.enums.v1.TaskQueueType */
 const TYPES = { workflow: 1, activity: 2 } as const;
-/** Maximum age of an answer before Temporal is asked again (ms). */
+/** Maximum age of a result before Temporal is queried again (ms). */
 const AGE_MS = 15_000;
 /** Timeout of all requests of one scrape (ms). */
 const TIMEOUT_MS = 4_000;
 
-/** Task queue, and the kind of its tasks. */
+/** Task queue with the type of its tasks. */
 export interface ObservedQueue {
   readonly name: string;
   readonly type: keyof typeof TYPES;
@@ -41,8 +41,8 @@ export function observedQueues(
 }
 
 /**
- * Registers `holdfast_task_queue_polled`. A queue that Temporal does not answer about is missing
- * from the scrape, and never fails it.
+ * Registers `holdfast_task_queue_polled`. If a query fails, its queue is missing from the scrape,
+ * which succeeds.
  * @param isPolled - returns whether a worker polls the queue
  */
 export function registerQueueMetrics(
@@ -74,8 +74,8 @@ export function registerQueueMetrics(
 }
 
 /**
- * Returns a function that asks Temporal about the pollers of a queue.
- * @param client - returns the current client; `undefined` before there is one
+ * Returns a function that queries Temporal for the pollers of a queue.
+ * @param client - returns the current client, or `undefined` before there is one
  */
 export function pollerCheck(
   client: () => Client | undefined,

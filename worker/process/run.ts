@@ -1,4 +1,4 @@
-/** The worker as a process: from its settings to its exit status. */
+/** Worker as a process, from its settings to its exit status. */
 import { setFlagsFromString } from 'node:v8';
 import type { Client } from '@temporalio/client';
 import {
@@ -45,7 +45,8 @@ import { startRunnerSetController } from '../controller/startRunnerSetController
 import { startWebhook } from '../webhook/startWebhook.ts';
 
 /**
- * Runs the worker until SIGTERM or SIGINT. A worker's end is never a runner's end: what is in flight is handed back to Temporal.
+ * Runs the worker until SIGTERM or SIGINT. Runners continue when a worker ends: its running
+ * activities are retried by another worker.
  * @returns the exit status, see {@link EXIT_STATUS}
  */
 export async function runWorkerProcess(options: RunOptions = {}): Promise<number> {
@@ -57,7 +58,8 @@ const MAX_LIST_AGE_MS = 60_000;
 
 function configureV8({ workflowStacks }: HoldfastConfig): void {
   limitHeapGrowth();
-  // The SDK takes a stack trace of every promise that a workflow makes, and keeps it as long as the promise is pending.
+  // The SDK records a stack trace for every promise of a workflow, and keeps it while the promise
+  // is pending.
   if (!workflowStacks) setFlagsFromString('--stack-trace-limit=0');
 }
 
@@ -75,13 +77,13 @@ async function runWorker(
   let link: RotatingTemporalClient<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
-    // Documented wording: people and tests search for it.
+    // docs/operations.md documents this message, and people search for it.
     logger.info(
       `received ${stop.description}: handing ${plugin?.status().activitiesInFlight ?? 0} activities back; no runner is cancelled`,
     );
   });
 
-  // First, so that the liveness probe is answered while the Temporal server is still coming up.
+  // Listen first: the liveness probe must be answered while the Temporal server starts.
   const http = createHttpServer({
     process: 'worker',
     logger,
@@ -130,7 +132,7 @@ async function runWorker(
   );
   const { connection } = link;
   onClose(async () => {
-    await webhook?.close(); // what it has received is passed on before the connection goes
+    await webhook?.close(); // deliver received events before the connection closes
     await link?.close();
   });
   logFindings(await runEnvironmentChecks(config, connection), logger);
@@ -179,7 +181,8 @@ async function runWorker(
   });
   const running = worker.run();
   link.watchCredentials((next) => plugin?.useConnection(next));
-  // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
+  // A created Worker must run and be shut down even after a stop signal. Otherwise its connection
+  // cannot be closed.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());
   const resources = await startRunnerSetController(config, {
@@ -210,7 +213,10 @@ async function runWorker(
   return EXIT_STATUS[stop.name];
 }
 
-/** Runners do well without the Schedule: a worker that may not change it takes care of them all the same. */
+/**
+ * Creates or updates the Schedule of the sweep. Runners do not depend on it, so a failure is only
+ * logged.
+ */
 async function updateSweepSchedule(
   { taskQueue, sweepIntervalMs }: HoldfastConfig,
   client: Client,
@@ -232,7 +238,10 @@ async function updateSweepSchedule(
   }
 }
 
-/** The plugin alone brings workflows and activities: a Worker of yours has what this one has. */
+/**
+ * Returns the options of the Worker. The plugin adds the workflows and activities, as it does to
+ * your own Workers.
+ */
 function workerOptions(
   config: HoldfastConfig,
   connection: NativeConnection,

@@ -1,6 +1,7 @@
 /**
  * Asks the CI servers until when they accept the runner versions of the sets, and notifies the
- * sets. Otherwise a set would only learn from exit statuses that its runners are rejected.
+ * sets. Without it, a set would only learn from exit statuses that the CI server rejects its
+ * runners.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
@@ -35,7 +36,7 @@ export interface RunnerVersionMonitorOptions {
   /** Returns the workflow IDs of the running sets. */
   readonly sets: () => Promise<Iterable<string>>;
   readonly ciServers: CiServers;
-  /** Image of runners whose template names none. */
+  /** Image of runners whose template has no image. */
   readonly defaultImage: string | undefined;
   readonly logger: Pick<Logger, 'warn'>;
   /** Interval between two rounds (ms). @default 86400000 */

@@ -2,7 +2,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ScaleSetActivity } from '../../activities/ports.ts';
 
-/** @returns what records an activity of a set's listener */
+/**
+ * Registers the metrics.
+ * @returns the function that records an activity of a set's listener
+ */
 export function createScaleSetMetrics(
   registry: Registry,
 ): (set: string, activity: ScaleSetActivity) => void {

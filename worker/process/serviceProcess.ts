@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly writeError?: (line: string) => void;
 }
 
-/** The process cannot start. Each line names a setting or an object, and the fix. */
+/** Error for a process that cannot start. Each line names a setting or an object, and the fix. */
 class StartupError extends Error {
   override readonly name = 'CannotStart';
   readonly lines: readonly string[];
@@ -49,11 +49,16 @@ class StartupError extends Error {
 export interface Service<C> {
   /** Name of the service, for its lines on standard error. */
   readonly name: string;
-  /** @throws ConfigError */
+  /**
+   * Reads the configuration.
+   * @throws ConfigError
+   */
   readonly load: (env: Env) => C;
   /**
+   * Runs the service.
    * @param onClose - registers a function to call at the end, in reverse order
-   * @throws CannotStart
+   * @returns the exit status
+   * @throws StartupError
    */
   readonly serve: (
     config: C,
@@ -109,7 +114,12 @@ async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
   }
 }
 
-/** @param setting - that named the address @returns the URL @throws CannotStart */
+/**
+ * Starts a server.
+ * @param setting - setting that contains the address
+ * @returns the URL of the server
+ * @throws StartupError
+ */
 export async function listen(
   server: FastifyInstance,
   address: HoldfastConfig['http'],
@@ -125,7 +135,10 @@ export async function listen(
   }
 }
 
-/** @throws StartupError if the key file cannot be read */
+/**
+ * Returns the data converter for the settings.
+ * @throws StartupError if the key file cannot be read
+ */
 export function readDataConverter(
   {
     codecKeyFile,
@@ -147,7 +160,10 @@ export function readDataConverter(
   }
 }
 
-/** @returns `undefined`: none is wanted; nothing of it is loaded then */
+/**
+ * Starts tracing if the settings enable it. Otherwise OpenTelemetry is not loaded.
+ * @returns `undefined` if tracing is not enabled
+ */
 export async function traceProcess(
   service: string,
   { traces }: Pick<HoldfastConfig, 'traces'>,
@@ -161,7 +177,10 @@ export async function traceProcess(
   return tracing;
 }
 
-/** @throws CannotStart */
+/**
+ * Connects to Temporal.
+ * @throws StartupError
+ */
 export async function openTemporalClient<C extends TemporalConnection>(
   connect: Connect<C>,
   config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>,
@@ -200,7 +219,10 @@ export async function isTemporalReachable(connection: ConnectionLike): Promise<b
   return true;
 }
 
-/** @throws CannotStart where one of them is an error */
+/**
+ * Logs the warnings among the findings.
+ * @throws StartupError if there is an error among them
+ */
 export function logFindings(findings: readonly Finding[], logger: Logger): void {
   const text = (finding: Finding): string =>
     finding.fix === undefined ? finding.message : `${finding.message}; fix: ${finding.fix}`;

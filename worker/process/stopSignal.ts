@@ -1,8 +1,11 @@
-/** The first SIGTERM or SIGINT asks the worker to stop; the second ends the process at once. */
+/**
+ * Handles SIGTERM and SIGINT. The first signal requests the worker to stop; the second ends the
+ * process immediately.
+ */
 import { EXIT_STATUS } from './exitStatus.ts';
 
 type SignalName = 'SIGTERM' | 'SIGINT';
-/** Names of the signals in the log, as Go and the kubelet use them. */
+/** Names of the signals in the log, as in Go and the kubelet. */
 const DESCRIPTIONS = { SIGTERM: 'terminated', SIGINT: 'interrupt' } as const satisfies Record<
   SignalName,
   string
@@ -10,9 +13,9 @@ const DESCRIPTIONS = { SIGTERM: 'terminated', SIGINT: 'interrupt' } as const sat
 
 /** Request to stop this process, by SIGTERM or SIGINT. */
 export interface StopSignal {
-  /** Aborted by the first of the signals. */
+  /** Aborted by the first signal. */
   readonly signal: AbortSignal;
-  /** The signal that came first. */
+  /** First signal, if there was one. */
   readonly name: SignalName | undefined;
   readonly description: string;
   /** Restores the default handling of the signals. */

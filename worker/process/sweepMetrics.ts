@@ -1,8 +1,11 @@
-/** Metrics of what sweeps found and did, counted from their reports. */
+/** Metrics of the findings and repairs of sweeps, counted from their reports. */
 import { Counter, type Registry } from 'prom-client';
 import { FINDING_KINDS, type SweepReport } from '../../core/contract/index.ts';
 
-/** @returns what counts a report */
+/**
+ * Registers the metrics.
+ * @returns the function that counts a report
+ */
 export function createSweepMetrics(registry: Registry): (report: SweepReport) => void {
   const registers = [registry];
   const sweeps = new Counter({

@@ -3,7 +3,7 @@ import type { JobClaimConfig } from '../../activities/compute/kubernetes/volumeC
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Settings } from './settings.ts';
 
-/** Returns the store for what steps leave behind, or `undefined` if the settings name none. */
+/** Returns the location of the artifact store, or `undefined` if the settings name none. */
 export function artifactStoreLocation(
   s: Pick<
     Settings,
@@ -25,7 +25,7 @@ export function artifactStoreLocation(
   };
 }
 
-/** Returns the claim that the settings give each job. `undefined` if there is none. */
+/** Returns the claim that each job gets, or `undefined` if the settings name none. */
 export function jobClaimConfig({
   HOLDFAST_JOB_CLAIM_SIZE: size,
   HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClass,

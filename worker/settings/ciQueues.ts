@@ -1,22 +1,31 @@
-/** From credentials to the task queues that their calls run on. */
+/** Limits of the task queues on which the calls of each credential run. */
 import { pointsPerMinute, type Credentials } from '../../activities/ciServers/credentials.ts';
 
-/** A CI server's credential, as far as its task queue is concerned. */
+/** Limits of the task queue of a CI server's credential. */
 export interface CiQueue {
   /** Name of the credential. */
   readonly credential: string;
-  /** Activities a second that the Temporal server hands out over all workers; absent: no limit. Set the same on every worker. */
+  /**
+   * Maximum activities per second that the Temporal server dispatches to all workers together. Set
+   * the same on every worker.
+   * @default no limit
+   */
   readonly maxPerSecond?: number;
-  /** Activities at once in this process. @default 90 (GitHub refuses more than 100 concurrent requests) */
+  /**
+   * Maximum concurrent activities in this process. GitHub rejects more than 100 concurrent
+   * requests.
+   * @default 90
+   */
   readonly concurrency?: number;
 }
 
-/** A write costs 5 of GitHub's points, and nearly all that runners ask for are writes. */
+/** A write costs 5 points at GitHub, and nearly all requests for runners are writes. */
 const POINTS_PER_WRITE = 5;
 
 /**
- * The task queue of each credential is limited to the pace that its server allows, over all workers: a scale-up of thousands becomes
- * a queue, not errors. Never more than 90 at once in one process: GitHub refuses the 101st request.
+ * Returns the limits for each credential. The rate of its task queue is what its server allows, for
+ * all workers together, so that thousands of starts wait in the queue and cause no errors. At most
+ * 90 requests are sent at once, because GitHub rejects the 101st.
  */
 export function ciQueuesOf(credentials: Credentials): CiQueue[] {
   return Object.entries(credentials).map(([name, credential]) => {

@@ -1,4 +1,7 @@
-/** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
+/**
+ * Reads the configuration from the environment, with all errors at once. Each names the setting,
+ * the fault and the fix.
+ */
 import { RUNNER_KINDS } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
@@ -25,17 +28,20 @@ import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './web
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The worker's configuration. Durations in ms. */
+/** Configuration of the worker. Durations in ms. */
 export interface HoldfastConfig {
   readonly temporal: TemporalConfig;
   /**
-   * Reads the settings of Temporal again: their files may have changed.
-   * @throws Error with a message of one line
+   * Reads the settings of Temporal again, because their files may have changed.
+   * @throws Error with a one-line message
    */
   readonly readTemporal: () => TemporalConfig;
-  /** `undefined`: nothing is encrypted. */
+  /** Path of the key file. `undefined`: payloads are not encrypted. */
   readonly codecKeyFile: string | undefined;
-  /** Patterns of workflow ids that may receive payloads without an id. `undefined`: payloads in clear text are accepted. */
+  /**
+   * Patterns of workflow IDs that may receive payloads encrypted without a workflow ID.
+   * `undefined`: payloads in clear text are accepted.
+   */
   readonly encryptionRequired: { readonly unboundWorkflowIds: readonly string[] } | undefined;
   readonly taskQueue: string;
   readonly installation: string;
@@ -43,11 +49,11 @@ export interface HoldfastConfig {
     | {
         readonly kind: 'kubernetes';
         readonly namespace: string | undefined;
-        /** Other namespaces that runners may name. */
+        /** Namespaces that runners may name, in addition to that of the worker. */
         readonly otherNamespaces: readonly string[];
         /** Namespaces in which the hooks of runners create pods for their jobs. */
         readonly jobPodNamespaces: readonly string[];
-        /** `undefined`: no RunnerSet resources. */
+        /** Namespace of the RunnerSet resources. `undefined`: there is no controller for them. */
         readonly runnerSetNamespace: string | undefined;
         readonly kubeconfig: string | undefined;
         readonly context: string | undefined;
@@ -58,12 +64,14 @@ export interface HoldfastConfig {
          */
         readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
-        /** `undefined`: nothing is kept of what jobs' steps leave. */
+        /**
+         * Location of the artifact store. `undefined`: artifacts and logs of steps are not stored.
+         */
         readonly store: ArtifactStoreLocation | undefined;
         /** Claim of each job without a store. `undefined`: jobs have none. */
         readonly jobClaim: JobClaimConfig | undefined;
         readonly policy: PodPolicy;
-        /** Template under that of each runner. */
+        /** Default pod template, which the template of each runner overrides. */
         readonly template: PodTemplate | undefined;
       }
     | {
@@ -81,11 +89,11 @@ export interface HoldfastConfig {
   readonly podLogs:
     { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
   readonly http: { readonly host: string; readonly port: number };
-  /** `undefined`: no webhook. */
+  /** Address and secrets of the webhook. `undefined`: no webhook. */
   readonly webhook: WebhookEndpoint | undefined;
-  /** 0: never. */
+  /** Interval between two rounds of redelivery (ms). 0: no redelivery. */
   readonly redeliveryIntervalMs: number;
-  /** 0: no sweeps. */
+  /** Interval between two sweeps (ms). 0: no sweeps. */
   readonly sweepIntervalMs: number;
   readonly shutdownGraceMs: number;
   readonly shutdownForceMs: number;
@@ -95,10 +103,10 @@ export interface HoldfastConfig {
   readonly maxActivities: number;
   readonly workflowStacks: boolean;
   readonly log: { readonly level: string; readonly format: 'json' | 'text' };
-  /** Spans are exported, as OTEL_* says. */
+  /** Whether spans are exported, according to the OTEL_* variables. */
   readonly traces: boolean;
   readonly versioning: { readonly deploymentName: string; readonly buildId: string } | undefined;
-  /** Settings that look like a slip of the pen: not wrong enough to refuse to start. */
+  /** Settings that may be a mistake, but do not prevent the start. */
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -161,7 +169,8 @@ function secretVariables(credentials: Credentials): string[] {
 }
 
 /**
- * @param problems - gets an entry when it cannot be read
+ * Reads a setting.
+ * @param problems - receives an entry if `read` throws
  * @returns `undefined` then
  */
 export function readSetting<T>(
@@ -263,7 +272,10 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
   };
 }
 
-/** @param problems - gets an entry for everything that is wrong */
+/**
+ * Reads the pod policy.
+ * @param problems - receives an entry for each fault
+ */
 export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
   return (
     readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ??
@@ -271,7 +283,10 @@ export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
   );
 }
 
-/** @param problems - gets an entry for everything that is wrong */
+/**
+ * Reads the default pod template.
+ * @param problems - receives an entry for each fault
+ */
 export function readPodTemplate(set: Env, problems: ConfigProblem[]): PodTemplate | undefined {
   const setting = 'HOLDFAST_POD_TEMPLATE_FILE';
   const template = readDocument(set, { file: setting }, podTemplateSchema, problems);
@@ -288,7 +303,7 @@ const BUCKET_SETTINGS: readonly SettingName[] = [
   'HOLDFAST_STORE_SECRET',
 ];
 
-/** Settings that are right each by itself and wrong together. */
+/** Returns the errors of settings that are valid individually, but conflict with each other. */
 function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const either: [SettingName, SettingName][] = [
@@ -365,7 +380,7 @@ function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[]
   return problems;
 }
 
-/** The message of an error on one line. */
+/** Returns the message of an error on one line. */
 export function oneLine(error: unknown): string {
   const message = (error as { message?: unknown } | undefined)?.message;
   return (typeof message === 'string' ? message : String(error)).replaceAll(/\s*\n\s*/g, ' ');

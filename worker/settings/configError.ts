@@ -1,12 +1,12 @@
-/** One thing that is wrong with the settings. */
+/** Error in a setting. */
 export interface ConfigProblem {
   /** Name of the environment variable. */
   readonly setting: string;
-  /** The fault and its fix, on one line, without any secret. */
+  /** Fault and its fix, on one line, without any secret. */
   readonly message: string;
 }
 
-/** Thrown with all problems at once. Its message has one line for each. */
+/** Error for invalid settings, with all problems. Its message has one line for each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];

@@ -1,4 +1,7 @@
-/** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
+/**
+ * Reads the credentials from the settings: the shorthand for one GitHub token, inline JSON, or a
+ * file.
+ */
 import { parseJson } from '../../core/domain/parseJson.ts';
 import { readFileSync } from 'node:fs';
 import {
@@ -13,7 +16,7 @@ import { YamlError, yamlValue } from './yamlDocuments.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the credentials of this worker. They hold no secret, only where each secret is stored.
+ * Reads the credentials of this worker. They contain the location of each secret, and no secret.
  * @param taskQueue - the worker's; `undefined` if that setting is invalid
  * @param problems - receives every fault; the result is then incomplete
  * @param warnings - receives an entry if there is no credential at all
@@ -78,7 +81,7 @@ function parsedOf(
   }
 }
 
-/** A single GitHub token that has its own setting. */
+/** GitHub token from its own setting. */
 interface Shorthand {
   readonly setting: string;
   readonly credential: object;
@@ -109,7 +112,10 @@ function shorthand(set: Env): Shorthand | undefined {
   return undefined;
 }
 
-/** `undefined`: unusable, and reported. */
+/**
+ * Reads the credentials from inline JSON or a file.
+ * @returns `undefined` if they are invalid, which is reported in `problems`
+ */
 function givenCredentials(
   set: Env,
   problems: ConfigProblem[],

@@ -1,19 +1,20 @@
-/** Settings that are documents: YAML or JSON, inline or in a file, checked by a schema. */
+/** Reads settings that are documents: YAML or JSON, inline or in a file, validated by a schema. */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { parseInput } from '../../core/input/fields.ts';
 import type { ConfigProblem } from './configError.ts';
 import { YamlError, yamlValue } from './yamlDocuments.ts';
 
-/** The settings that may hold the document; the first that is set counts. */
+/** Settings that may contain the document. `inline` takes precedence. */
 export interface DocumentSettings {
   readonly inline?: string;
   readonly file: string;
 }
 
 /**
- * @param problems - gets an entry for everything that is wrong
- * @returns `undefined` where neither is set, or where something is wrong
+ * Reads and validates a document.
+ * @param problems - receives an entry for each fault
+ * @returns `undefined` if neither setting is set, or the document is invalid
  */
 export function readDocument<Schema extends z.ZodType>(
   set: Readonly<Record<string, string | undefined>>,

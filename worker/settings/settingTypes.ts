@@ -1,4 +1,6 @@
-/** The kinds of values that settings have. Each refuses a bad value with what is wrong and how to write it right, on one line. */
+/**
+ * Types of setting values. Each rejects an invalid value with the fault and its fix, on one line.
+ */
 import { parseJson } from '../../core/domain/parseJson.ts';
 import { z } from 'zod';
 import { parseDuration } from '../../core/domain/duration.ts';
@@ -18,23 +20,23 @@ function parsed<T>(
   });
 }
 
-/** Text, taken as it is. */
+/** Any text. */
 export const text = z.string();
 
-/** A duration such as `30s`, `10m`, `1h30m`; becomes ms. */
+/** Duration such as `30s`, `10m`, `1h30m`, converted to ms. */
 export const duration = parsed(
   (value) => parseDuration(value),
   (value) => `${quote(value)} is not a duration: write for example 30s, 10m or 1h30m`,
 );
 
-/** A duration of at least a second, or `off` (or 0), which becomes 0. */
+/** Duration of at least a second, converted to ms. `off` and 0 become 0. */
 export const intervalOrOff = parsed(
   (value) =>
     value === 'off' ? 0 : [parseDuration(value)].find((ms) => ms === 0 || (ms ?? 0) >= 1_000),
   (value) => `${quote(value)} is neither a duration of at least 1s nor off: write for example 5m`,
 );
 
-/** A whole number from `min` to `max`. */
+/** Returns the type for a whole number from `min` to `max`. */
 export const integer = (min: number, max: number) =>
   parsed(
     (value) =>
@@ -44,7 +46,7 @@ export const integer = (min: number, max: number) =>
     (value) => `${quote(value)} is not a whole number from ${min} to ${max}`,
   );
 
-/** A value from a fixed list. */
+/** Returns the type for a value from a fixed list. */
 export const enumValue = <const W extends readonly [string, ...string[]]>(...words: W) =>
   parsed(
     (value) => words.find((word): word is W[number] => word === value),
@@ -52,14 +54,14 @@ export const enumValue = <const W extends readonly [string, ...string[]]>(...wor
   );
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-/** A DNS-1123 label (RFC 1123), as Kubernetes wants names of namespaces and values of labels. */
+/** DNS-1123 label (RFC 1123), as Kubernetes requires for names of namespaces. */
 export const dnsLabel = parsed(
   (value) => (DNS_LABEL.test(value) ? value : undefined),
   (value) =>
     `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
 
-/** A DNS-1123 subdomain (RFC 1123), as Kubernetes wants names of most objects. */
+/** DNS-1123 subdomain (RFC 1123), as Kubernetes requires for names of most objects. */
 const subdomain = (what: string) =>
   parsed(
     (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),
@@ -67,26 +69,29 @@ const subdomain = (what: string) =>
       `${quote(value)} is not ${what}: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
   );
 
-/** The name of a Secret. */
+/** Name of a Secret. */
 export const secretName = subdomain("a Secret's name");
 
-/** The name of a StorageClass. */
+/** Name of a StorageClass. */
 export const storageClassName = subdomain("a StorageClass's name");
 
-/** The size of a volume. */
+/** Size of a volume. */
 export const volumeSize = parsed(
   (value) => (/^[1-9]\d{0,14}([KMGTPE]i)?$/.test(value) ? value : undefined),
   (value) => `${quote(value)} is not a size: write for example 500Mi or 1Gi`,
 );
 
-/** The name of a bucket, and no address of one. */
+/** Name of a bucket, not its address. */
 export const bucketName = parsed(
   (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value) ? value : undefined),
   (value) =>
     `${quote(value)} is not a bucket's name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it`,
 );
 
-/** `host:port`, `[::]:port`, or a port alone (all interfaces). Port 0: any free one. */
+/**
+ * Address as `host:port`, `[::]:port`, or a port alone (all interfaces). With port 0 the system
+ * chooses a free one.
+ */
 export const listenAddress = parsed(
   (value) => {
     const match = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]\s]+)):)?(\d{1,5})$/.exec(value);
@@ -97,7 +102,7 @@ export const listenAddress = parsed(
     `${quote(value)} is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080`,
 );
 
-/** An http or https address; a trailing slash is dropped. */
+/** HTTP or HTTPS URL, without a slash at its end. */
 export const httpUrl = parsed(
   (value) => {
     const url = URL.parse(value);
@@ -110,8 +115,8 @@ export const httpUrl = parsed(
 );
 
 /**
- * A command: a JSON array of strings, or words separated by spaces. There is no quoting: use the
- * array for words that contain spaces.
+ * Command as a JSON array of strings, or as words separated by spaces. Words cannot be quoted: use
+ * the array for words that contain spaces.
  */
 export const command = parsed(
   (value) => {

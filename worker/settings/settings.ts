@@ -298,7 +298,7 @@ export const settings = z.object({
   TEMPORAL_WORKER_BUILD_ID: text.optional().describe("Build id of this worker's code."),
 });
 
-/** The settings, read and checked, before they are made into a {@link HoldfastConfig}. */
+/** Settings after validation, before they become a {@link HoldfastConfig}. */
 export type Settings = z.output<typeof settings>;
-/** Name of a setting, which is its environment variable. */
+/** Name of a setting and of its environment variable. */
 export type SettingName = keyof Settings;

@@ -1,21 +1,24 @@
-/** The connection to Temporal, from the same variables and profile files as the Temporal CLI reads. */
+/**
+ * Reads the connection to Temporal from the same variables and profile files as the Temporal CLI.
+ */
 import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 
-/** Address of the Temporal server, and the credentials to use there. */
+/** Address of the Temporal server and its credentials. */
 export interface TemporalConfig {
   readonly connectionOptions: NativeConnectionOptions;
-  /** For messages: `host:port`. */
+  /** Address for messages: `host:port`. */
   readonly address: string;
   /** @default "default" */
   readonly namespace: string;
 }
 
 /**
- * Reads `TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`, `TEMPORAL_TLS*`, `TEMPORAL_PROFILE`, `TEMPORAL_CONFIG_FILE`, …
- * (https://docs.temporal.io/develop/environment-configuration).
- * @throws Error with a one-line message when a profile or a key file cannot be read
+ * Reads `TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`, `TEMPORAL_TLS*`,
+ * `TEMPORAL_PROFILE`, `TEMPORAL_CONFIG_FILE` and the other variables of
+ * https://docs.temporal.io/develop/environment-configuration.
+ * @throws Error with a one-line message if a profile or a key file cannot be read
  */
 export function loadTemporalConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -32,8 +35,9 @@ export function loadTemporalConfig(
 }
 
 /**
- * The variables for Temporal's own loader, of those that are set; the API key comes from its file, where one is named.
- * @throws Error on one line where the file cannot be read, or a key is named twice
+ * Returns the variables that have a value, for Temporal's own loader. The API key is read from its
+ * file, if that is set.
+ * @throws Error with a one-line message if the file cannot be read, or two settings contain the key
  */
 export function temporalVariables(
   env: Readonly<Record<string, string | undefined>>,

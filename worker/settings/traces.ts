@@ -2,13 +2,17 @@ import type { ConfigProblem } from './configError.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** OpenTelemetry's own names, in the order in which they win (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
+/**
+ * Variables of OpenTelemetry, the first of which takes precedence
+ * (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
+ */
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 /**
- * Are spans exported? Where they cannot be, as they are asked for, they are not: no runner waits for that.
- * @param warnings - gets an entry then
+ * Returns whether spans are exported. They are not if the variables request an unsupported export,
+ * because runners do not depend on it.
+ * @param warnings - receives an entry in that case
  */
 export function tracingEnabled(set: Env, warnings: ConfigProblem[]): boolean {
   const endpoint = firstSet(set, ENDPOINTS);

@@ -1,7 +1,10 @@
 import type { ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
 
-/** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
+/**
+ * Variables such as `<SERVICE>_SERVICE_HOST` and `<SERVICE>_PORT_8080_TCP`, which Kubernetes adds
+ * to every pod for each Service of its namespace.
+ */
 const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 /** Settings that the supervisor, the lab and the command-line tool read. */
 const OTHER_READERS =
@@ -31,7 +34,10 @@ export function unknownSettings(
     }));
 }
 
-/** Returns a warning for each setting of the worker that this process does not read. @param read - names of those that it does */
+/**
+ * Returns a warning for each setting of the worker that this process does not read.
+ * @param read - names of the settings that it reads
+ */
 export function unreadSettings(
   set: Readonly<Record<string, string | undefined>>,
   read: readonly string[],

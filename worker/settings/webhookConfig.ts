@@ -1,4 +1,4 @@
-/** The configuration of `holdfast webhook`: of the worker's settings those that it needs, and no credential. */
+/** Configuration of `holdfast webhook`. It has some of the worker's settings, and no credential. */
 import { readSetting, nonEmptySettings, type HoldfastConfig } from './config.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
@@ -7,7 +7,7 @@ import { tracingEnabled } from './traces.ts';
 import { unknownSettings, unreadSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
-/** Durations in ms. */
+/** Configuration of the webhook process. Durations in ms. */
 export interface WebhookConfig extends Pick<
   HoldfastConfig,
   | 'temporal'
@@ -23,7 +23,7 @@ export interface WebhookConfig extends Pick<
   readonly webhook: WebhookEndpoint;
 }
 
-/** docs/configuration.md names them. */
+/** Settings of the webhook process, as in docs/configuration.md. */
 export const webhookSettings = settings.pick({
   HOLDFAST_TASK_QUEUE: true,
   HOLDFAST_CODEC_KEY_FILE: true,
@@ -37,7 +37,10 @@ export const webhookSettings = settings.pick({
   HOLDFAST_LOG_FORMAT: true,
 });
 
-/** @throws ConfigError with every problem found */
+/**
+ * Reads the configuration.
+ * @throws ConfigError with every problem found
+ */
 export function loadWebhookConfig(
   env: Readonly<Record<string, string | undefined>>,
 ): WebhookConfig {

@@ -10,7 +10,11 @@ export interface WebhookEndpoint {
   readonly secrets: WebhookSecrets;
 }
 
-/** @returns `undefined` where none is set @throws Error for a file that cannot be read, or is empty */
+/**
+ * Returns a function that reads the current secrets.
+ * @returns `undefined` if no secret is set
+ * @throws Error if the file cannot be read or is empty
+ */
 export function webhookSecrets(
   set: Readonly<Record<string, string | undefined>>,
 ): WebhookSecrets | undefined {
@@ -26,7 +30,7 @@ export function webhookSecrets(
     if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
     return secrets;
   };
-  read(); // a missing file is an error of now, not of the first delivery
+  read(); // reports a missing file at the start, not at the first delivery
   return read;
 }
 

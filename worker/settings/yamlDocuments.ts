@@ -1,6 +1,6 @@
 /**
- * Reads YAML, and JSON, which is a subset. Input beyond the limits is rejected before it takes long
- * to parse.
+ * Reads YAML and its subset JSON. Input beyond the limits is rejected before it takes long to
+ * parse.
  */
 import {
   isMap,
@@ -13,29 +13,35 @@ import {
 } from 'yaml';
 
 /**
- * Maximum length in characters: two hundred sets with a pod template each, or thousands that share
+ * Maximum length (characters): two hundred sets with a pod template each, or thousands that share
  * one. The parser needs up to a second for it.
  */
 const LONGEST = 256 * 1024;
-/** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
+/**
+ * Maximum number of uses of an anchor, multiplied for uses within others. Hundreds of sets may
+ * share a template, and documents that expand exponentially are rejected.
+ */
 const MAX_ALIASES = 10_000;
-/** Lists, maps and their entries within each other: a pod has some thirty. What goes through a document takes the square of its depth. */
+/**
+ * Maximum depth of lists, maps and their entries. A pod has about thirty. The time for a document
+ * grows with the square of its depth.
+ */
 const DEEPEST = 200;
-/** Maximum number of parse errors that are reported. */
+/** Maximum number of syntax errors that are reported. */
 const MAX_FAULTS = 20;
-/** Maximum length of an error: the parser repeats the text that it rejects. */
+/** Maximum length of an error (characters), because the parser repeats the text that it rejects. */
 const MAX_FAULT = 300;
 
-/** One thing that makes a text no YAML. */
+/** Syntax error in a YAML text. */
 export interface YamlSyntaxError {
-  /** Which document, counted from 1; absent where none was found. */
+  /** Number of the document, from 1. Absent if the text has none. */
   readonly document?: number;
   readonly message: string;
 }
 
 /**
- * Invalid YAML. The message continues the name of the text and repeats nothing of the text, which
- * may contain a secret.
+ * Error for invalid YAML. Its message continues the name of the text, and repeats nothing of the
+ * text, which may contain a secret.
  */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
@@ -48,7 +54,7 @@ export class YamlError extends Error {
   }
 }
 
-/** One document of a YAML file, parsed and as a plain value. */
+/** Document of a YAML text, parsed and as a plain value. */
 export interface YamlDocument {
   readonly document: Document.Parsed;
   readonly value: unknown;
@@ -80,7 +86,10 @@ export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocu
   }));
 }
 
-/** The value of a text that is one document; `null` of an empty one. @throws YamlError as {@link yamlDocuments} does, and of several documents */
+/**
+ * Returns the value of a text with one document, or `null` for an empty text.
+ * @throws YamlError as {@link yamlDocuments} does, and if there are several documents
+ */
 export function yamlValue(text: string): unknown {
   const [first, second] = yamlDocuments(text);
   if (second !== undefined)
@@ -89,7 +98,8 @@ export function yamlValue(text: string): unknown {
 }
 
 function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
-  // `<<: *base` is how people share one template between sets. What is left to us takes the parser the square of the length.
+  // `merge` is for `<<: *base`, with which sets share a template. Unique keys are checked in
+  // `errorsOf`, because the parser needs quadratic time for it.
   const documents = parseAllDocuments(text, {
     lineCounter,
     merge: true,
@@ -100,7 +110,7 @@ function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
   return Array.isArray(documents) ? documents : [];
 }
 
-/** Returns the faults of a document, each with the character at which it was found. */
+/** Returns the faults of a document with their positions (characters). */
 function errorsOf(document: Document.Parsed): [message: string, at: number][] {
   const faults = document.errors.map(({ message, pos }): [string, number] => [message, pos[0]]);
   visit(document, {
@@ -113,7 +123,8 @@ function errorsOf(document: Document.Parsed): [message: string, at: number][] {
       const known = new Set<unknown>();
       for (const { key } of collection.items) {
         if (key === null) continue;
-        // No field has such a name; and to make a text of keys in keys in keys takes without an end.
+        // No field has such a name, and formatting deeply nested keys as text does not end in
+        // reasonable time.
         if (!isScalar(key))
           faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
         else if (known.has(key.value))
@@ -131,7 +142,10 @@ function positionOf(at: number, lines: LineCounter): string {
   return `line ${line}, column ${col}`;
 }
 
-/** The parser throws when it can go no deeper, and when aliases of aliases grow. */
+/**
+ * Runs a function of the parser and converts its errors. The parser throws if a document is too
+ * deep, or if its aliases expand too far.
+ */
 function orError<T>(document: number | undefined, does: () => T): T {
   try {
     return does();

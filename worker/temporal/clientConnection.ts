@@ -1,14 +1,17 @@
 import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { Connect } from './connect.ts';
 
-/** Between two tries, of calls and of the connection itself. gRPC waits up to two minutes by default, and GitHub gives up on a delivery after ten seconds. */
+/**
+ * Maximum delay between two attempts of a call, and between two attempts to connect (ms). gRPC
+ * waits up to two minutes by default, but GitHub gives up on a delivery after ten seconds.
+ */
 const MAX_PAUSE_MS = 500;
-/** Maximum number of attempts of a call, unless its deadline comes first. */
+/** Maximum number of attempts of a call. Its deadline may end it earlier. */
 const MAX_ATTEMPTS = 20;
 
 /**
- * Connects a client without the SDK's native part and its bundler. Like that part, it takes no
- * proxy from the environment.
+ * Connects a client without the native part and the bundler of the SDK. Like the native part, it
+ * ignores proxy settings in the environment.
  */
 export const connectClient: Connect<Connection> = async (options) => {
   const { delayFunction, retryableDecider } = defaultGrpcRetryOptions({
@@ -17,7 +20,7 @@ export const connectClient: Connect<Connection> = async (options) => {
   let connected = false;
   const retries = makeGrpcRetryInterceptor({
     delayFunction: (attempt, status) => Math.min(MAX_PAUSE_MS, delayFunction(attempt, status)),
-    // The first call reports its error instead of retrying: the caller retries.
+    // The first call fails without a retry, because the caller retries it.
     retryableDecider: (attempt, status) => connected && retryableDecider(attempt, status),
   });
   const channelArgs = {

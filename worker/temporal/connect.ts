@@ -1,6 +1,6 @@
 /**
- * Connects to Temporal at the start of a process, with retries: the server may start after the
- * worker.
+ * Connects to Temporal at the start of a process. It retries, because the server may start after
+ * the worker.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
@@ -8,12 +8,15 @@ import type { Logger } from 'pino';
 import { oneLine } from '../settings/config.ts';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';
 
-/** No Temporal server answered in time. The message is one line that names the setting and the fix. */
+/**
+ * Error for a Temporal server that did not answer in time. Its one-line message names the setting
+ * and the fix.
+ */
 export class TemporalUnreachableError extends Error {
   override readonly name = 'TemporalUnreachableError';
 }
 
-/** A connection of the client or of the worker SDK. */
+/** Connection of the client or of the worker SDK. */
 export interface TemporalConnection extends ConnectionLike {
   setApiKey(apiKey: string): void | Promise<void>;
 }
@@ -26,13 +29,16 @@ export type Connect<C extends TemporalConnection> = (
 /** Options of {@link connectTemporal}. */
 export interface ConnectOptions<C extends TemporalConnection> {
   readonly connect: Connect<C>;
-  /** Time after which connecting fails (ms). 0 permits one attempt. */
+  /** Time after which connecting fails (ms). 0 allows one attempt. */
   readonly timeoutMs: number;
   readonly logger?: Pick<Logger, 'warn'>;
   readonly signal?: AbortSignal;
 }
 
-/** Maximum duration of one attempt (ms). A wrong address often only drops packets. */
+/**
+ * Maximum duration of one attempt (ms). Packets to a wrong address are often dropped without a
+ * response.
+ */
 const TRY_MS = 10_000;
 
 /**
@@ -88,7 +94,10 @@ async function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-/** The innermost of the nested reasons that gRPC's transports give is the one that says something; of the client's, in JavaScript, it is a code of the system. */
+/**
+ * Returns the cause of a failed connection. Errors of gRPC's transports are nested, and the
+ * innermost one is informative. The client in JavaScript reports the code of the system.
+ */
 function reason(error: unknown): string {
   const text = oneLine(error);
   const [code] =

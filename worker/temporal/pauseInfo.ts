@@ -3,7 +3,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isPaused } from '../../core/domain/workflowStatus.ts';
 
-/** Identity that paused a workflow in Temporal, with time and reason. */
+/** Pause of a workflow in Temporal: client, time and reason. */
 export interface PauseInfo {
   /** Time of the pause (ISO 8601). */
   readonly since?: string;

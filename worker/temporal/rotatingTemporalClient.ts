@@ -21,11 +21,11 @@ export interface TemporalLinkOptions<C extends TemporalConnection> {
   readonly temporal: TemporalConfig;
   /**
    * Reads the configuration again.
-   * @throws Error with one line
+   * @throws Error with a one-line message
    */
   readonly readTemporal: () => TemporalConfig;
   readonly dataConverter: DataConverter;
-  /** @default none */
+  /** Interceptors of the client. @default none */
   readonly interceptors?: ClientInterceptors | undefined;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /**
@@ -59,17 +59,20 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
     this.#client = this.#clientOn(options.connection);
   }
 
-  /** Current client. */
+  /** Current connection. */
   get connection(): C {
     return this.#connection;
   }
 
-  /** Current connection. */
+  /** Current client. */
   get client(): Client {
     return this.#client;
   }
 
-  /** From now on what changes in the files is used. @param onConnection - takes another connection into use */
+  /**
+   * Starts to apply changes of the files.
+   * @param onConnection - called with each new connection
+   */
   watchCredentials(onConnection: (connection: C) => void): void {
     this.#following ??= this.#follow(onConnection);
   }
@@ -92,7 +95,7 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
         await this.#checkCredentials(onConnection);
         told = undefined;
       } catch (error) {
-        // The files may be incomplete, or not valid yet.
+        // The files may be half written, or their content not valid yet.
         const reason = oneLine(error);
         if (reason !== told && !signal.aborted)
           logger.warn(

@@ -9,8 +9,8 @@ import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 
 /**
- * @param request - see {@link setCommandId}.
- * @default a new random one
+ * Returns the options for a command.
+ * @param request - unique ID of the request, see {@link setCommandId}
  */
 export function setCommandOptions(
   set: string,
@@ -23,7 +23,7 @@ export function setCommandOptions(
     workflowId: setCommandId(set, request),
     taskQueue,
     args: [input],
-    // The same one where the answer to the start before was lost.
+    // Keep a command whose start succeeded, but whose response was lost.
     workflowIdConflictPolicy: 'USE_EXISTING',
     priority: { priorityKey: SETS_PRIORITY_KEY },
     staticSummary: workflowSummary(`${command.command} the set ${set}`),

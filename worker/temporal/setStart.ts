@@ -14,7 +14,10 @@ import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 
-/** @param spec - what `input` is parsed to */
+/**
+ * Returns the options for a set.
+ * @param spec - parsed `input`
+ */
 export function setStartOptions(
   input: RunnerSetInput,
   spec: SetSpec,
@@ -28,8 +31,8 @@ export function setStartOptions(
     workflowIdConflictPolicy: 'FAIL',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: workflowSummary(`set of ${setSummary(spec)}`),
-    // From the start, so that the webhook finds it before a worker does. Without a capacity, a
-    // listener that is still running would consider the set one without a scale set.
+    // Set the memo at the start, so that the webhook finds the set before a worker does. Without a
+    // capacity, a listener that is still running would consider the set one without a scale set.
     memo:
       spec.scaleSet === undefined
         ? { [SET_ROUTING_MEMO]: routingInfo(spec) }
@@ -47,7 +50,7 @@ export function setStartOptions(
   };
 }
 
-/** `ephemeral runners for acme (linux, x64)` */
+/** Returns a summary such as `ephemeral runners for acme (linux, x64)`. */
 export function setSummary({ ephemeral, scope, labels, template }: SetSpec): string {
   if (scope === undefined) return stripControlCharacters((template.command ?? []).join(' '));
   return stripControlCharacters(

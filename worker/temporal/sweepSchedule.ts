@@ -1,4 +1,4 @@
-/** The Schedule that starts sweeps: each worker creates it or brings it up to date at its start. */
+/** Schedule that starts sweeps. Each worker creates or updates it at its start. */
 import { randomUUID } from 'node:crypto';
 import {
   ScheduleAlreadyRunning,
@@ -19,13 +19,15 @@ export interface SweepScheduleOptions {
   readonly intervalMs: number;
 }
 
-/** Result of ensuring the Schedule. `unchanged` means that it was already correct. */
+/**
+ * Result of {@link ensureSweepSchedule}. `unchanged` means that the Schedule was already correct.
+ */
 export type SweepScheduleResult = 'created' | 'updated' | 'unchanged' | 'deleted';
 
-/** Catch-up window (ms). A sweep that could not start within it is left to the next one. */
+/** Catch-up window (ms). A sweep that could not start within it is skipped. */
 const CATCHUP_MS = 60_000;
 const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS };
-/** Updates that may lose against changes made by others before the call fails. */
+/** Maximum number of updates that may lose against concurrent changes before the call fails. */
 const MAX_CONFLICTS = 5;
 
 /**

@@ -1,4 +1,4 @@
-/** The credentials with which a process speaks to Temporal, followed while their files change. */
+/** Credentials of the connection to Temporal, which are read again when their files change. */
 import { isDeepStrictEqual } from 'node:util';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { truncate } from '../../core/domain/displayText.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
-/** Characters of a failure's message: the whole one is in Temporal. */
+/** Maximum length of a failure's message (characters). Temporal has the whole message. */
 const MAX_MESSAGE = 500;
 
 const PINO_METHOD = {
@@ -20,7 +20,10 @@ const PINO_METHOD = {
   ERROR: 'error',
 } as const satisfies Record<LogLevel, string>;
 
-/** Lets the Temporal SDK (Workers, workflows, activities and its native part) write to the same log. */
+/**
+ * Returns a logger for the Temporal SDK (Workers, workflows, activities and its native part) that
+ * writes to the log of the process.
+ */
 export function temporalLogger(logger: Logger): TemporalLogger {
   const child = logger.child({ component: 'temporal' });
   return new DefaultLogger('TRACE', ({ level, message, meta }: LogEntry) => {
@@ -30,9 +33,9 @@ export function temporalLogger(logger: Logger): TemporalLogger {
 }
 
 /**
- * Returns the fields of a line. A failure that an activity or a workflow has declared is its type,
- * attempt and message: its stack, its causes and the task's token say nothing more. Any other error
- * is a defect, and keeps everything.
+ * Returns the fields of a line. For a failure that an activity or a workflow declares, they are its
+ * type, attempt and message: its stack, its causes and the task's token add nothing. Any other
+ * error is a defect, and keeps all fields.
  */
 function logFields({ error, ...fields }: Record<string | symbol, unknown>): object {
   if (error === undefined) return fields;
@@ -49,7 +52,11 @@ function logFields({ error, ...fields }: Record<string | symbol, unknown>): obje
   });
 }
 
-/** State changes of Workers and the bundler's report; and that a Worker for a CI server's calls runs no workflows is as it should be. */
+/**
+ * Whether a line is only useful for debugging: state changes of Workers, the report of the bundler,
+ * and the note that a Worker runs no workflows, which is intended for Workers of calls to CI
+ * servers.
+ */
 function isNoise(level: LogLevel, message: string, meta: LogEntry['meta']): boolean {
   return (
     meta?.['sdkComponent'] === 'worker' &&

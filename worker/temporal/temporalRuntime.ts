@@ -1,4 +1,7 @@
-/** The Temporal SDK's process-wide runtime: its log goes to ours, its metrics to our `/metrics`, its signal handling off. */
+/**
+ * Installs the process-wide runtime of the Temporal SDK. Its log and metrics become part of those
+ * of the process, and its signal handling is disabled.
+ */
 import { createServer } from 'node:net';
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
@@ -6,8 +9,8 @@ import { PHASE_BUCKETS, PHASE_DURATION_METRIC } from '../../core/domain/phaseDur
 import { temporalLogger } from './temporalLogger.ts';
 
 /**
- * Installs the runtime; call it before any connection is made.
- * @returns the SDK's metrics, as Prometheus text, whenever called
+ * Installs the runtime. Call it before the first connection.
+ * @returns a function that returns the current metrics of the SDK as Prometheus text
  */
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const { address } = await installOnFreePort(logger);
@@ -21,8 +24,8 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
 }
 
 /**
- * The SDK serves its metrics on a separate port and does not report which one it got for port 0, so
- * find a free port first.
+ * Installs the runtime with a free port for its metrics. The SDK does not report which port it got
+ * for port 0, so a free one is searched first.
  */
 async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
   for (let tries = 1; ; tries++) {
@@ -41,7 +44,7 @@ async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
             },
           },
         },
-        // We decide what SIGTERM means: see run.ts.
+        // The process handles SIGTERM itself: see run.ts.
         shutdownSignals: [],
       });
       return { address };

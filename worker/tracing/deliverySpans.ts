@@ -14,9 +14,9 @@ import type { TraceDelivery } from '../webhook/webhook.ts';
 import type { TraceIds } from './traceIds.ts';
 
 /**
- * Records a span for each delivery that is passed on, or should be. The trace is that of the
- * delivery's own description, whichever process receives it. Trace headers of a delivery are not
- * read: anybody can write them.
+ * Records a span for each delivery that is passed on, or should be. The trace follows from the
+ * description of the delivery, whichever process receives it. Trace headers of a delivery are
+ * ignored, because any client can send them.
  */
 export function deliverySpans(tracer: Tracer, ids: TraceIds): TraceDelivery {
   return async ({ name, attributes, traceId }, pass) => {
@@ -27,8 +27,8 @@ export function deliverySpans(tracer: Tracer, ids: TraceIds): TraceDelivery {
       trace.setSpan(ROOT_CONTEXT, span),
       async () => await pass(traceOf(span)),
     );
-    // Most webhooks deliver more jobs of other runners than of ours. A span that does not end is
-    // not exported.
+    // Most webhooks deliver more jobs of other runners than of Holdfast's. A span that does not end
+    // is not exported.
     if (answer === NO_MATCH) return answer;
     span.setAttribute('http.response.status_code', answer.status);
     if (answer.status >= 500)

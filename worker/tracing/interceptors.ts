@@ -1,4 +1,7 @@
-/** The SDK's interceptors for clients and activities, without spans that carry no information. */
+/**
+ * Interceptors for clients and activities. They omit the spans of the SDK's own interceptors that
+ * carry no information.
+ */
 import { context, isSpanContextValid, trace, TraceFlags } from '@opentelemetry/api';
 import type {
   Next,
@@ -23,7 +26,7 @@ import type {
 } from '@temporalio/worker';
 import { TRACE_HEADER } from '../../core/activities/index.ts';
 
-/** Starts, signals and updates bear the trace that they are in, if it is recorded. */
+/** Adds the current trace, if it is recorded, to starts, signals and updates. */
 export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterceptor {
   override async start(
     input: WorkflowStartInput,
@@ -66,7 +69,7 @@ export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterce
     return await super.startUpdate(input, async (traced) => await next(withoutUnrecorded(traced)));
   }
 
-  /** Metrics and readiness ask all the time. */
+  /** Not traced: metrics and readiness checks send queries and descriptions continuously. */
   override async query(
     input: WorkflowQueryInput,
     next: Next<WorkflowClientInterceptor, 'query'>,
@@ -82,7 +85,7 @@ export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterce
   }
 }
 
-/** Headers are bytes of history. */
+/** Returns the headers to send. Each header adds bytes to the history. */
 function withoutUnrecorded<I extends { readonly headers: Headers }>(input: I): I {
   const span = trace.getSpanContext(context.active());
   if (

@@ -11,7 +11,7 @@ import type { CompletedSpan, TraceSinks } from '../../core/activities/index.ts';
 
 /** Destination of spans. */
 export interface SpanExportTarget {
-  /** Takes those that are over. */
+  /** Receives the spans that have ended. */
   readonly spanProcessor: SpanProcessor;
   /** Resource that the spans describe. */
   readonly resource: Resource;
@@ -21,8 +21,9 @@ export interface SpanExportTarget {
 const REMEMBERED = 10_000;
 
 /**
- * Takes the spans of workflows, each once; a replay brings none. A task that Temporal refuses (its end, while a signal came) is done again, and
- * brings the same spans a second time, most often to the same worker.
+ * Exports each span of a workflow once. Replays do not create spans. A task that Temporal rejects,
+ * because a signal arrived while the workflow ended, is repeated and creates the same spans again,
+ * mostly in the same worker.
  */
 export function spanSink({ spanProcessor, resource }: SpanExportTarget): InjectedSinks<TraceSinks> {
   const taken = new Set<string>();
@@ -70,7 +71,7 @@ function readable(
   };
 }
 
-/** Returns a time as OpenTelemetry has it: seconds and nanoseconds. */
+/** Converts a time to OpenTelemetry's format: seconds and nanoseconds. */
 function millisToHrTime(ms: number): HrTime {
   const seconds = Math.trunc(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

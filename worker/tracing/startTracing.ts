@@ -28,7 +28,9 @@ export interface Tracing extends SpanExportTarget {
   readonly deliveries: TraceDelivery;
   /** Runs an action in the trace that `TRACEPARENT` of the environment names, if it names one. */
   within<T>(traceparent: string | undefined, act: () => T): T;
-  /** Exports what is there; a collector that does not answer is waited for a few seconds. */
+  /**
+   * Exports the remaining spans. Waits at most a few seconds for a collector that does not answer.
+   */
   close(): Promise<void>;
 }
 
@@ -36,10 +38,11 @@ export interface Tracing extends SpanExportTarget {
 const FLUSH_MS = 3_000;
 
 /**
- * Exports spans by OTLP over HTTP, as the environment says (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/): exporter, sampler, batches, resource and the
- * service's name are read from it by OpenTelemetry's SDK. Once in a process.
- * @param service - its name where the environment gives none
- * @param onTrouble - told now and then when spans cannot be exported
+ * Starts the export of spans by OTLP over HTTP. Call it once in a process. OpenTelemetry's SDK
+ * reads exporter, sampler, batches, resource and service name from the environment
+ * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+ * @param service - name of the service, unless the environment has one
+ * @param onTrouble - called at a limited rate when spans cannot be exported
  */
 export function startTracing(service: string, onTrouble: (message: string) => void): Tracing {
   logExportErrors(onTrouble);

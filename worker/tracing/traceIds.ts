@@ -1,11 +1,15 @@
 import { RandomIdGenerator, type IdGenerator } from '@opentelemetry/sdk-trace-base';
 
-/** Random ids; the trace of a span that has no parent may be given. */
+/** Generates random IDs. The trace ID of a span without a parent may be given. */
 export class TraceIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #given: string | undefined;
 
-  /** @param traceId - of the span that `start` starts; absent: a random one */
+  /**
+   * Starts a span in a trace.
+   * @param traceId - trace of the span that `start` starts.
+   * @default a random one
+   */
   startIn<T>(traceId: string | undefined, start: () => T): T {
     this.#given = traceId;
     try {

@@ -4,10 +4,15 @@ import type { TraceSinks } from '../../core/activities/index.ts';
 import { workflowInterceptorsPath } from '../plugin/workflowBundle.ts';
 import type { SpanExportTarget } from './spanSink.ts';
 
-/** A life that another worker traces may come here. */
+/** Sink that drops spans. It receives those of workflows that another worker traces. */
 const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () => undefined } } };
 
-/** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded. @throws Error that names a package which tracing needs and which is not installed */
+/**
+ * Adds the export of spans of workflows, activities and the client to a Worker's options.
+ * @param target - destination of the spans. Absent: none are exported, and OpenTelemetry is not
+ * loaded
+ * @throws Error that names a missing package
+ */
 export async function withTracing(
   options: WorkerOptions,
   target: SpanExportTarget | undefined,
@@ -53,7 +58,10 @@ export function withWorkflowTracing<O extends WorkerOptions | ReplayWorkerOption
   };
 }
 
-/** Adds the module that traces workflows to those of a bundle, unless it is there or the SDK's own traces all of them. */
+/**
+ * Adds the module that traces workflows to the modules of a bundle, unless they contain it or the
+ * SDK's own module, which traces all workflows.
+ */
 export function withTracedWorkflows(modules: readonly string[]): string[] {
   const own = workflowInterceptorsPath();
   return modules.some((path) => path === own || path.includes('interceptors-opentelemetry'))

@@ -1,4 +1,4 @@
-/** Bodies on their way in, and the memory that all of them together may take. */
+/** Limits the memory of the bodies of all requests together. */
 import type { Readable } from 'node:stream';
 import {
   BODY_LIMIT,
@@ -8,7 +8,7 @@ import {
   type WebhookResponse,
 } from './webhookResponses.ts';
 
-/** A body that is not read to its end. */
+/** Error for a body that was not read completely. */
 export class BodyRejectedError extends Error {
   override readonly name = 'BodyRefusedError';
   readonly answer: WebhookResponse;
@@ -20,18 +20,18 @@ export class BodyRejectedError extends Error {
 }
 
 interface Reading {
-  /** Bytes. */
+  /** Size of its buffer (bytes). */
   held: number;
   readonly refuse: (error: BodyRejectedError) => void;
 }
 
-/** The least that is set aside for a body, in bytes. One that comes in one go takes no more than it has. */
+/** Minimum size of a buffer (bytes). It grows by doubling. */
 const MIN_BYTES = 1_024;
 
 /**
- * Limits the memory of request bodies. When the budget is used up, the body that has been in
- * transit longest is dropped, not the newest: GitHub sends a body at once, and a client that wants
- * to hold memory sends slowly.
+ * Limits the memory of request bodies. When the budget is used up, the oldest body in transit is
+ * rejected, not the newest: GitHub sends a body at once, and a client that wants to hold memory
+ * sends slowly.
  */
 export class BodyMemoryLimit {
   readonly #maxBytes: number;
@@ -39,23 +39,31 @@ export class BodyMemoryLimit {
   readonly #readings = new Set<Reading>();
   #held = 0;
 
-  /** @param maxBytes - of all bodies that are being read */
+  /**
+   * Creates the limit.
+   * @param maxBytes - maximum size of all buffers together (bytes)
+   */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes that are held now. */
+  /** Size of all buffers (bytes). */
   get held(): number {
     return this.#held;
   }
 
-  /** @throws BodyRefusedError for a body over {@link BODY_LIMIT}, one that had to go, and one that broke off; the rest of it is thrown away */
+  /**
+   * Reads a body. The rest of a rejected body is discarded.
+   * @throws BodyRejectedError if the body exceeds {@link BODY_LIMIT}, the budget is used up, or the
+   * client disconnects
+   */
   async read(stream: Readable): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const reading: Reading = { held: 0, refuse: reject };
     this.#readings.add(reading);
-    // Kept in one piece: of a body that comes byte by byte, the pieces would take a hundred times as much. What is moved or refused is given back at once:
-    // garbage that lies outside of its heap V8 lets pile up to several times the budget.
+    // One buffer per body: the pieces of a body that arrives byte by byte would take a hundred
+    // times the memory. Buffers are freed explicitly, because V8 lets garbage outside of its heap
+    // grow to several times the budget.
     let kept = new ArrayBuffer(0);
     let length = 0;
     const onData = (piece: Buffer): void => {

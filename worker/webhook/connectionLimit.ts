@@ -2,11 +2,15 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Keeps the connections of a server to a number. One that is too many costs the one whose client has kept us waiting longest, not the one that comes
- * (as Node's own `maxConnections` would): who wants to keep others out opens connections and does little with them.
+ * Limits the number of connections of a server. Beyond the limit, it closes the connection whose
+ * client has kept the server waiting longest. Node's own `maxConnections` closes the new one, so a
+ * client could keep others out with idle connections.
  */
 export class ConnectionLimit {
-  /** Connections that wait for their client: for a request, or for the rest of one. The longest first. */
+  /**
+   * Connections that wait for a request of their client or the rest of one, in the order in which
+   * the wait began.
+   */
   readonly #waiting = new Set<Socket>();
   #open = 0;
   #ending = false;
@@ -33,14 +37,14 @@ export class ConnectionLimit {
     });
   }
 
-  /** Connections that are open now. */
+  /** Number of open connections. */
   get open(): number {
     return this.#open;
   }
 
   /**
-   * Closes every connection that waits for its client, and the others once they are answered. Node
-   * stops checking its timeouts when the server closes.
+   * Closes every connection that waits for its client, and each of the others after its response.
+   * Node stops checking its timeouts when the server closes.
    */
   end(): void {
     this.#ending = true;
@@ -50,7 +54,7 @@ export class ConnectionLimit {
   #closeLongest(): void {
     const [longest] = this.#waiting;
     if (longest === undefined) return;
-    this.#waiting.delete(longest); // "close" comes later
+    this.#waiting.delete(longest); // its "close" event follows
     longest.destroy();
   }
 }

@@ -2,19 +2,25 @@ import { LRUCache } from 'lru-cache';
 
 /**
  * Runs each call with a key once. A call with the same key shares the result, during the first call
- * and afterwards. A call that did not succeed is forgotten, so a repetition tries again.
+ * and afterwards. A failed call is forgotten, so a repetition runs again.
  */
 export class DeduplicatedCalls<T> {
   readonly #done: LRUCache<string, Promise<T>>;
   readonly #succeeded: (result: T) => boolean;
 
-  /** @param max - keys that are remembered; those that were used last stay */
+  /**
+   * Creates an empty cache.
+   * @param max - maximum number of keys; the least recently used one is dropped
+   */
   constructor(max: number, succeeded: (result: T) => boolean) {
     this.#done = new LRUCache({ max });
     this.#succeeded = succeeded;
   }
 
-  /** @param run - never throws */
+  /**
+   * Runs a call, or returns the result of an earlier one.
+   * @param run - never throws
+   */
   async run(key: string, run: () => Promise<T>): Promise<{ result: T; repeated: boolean }> {
     const known = this.#done.get(key);
     if (known !== undefined) return { result: await known, repeated: true };

@@ -1,15 +1,15 @@
-/** Events for the runners of sets, a few seconds later. */
+/** Delays the signals about jobs to the runners of sets. */
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import { isLaterState, jobKey, ciJobStateOf } from '../../core/domain/ciJobState.ts';
 
 /**
- * Delay of a signal (ms), as long as the pod's own busy state is held back
+ * Delay of a signal (ms), the same as that of the pod's own busy state
  * (activities/watcher/podStateNotifier.ts).
  */
 const HELD_MS = 5_000;
 /**
- * Maximum number of delayed signals: a thousand deliveries a second. Those beyond it are sent
- * immediately.
+ * Maximum number of delayed signals, enough for a thousand deliveries per second. Further ones are
+ * sent immediately.
  */
 const MAX_HELD = 5_000;
 
@@ -22,17 +22,23 @@ interface DelayedSignal {
 /**
  * Delays job events for runners. A set that has the event needs nothing more, and for its runner
  * the event is a hint, mostly the name of its job. Each signal costs a workflow task of the runner,
- * so it waits for a moment: of a short job only the end is sent, and a runner that has ended by
- * then gets none. Delayed signals are lost with this process, which does no harm.
+ * so it is delayed: for a short job only the end is sent, and no signal for a runner that has ended
+ * by then. Delayed signals are lost with this process, which does no harm.
  */
 export class DelayedRunnerSignals {
   readonly #send: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
   readonly #onFailure: (error: unknown) => void;
   readonly #delayMs: number;
-  /** By runner and job. */
+  /** Delayed signals by runner and job. */
   readonly #held = new Map<string, DelayedSignal>();
 
-  /** @param onFailure - told of a hint that could not be told @param delayMs @default 5000 */
+  /**
+   * Creates the queue of delayed signals.
+   * @param send - sends one signal
+   * @param onFailure - called with the error of each failed signal
+   * @param delayMs - delay of a signal (ms).
+   * @default 5000
+   */
   constructor(
     send: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>,
     onFailure: (error: unknown) => void,

@@ -1,4 +1,4 @@
-/** Rejects a delivery by its headers, before anything of its body is read. Pure. */
+/** Rejects a delivery by its headers, before its body is read. Pure. */
 import { header, type Headers } from './requestHeaders.ts';
 import type { DeliveryFormat } from './servers/deliveryFormat.ts';
 import { BODY_LIMIT, TOO_LARGE, WRONG_TYPE, type WebhookResponse } from './webhookResponses.ts';
@@ -6,7 +6,7 @@ import { BODY_LIMIT, TOO_LARGE, WRONG_TYPE, type WebhookResponse } from './webho
 /** Matches the media type with or without parameters (RFC 9110, 8.3). */
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** @returns undefined if the body is to be read */
+/** Returns the response of a rejection, or `undefined` if the body is to be read. */
 export function headerRejection(
   format: Pick<DeliveryFormat, 'rejectHeaders'>,
   headers: Headers,

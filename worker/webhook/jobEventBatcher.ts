@@ -1,4 +1,7 @@
-/** Events on their way to sets: one signal at a time to each set, with everything that came meanwhile. */
+/**
+ * Sends job events to sets, with one signal to a set at a time. Events that arrive meanwhile share
+ * the next signal.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
@@ -70,8 +73,8 @@ interface Waiting {
  * an event gets the result of its own signal. A set that does not answer gets a signal every two
  * seconds, and none shortly before Temporal's limit.
  *
- * An event that fails for a temporary reason is retried for a while, as long as the process lives.
- * GitHub redelivers a rejected delivery only on request of an App
+ * An event that fails for a temporary reason is retried for a while, until the process ends. GitHub
+ * redelivers a rejected delivery only on request of an App
  * (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets
  * tolerate repetitions.
  */
@@ -85,8 +88,8 @@ export class JobEventBatcher {
   #closed = false;
 
   /**
-   * @param client - returns the current client.
-   * @throws Error while there is no connection to Temporal
+   * Creates the batcher.
+   * @param client - returns the current client, or throws if there is no connection to Temporal
    */
   constructor(client: () => Client, limits: BatchLimits = {}) {
     this.#client = client;
@@ -102,9 +105,10 @@ export class JobEventBatcher {
   }
 
   /**
-   * Resolves when Temporal has the event; with `false` when the set has ended.
-   * @param signal - gives up waiting; the event is tried on
-   * @throws what its signal failed with, or the reason of `signal`
+   * Sends an event with the next signal to the set. Resolves when Temporal has accepted it.
+   * @param signal - ends the wait; the event is still retried in the background
+   * @returns `false` if the set has ended
+   * @throws the error of the signal, or the reason of `signal`
    */
   async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
@@ -139,7 +143,7 @@ export class JobEventBatcher {
     }
   }
 
-  /** Ends the trying on. */
+  /** Ends the retries in the background. */
   close(): void {
     this.#closed = true;
   }
@@ -188,11 +192,11 @@ export class JobEventBatcher {
         async () => await this.#paces.check(client, workflowId),
       );
     } catch {
-      return 'normal'; // there is no connection: the signal says so
+      return 'normal'; // there is no connection: the signal reports the error
     }
   }
 
-  /** @returns whether it may be tried on */
+  /** Returns whether the event may be retried. */
   #keepRetrying(entry: Waiting): boolean {
     if (this.#closed || performance.now() - entry.since > this.#limits.backgroundRetryMs)
       return false;

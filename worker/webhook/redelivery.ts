@@ -1,4 +1,4 @@
-/** Events that the webhook missed, sent again by CI servers that do not do that by themselves. */
+/** Requests the redelivery of missed events from CI servers that do not redeliver by themselves. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
@@ -9,7 +9,10 @@ import { DELIVERY_FORMATS } from './servers/deliveryFormats.ts';
 export interface RedeliveryOptions {
   readonly credentials: Credentials;
   readonly ciServers: CiServers;
-  /** Interval between two rounds (ms). Each is up to a tenth longer or shorter: replicas spread. */
+  /**
+   * Interval between two rounds (ms). It varies by up to a tenth, so that replicas do not run at
+   * the same time.
+   */
   readonly intervalMs: number;
   /** Returns whether events are accepted now. Redelivery waits until they are. */
   readonly ready: () => Promise<boolean>;
@@ -35,7 +38,8 @@ export function startRedelivery(options: RedeliveryOptions): { stop(): Promise<v
 async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise<void> {
   const { credentials, ciServers, intervalMs, ready, logger, onRedelivered } = options;
   const webhooks = oneOfEachWebhook(credentials);
-  // The first round soon: an event may have been missed because this process was not there.
+  // The first round starts soon, because events may have been missed while this process was not
+  // running.
   for (
     let pauseMs = Math.min(intervalMs, 10_000);
     webhooks.length > 0 && !signal.aborted;
@@ -65,7 +69,7 @@ async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise
   }
 }
 
-/** Returns one credential for each webhook: several may share it. */
+/** Returns one credential for each webhook, which several credentials may share. */
 function oneOfEachWebhook(credentials: Credentials): { name: string; maxRedeliveries: number }[] {
   const byWebhook = new Map<string, { name: string; maxRedeliveries: number }>();
   for (const [name, credential] of Object.entries(credentials)) {

@@ -1,4 +1,4 @@
-/** Headers of a request, as Node gives them: names in lower case. */
+/** Headers of a request as in Node, with names in lower case. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Returns the header, truncated for logs. Empty if it is absent or a list. */

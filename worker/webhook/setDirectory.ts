@@ -1,6 +1,5 @@
 /**
- * The running sets and the jobs that each serves, read from visibility and cached for a few
- * seconds.
+ * Cache of the running sets and the jobs that each serves, read from visibility every few seconds.
  */
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
@@ -26,8 +25,8 @@ export interface CoveringSetsOptions {
 }
 
 /**
- * The routing of a running set is unknown, and no other set serves the job. The unknown set may
- * serve it.
+ * Error for a job that no known set serves, while the routing of a running set is unknown. That set
+ * may serve the job.
  */
 export class RoutingUnknownError extends Error {
   override readonly name = 'SetsUnknownError';
@@ -53,7 +52,10 @@ const QUERIES_AT_ONCE = 20;
 export class SetDirectory {
   readonly #options: CoveringSetsOptions;
   readonly #running: RunningSets;
-  /** Latest answers of sets without a memo, by workflow ID. Used while a set does not answer. */
+  /**
+   * Latest answer of each set without a memo, by workflow ID. It is used while the set does not
+   * answer.
+   */
   #answers = new Map<string, Answer>();
   readonly #silent = new Set<string>();
   readonly #log = new RateLimitedLogger();
@@ -107,7 +109,7 @@ export class SetDirectory {
     return await this.#running.list(maxAgeMs);
   }
 
-  /** Status of a set without its runners. The query needs a worker. */
+  /** Returns the status of a set without its runners. The query needs a worker. */
   async status(workflowId: string): Promise<RunnerSetStatus> {
     const client = this.#options.client();
     return await client.withDeadline(

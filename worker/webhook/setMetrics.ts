@@ -9,7 +9,7 @@ const runnersIn =
   ({ runnerCounts }: RunnerSetStatus): number =>
     states.reduce((sum, state) => sum + runnerCounts[state], 0);
 
-/** Metrics with `_total` in their name are counters, the others gauges. */
+/** Metrics by name. Those with `_total` in their name are counters, the others gauges. */
 const METRICS: readonly (readonly [
   name: string,
   help: string,
@@ -117,7 +117,7 @@ export function registerSetMetrics(
       help,
       labelNames: ['set', 'scope'],
       registers: [registry],
-      // The set does the counting, and goes on where it was when this process is another one.
+      // The set counts, so the numbers continue when another process reports them.
       collect: async () => {
         const all = await statuses();
         metric.reset();
@@ -168,7 +168,7 @@ export function createJobDurations(registry: Registry): (set: string, job: JobDe
   };
 }
 
-/** GitHub's conclusions; a label must have few values. */
+/** Values of the label: GitHub's conclusions. A label must have few values. */
 const CONCLUSIONS = [
   'success',
   'failure',

@@ -1,4 +1,4 @@
-/** Reruns of lost jobs, by the name of the runner that the event of a job's end contains. */
+/** Signals to reruns of lost jobs, found by the name of the runner in the event of a job's end. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { jobEventSignal, rerunWorkflowId, type RunnerJobEvent } from '../../core/contract/index.ts';
 import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
@@ -7,9 +7,9 @@ import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
 const LOST: readonly (string | undefined)[] = ['failure', 'cancelled'];
 
 /**
- * Signals the rerun of a job, if there is one, that the job has ended. It finds the end without the
- * signal, too, at its next check.
- * @param name - from outside: a foreign runner may have any name
+ * Signals the rerun of a job, if there is one, that the job has ended. Without the signal, the
+ * rerun finds the end at its next check.
+ * @param name - untrusted; a foreign runner may have any name
  */
 export async function signalRerun(
   { workflow }: Client,

@@ -5,18 +5,18 @@ import type { Metrics } from '../process/metrics.ts';
 import { listen } from '../process/serviceProcess.ts';
 import type { WebhookEndpoint } from '../settings/webhookSecrets.ts';
 
-/** A webhook that receives. */
+/** Running webhook server. */
 export interface Webhook {
   /** URL of the server, without the path. */
   readonly address: string;
-  /** Receives nothing more; resolves when all that was received is answered. */
+  /** Stops receiving. Resolves when all received deliveries are answered. */
   close(): Promise<void>;
 }
 
 /**
  * Receives deliveries, in the worker's process or in a separate one. Each gets 503 until there is a
  * connection to Temporal.
- * @throws CannotStart
+ * @throws StartupError
  */
 export async function startWebhook(
   { secrets, host, port }: WebhookEndpoint,

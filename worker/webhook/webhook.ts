@@ -1,8 +1,8 @@
 /**
  * Receives deliveries about jobs, for each kind of CI server at `/webhooks/<server>`. Answers 2xx
- * only after Temporal has accepted the event for all whom it concerns, and 503 otherwise: then the
- * server shows the delivery as failed and it can be delivered again. Keeps no state that anything
- * depends on: any number of replicas may receive.
+ * only after Temporal has accepted the event for all its recipients, and otherwise 503: the server
+ * then shows the delivery as failed, and can redeliver it. It keeps no essential state, so any
+ * number of replicas may receive.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Client } from '@temporalio/client';
@@ -53,19 +53,16 @@ export interface WebhookOptions {
   /** Called for each event of a job on a runner of a set, for metrics. */
   readonly onJob?: (set: string, job: JobDelivery) => void;
   /**
-   * Time until the runner of a set has an event that its set has (ms). See
-   * {@link DelayedRunnerSignals}.
+   * Time to wait before the runner of a set gets an event that its set has (ms). See {@link
+   * DelayedRunnerSignals}.
    * @default 5000
    */
   readonly runnerSignalDelayMs?: number;
-  /** Time for Temporal to accept an event (ms). @default 8000 (GitHub gives up after 10 s) */
+  /** Time for Temporal to accept an event (ms). GitHub gives up after 10 s. @default 8000 */
   readonly deadlineMs?: number;
-  /** Maximum number of deliveries on their way to Temporal. Others get 503. @default 1000 */
+  /** Maximum number of deliveries in progress. Others get 503. @default 1000 */
   readonly maxInFlight?: number;
-  /**
-   * Maximum total size of the bodies that are being read (bytes).
-   * @default 16777216
-   */
+  /** Maximum total size of the bodies in transit (bytes). @default 16777216 */
   readonly bodyBudget?: number;
   /**
    * Delivery formats of the CI servers to serve.
@@ -85,16 +82,19 @@ export type TraceDelivery = (
   pass: (trace?: string) => Promise<WebhookResponse>,
 ) => Promise<WebhookResponse>;
 
-/** GitHub gives up on a delivery after 10 s. */
+/** Deadline of a delivery (ms). GitHub gives up after 10 s. */
 const DEADLINE_MS = 8_000;
-/** Deliveries. */
+/** Maximum number of deliveries that are remembered. */
 const REMEMBERED = 10_000;
-/** Size of all bodies that are being read: two thousand deliveries of 8 KiB, GitHub's size. */
+/**
+ * Maximum total size of the bodies in transit (bytes): two thousand deliveries of 8 KiB, the usual
+ * size at GitHub.
+ */
 const BODY_BUDGET = 16 * 1024 * 1024;
-/** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
+/** Value of Retry-After in a response with 503 (s; RFC 9110, 10.2.3). */
 const RETRY_AFTER_S = 10;
 
-/** Adds a route for each kind of CI server, and the answer for all others. */
+/** Adds a route for each kind of CI server, and a response for all other paths. */
 export async function registerWebhook(
   server: FastifyInstance,
   options: WebhookOptions,
@@ -151,7 +151,7 @@ function addRoute(
   });
   scope.post(webhookPath(format.server), { bodyLimit: BODY_LIMIT }, async (request, reply) => {
     const { headers, body } = request;
-    request.body = undefined; // what waits for Temporal need not keep it
+    request.body = undefined; // frees the memory while the delivery waits for Temporal
     return await finish(reply, await receiver.receive(format, headers, body));
   });
 }
@@ -173,8 +173,9 @@ class Receiver {
   readonly #signals: JobEventBatcher;
   readonly #hints: DelayedRunnerSignals;
   /**
-   * Deliveries that this process is passing on or has passed on. A repetition that arrives during
-   * the first gets the same response. Other replicas are not asked: sets tolerate repetitions.
+   * Deliveries that this process is passing on or has passed on. A repetition gets the response of
+   * the first, also while that is in progress. Other replicas do not know them; sets tolerate
+   * repetitions.
    */
   readonly #passed = new DeduplicatedCalls<WebhookResponse>(
     REMEMBERED,
@@ -212,7 +213,7 @@ class Receiver {
     await this.#hints.close();
   }
 
-  /** Says in the log why a delivery is refused. */
+  /** Logs why a delivery is rejected. */
   reject(answer: WebhookResponse, format: DeliveryFormat, headers: Headers): WebhookResponse {
     const hint =
       answer === BAD_SIGNATURE
@@ -265,7 +266,7 @@ class Receiver {
         );
   }
 
-  /** Never throws: a rejection by Temporal is a response. */
+  /** Passes an event on. Never throws: a rejection by Temporal is a response. */
   async #dispatch(job: JobDelivery, delivery: string): Promise<WebhookResponse> {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -310,10 +311,10 @@ class Receiver {
   }
 
   /**
-   * Resolves when Temporal has the event for all whom it concerns: the runner that runs the job,
-   * the set that has to serve it, and the set whose runner runs it.
-   * @throws RoutingUnknownError, what Temporal's client throws, or the reason of `signal`. Some may
-   *   have the event then: all tolerate repetitions
+   * Sends an event to its recipients: the runner that runs the job, the set that has to serve it,
+   * and the set of the runner. Resolves when Temporal has accepted it for all of them.
+   * @throws RoutingUnknownError, the error of the Temporal client, or the reason of `signal`. Some
+   * recipients may then have the event; all tolerate repetitions
    */
   async #notifyJob(
     job: JobDelivery,
@@ -322,7 +323,8 @@ class Receiver {
     const { runner } = job;
     const set = runner === undefined ? undefined : setNameFromRunnerName(runner.name);
     const sets = await this.#notifySets(job, set, signal);
-    // The time of a failed job shows whether the job was interrupted, so that event does not wait.
+    // A completed job that failed is reported immediately: the time shows whether it was
+    // interrupted.
     const mayWait =
       sets.isOwnTold &&
       (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
@@ -336,8 +338,10 @@ class Receiver {
   }
 
   /**
-   * @param own - the set whose runner may run the job: it learns that it is busy, or free again
-   * @returns whether any has the event, whether that set is there, and whether it has the event
+   * Sends an event to the sets that it concerns.
+   * @param own - set whose runner may run the job. The event shows whether the runner is busy
+   * @returns whether any set has the event, whether `own` is running, and whether `own` has the
+   * event
    */
   async #notifySets(
     job: JobDelivery,
@@ -354,10 +358,10 @@ class Receiver {
       const told = await Promise.all(
         ids.map(async (id) => await this.#signals.send(id, job.event, signal)),
       );
-      // A list that is behind: it is to come again.
+      // The list of sets is outdated. The CI server has to redeliver the event.
       if (again && chosen !== undefined && !told.includes(true))
         throw new RoutingUnknownError(`${chosen} is listed, and has ended`);
-      // Ended since it was listed: the job is for whichever set covers it now.
+      // The set has ended since it was listed. Another set may serve the job now.
       if (again || chosen === undefined || told[0])
         return {
           told: told.includes(true),
@@ -367,7 +371,7 @@ class Receiver {
     }
   }
 
-  /** @returns none while they cannot be read: no delivery is accepted then */
+  /** Returns the secrets. If they cannot be read there are none, so every delivery is rejected. */
   #secrets(): readonly string[] {
     try {
       return this.#options.secrets();
@@ -383,7 +387,9 @@ class Receiver {
   }
 }
 
-/** A set starts a runner for a job that is queued: in the job's trace. */
+/**
+ * Adds the trace to the event of a queued job. The set starts a runner for it in the same trace.
+ */
 function traced(job: JobDelivery, traceparent: string | undefined): JobDelivery {
   if (traceparent === undefined || job.event.action !== 'queued') return job;
   return { ...job, event: { ...job.event, traceparent } };

@@ -31,14 +31,14 @@ import type { StopSignal } from '../process/stopSignal.ts';
 import type { RotatingTemporalClient } from '../temporal/rotatingTemporalClient.ts';
 
 /**
- * Receives deliveries until SIGTERM or SIGINT; those that have been received by then are still passed on.
+ * Receives deliveries until SIGTERM or SIGINT. Deliveries received by then are still passed on.
  * @returns the exit status, see {@link EXIT_STATUS}
  */
 export async function runWebhookProcess(options: RunOptions = {}): Promise<number> {
   return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
 }
 
-/** Health and metrics, which are answered before there is a connection to Temporal. */
+/** Health checks and metrics, which are available before the connection to Temporal. */
 function createHealthServer(
   { taskQueue, temporal: { namespace } }: WebhookConfig,
   logger: Logger,
@@ -82,7 +82,7 @@ async function serve(
   ));
   onClose(async () => await linked.close());
   logFindings(await checkTemporal(linked.connection, config.temporal), logger);
-  linked.watchCredentials(() => undefined); // nothing here keeps a connection
+  linked.watchCredentials(() => undefined); // this process passes no connection on
   const client = (): Client => linked.client;
   const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
   registerRoutingAge(metrics.registry, () => sets.ageMs);

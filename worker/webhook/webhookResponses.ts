@@ -55,8 +55,8 @@ export const TOO_LARGE: WebhookResponse = {
   message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to events of jobs alone`,
 };
 /**
- * The body is incomplete. The sender was too slow, has disconnected or was cut off, so it does not
- * receive this response.
+ * The body is incomplete. The sender was too slow or has disconnected, so it does not receive this
+ * response.
  */
 export const INCOMPLETE: WebhookResponse = {
   outcome: 'incomplete',

@@ -12,22 +12,27 @@ export interface WebhookServerOptions extends WebhookOptions {
    * @default 4000
    */
   readonly maxConnections?: number;
-  /** @default 5 s for headers, 10 s for a request, 1 s for the rest of a body, checked every second */
+  /**
+   * Time limits of connections.
+   * @default 5 s for headers, 10 s for a request, 1 s for the rest of a body, checked every second
+   */
   readonly timeouts?: ConnectionTimeouts;
 }
 
 /** Time limits of the server's connections (ms). */
 export interface ConnectionTimeouts {
-  /** Until the headers of a request have arrived. */
+  /** Maximum time until the headers of a request have arrived. */
   readonly headersMs: number;
-  /** Until its body has arrived. GitHub sends a delivery in one piece and waits 10 s in all. */
+  /**
+   * Maximum time until its body has arrived. GitHub sends a delivery in one piece and waits 10 s.
+   */
   readonly requestMs: number;
   /**
-   * Time for which the rest of a body is read and discarded after the response. A connection that
-   * is closed at once may lose the response.
+   * Time for which the rest of a body is read and discarded after the response. Closing the
+   * connection immediately could lose the response.
    */
   readonly lingerMs: number;
-  /** Interval at which Node checks these limits; 30 s by default. */
+  /** Interval between two checks of these limits by Node. Its own default is 30 s. */
   readonly checkMs: number;
 }
 
@@ -50,8 +55,8 @@ export async function createWebhookServer({
   );
   const server = fastify({
     loggerInstance,
-    // Requests of unknown clients are not logged one by one. Results of deliveries are counted, and
-    // logged at a limited rate.
+    // Requests of unknown clients are not logged individually. Results of deliveries are counted,
+    // and logged at a limited rate.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: requestMs,
     http: {

@@ -4,7 +4,10 @@
  */
 import { z } from 'zod';
 
-/** Whatever a repository's author can write is cut to a size that is fit for a history. */
+/**
+ * Returns a text of bounded length. Authors of a repository can write texts of any length, and they
+ * become part of histories.
+ */
 export const truncated = (max: number) => z.string().transform((value) => value.slice(0, max));
 
 /**
@@ -23,7 +26,7 @@ export const time = z
 /** Latest valid date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
 const MAX_MS = 8.64e15;
 
-/** `owner/repo`. */
+/** Name of a repository as `owner/repo`. */
 export const repositoryField = z.object({
   full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/),
 });

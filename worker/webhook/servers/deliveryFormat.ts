@@ -10,9 +10,12 @@ import type { WebhookResponse } from '../webhookResponses.ts';
 export interface DeliveryFormat {
   /** Kind of CI server. Its deliveries go to `/webhooks/<server>`. */
   readonly server: CiServerKind;
-  /** Rejects what cannot be a delivery, before its body is read. Returns undefined otherwise. */
+  /**
+   * Rejects a request that cannot be a delivery, before its body is read. Otherwise returns
+   * `undefined`.
+   */
   rejectHeaders(headers: Headers): WebhookResponse | undefined;
-  /** Returns the ID of the delivery. It is not signed: for logs and traces only. */
+  /** Returns the ID of the delivery. It is not signed, so it is only for logs and traces. */
   deliveryId(headers: Headers): string;
   /** Returns a key that a delivery shares with its repetitions, and with no other body. */
   repetitionKey(headers: Headers): string;
@@ -26,7 +29,7 @@ export interface DeliveryFormat {
   read(headers: Headers, body: Buffer, nowMs: number): JobDelivery | WebhookResponse;
   /** Describes the delivery for traces. */
   span(delivery: JobDelivery, deliveryId: string): DeliverySpan;
-  /** Redelivery of what failed. Absent: the server is never asked for it. */
+  /** Redelivery of failed deliveries. Absent: it is never requested from the server. */
   readonly redelivery?: RedeliveryRules;
 }
 

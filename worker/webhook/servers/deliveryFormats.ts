@@ -1,4 +1,4 @@
-/** The kinds of CI servers whose deliveries are received. */
+/** Kinds of CI servers whose deliveries are received. */
 import type { DeliveryFormat } from './deliveryFormat.ts';
 import { GITEA_DELIVERIES } from './gitea/giteaDeliveries.ts';
 import { GITHUB_DELIVERIES } from './github/gitHubDeliveries.ts';

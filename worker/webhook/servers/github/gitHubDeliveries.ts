@@ -1,4 +1,4 @@
-/** Deliveries of GitHub's webhooks: headers, signature, bodies, and their redelivery. */
+/** Webhook deliveries of GitHub: headers, signature, bodies, and their redelivery. */
 import { parseJson } from '../../../../core/domain/parseJson.ts';
 import { header } from '../../requestHeaders.ts';
 import {
@@ -21,7 +21,7 @@ const SIGNATURE = 'x-hub-signature-256';
 const PATTERNS = {
   signature: /^sha256=[0-9a-f]{64}$/,
   event: /^[a-z][a-z_]{0,63}$/,
-  /** GitHub's and Gitea's are UUIDs. */
+  /** Pattern of delivery IDs. GitHub and Gitea use UUIDs. */
   delivery: /^[\w-]{1,100}$/,
 };
 
@@ -37,8 +37,8 @@ const EXPIRED: WebhookResponse = {
 };
 
 /**
- * Returns the format of deliveries in GitHub's form: its headers, its signature, its events. Nothing
- * is delivered again.
+ * Returns the format of deliveries in GitHub's form: its headers, its signature, its events. It
+ * supports no redelivery.
  */
 export const gitHubShapedDeliveries = (rules: WorkflowJobRules): DeliveryFormat => ({
   server: rules.server,
@@ -87,7 +87,7 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
   redelivery: {
     /** GitHub allows 180 such requests a minute. */
     maxPerRound: 150,
-    /** An App has one webhook, however many installations. GitHub redelivers to Apps only. */
+    /** An App has one webhook for all its installations. GitHub redelivers to Apps only. */
     webhookOf: (credential) =>
       credential.type === 'app' ? `${credential.apiUrl} ${credential.appId}` : undefined,
   },

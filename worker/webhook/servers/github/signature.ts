@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Whether this is GitHub's signature of these bytes, with one of the secrets. Takes the bytes
- * themselves: several of them can be the same text. Compares in constant time
+ * Returns whether this is GitHub's signature of these bytes with one of the secrets. It takes
+ * bytes, because different bytes can decode to the same text. Compares in constant time
  * (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
- * @param signature - the header X-Hub-Signature-256
+ * @param signature - value of the header X-Hub-Signature-256
  */
 export function verifySignature(
   body: Buffer,

@@ -1,4 +1,6 @@
-/** Reads GitHub's `workflow_job` events. Their content is untrusted, signature or not. */
+/**
+ * Reads GitHub's `workflow_job` events. Their content is untrusted, even with a valid signature.
+ */
 import { z } from 'zod';
 import { normalizeLabels } from '../../../../activities/ciServers/normalizeLabels.ts';
 import type { CiServerKind } from '../../../../core/domain/ciServerKind.ts';
@@ -31,7 +33,7 @@ export type WorkflowJob =
   | { readonly kind: 'otherAction' | 'expired' | 'malformed' };
 
 /**
- * Maximum age of a delivery (ms). GitHub keeps deliveries for three days, to be sent again
+ * Maximum age of a delivery (ms). GitHub can redeliver for three days
  * (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
  */
 const MAX_DELIVERY_AGE_MS = 4 * 24 * 3_600_000;
@@ -51,7 +53,10 @@ const workflowJobEvent = z.object({
     started_at: time,
     completed_at: time,
   }),
-  /** Approval of the job's environment: the job was queued then, maybe days after its creation. */
+  /**
+   * Time at which the job's environment was approved. The job was queued then, maybe days after its
+   * creation.
+   */
   deployment: z.object({ updated_at: time }).nullish().catch(undefined),
   repository: repositoryField,
   enterprise: z.object({ slug: truncated(100) }).nullish(),
