@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `holdfast` command. */
+/** Entry point of the command `holdfast`. */
 import { holdfast } from './program.ts';
 
 // A reader that closes the pipe early (`| head`) is not an error.

@@ -1,4 +1,7 @@
-/** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
+/**
+ * Defines the commands of `holdfast`. Commands import what they need when they run, so `--help`
+ * does not load the Temporal SDK.
+ */
 import { Command, CommanderError, Option } from 'commander';
 import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import { packageInfo } from '../worker/process/packageInfo.ts';
@@ -51,7 +54,11 @@ Examples:
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
 TEMPORAL_PROFILE and others), and from HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI_URL. Options take precedence.`;
 
-/** Parses the arguments and runs the command. @param args - without the program's name @returns the status to exit with */
+/**
+ * Parses the arguments and runs the command.
+ * @param args - arguments without the program name
+ * @returns the exit status
+ */
 export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
   const output = new Output(terminal, outputForm(args));
   try {
@@ -65,7 +72,7 @@ export async function holdfast(args: readonly string[], terminal: Terminal): Pro
   } catch (error) {
     if (!(error instanceof CommanderError)) return output.error(error);
     if (error.exitCode === 0) return EXIT.ok;
-    // Help that was shown for want of a command has said everything already.
+    // Commander has already printed the help for a missing command.
     if (error.code === 'commander.help') return EXIT.usage;
     return output.error(
       new CliError('usage', `${error.message.replace(/^error: /, '')}; see --help`, {
@@ -121,8 +128,8 @@ function createProgram(
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      // This program prints errors itself, once. What commander writes here is the help for a
-      // missing command.
+      // The program prints errors itself, once. Commander writes only the help for a missing
+      // command here.
       writeErr: (text) => void (output.json || terminal.stderr.write(text)),
       outputError: () => {},
     })
@@ -149,8 +156,8 @@ function createProgram(
 }
 
 /**
- * Returns the environment with the connection's options written into it, for what reads nothing
- * else; without what only this command reads.
+ * Returns the environment with the connection options added as variables, and without variables
+ * that only this command reads.
  */
 function environment(program: Command, { env }: Terminal): Environment {
   const flags = program.opts<{

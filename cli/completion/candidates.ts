@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander';
 import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
 
-/** A value that can complete the current word, with a description for the shell. */
+/** Value that can complete the current word, with a description for the shell. */
 export interface Candidate {
   readonly value: string;
   readonly description: string;
@@ -11,16 +11,16 @@ export interface Candidate {
 /** Kind of object whose IDs or names complete the word. The caller reads them from Temporal. */
 export type Kind = 'runner' | 'set' | 'job';
 
-/** The candidates for the word that is being typed. */
+/** Candidates for the word that is being typed. */
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** Kind of object whose IDs are also candidates. */
+  /** Kind of object whose IDs are additional candidates. */
   readonly ids?: Kind;
   /** Values of the options already on the line, by attribute name. */
   readonly flags: Readonly<Record<string, string>>;
 }
 
-/** Values of options that the commands themselves validate. */
+/** Values of options that the commands validate themselves. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   phase: RUNNER_PHASES,
   outcome: RUNNER_OUTCOMES,
@@ -71,9 +71,9 @@ export function completeWords(program: Command, words: readonly string[]): Compl
 
 interface Walked {
   command: Command;
-  /** The option whose value comes next. */
+  /** Option whose value is being typed. */
   waiting: Option | undefined;
-  /** Arguments that were given already. */
+  /** Number of arguments before the current word. */
   positionals: number;
   flags: Record<string, string>;
   /** Whether the words follow `--`, where any argument may appear. */
@@ -115,7 +115,7 @@ function walkCommands(program: Command, words: readonly string[]): Walked {
   return at;
 }
 
-/** The command, and those that it is part of: their options hold for it. */
+/** Returns the command and its parents, whose options also apply to it. */
 function ancestors(command: Command): Command[] {
   return command.parent === null ? [command] : [command, ...ancestors(command.parent)];
 }
@@ -124,7 +124,7 @@ function optionsOf(command: Command): Candidate[] {
   const all = ancestors(command)
     .flatMap((each) => each.createHelp().visibleOptions(each))
     .map(({ long, short, description }) => ({ value: long ?? short ?? '', description }));
-  // Each command has its own --help: offer it once.
+  // Every command has --help. Offer it once.
   return [...new Map(all.map((each) => [each.value, each])).values()];
 }
 

@@ -8,7 +8,7 @@ import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { SCRIPTS, type Shell } from './scripts.ts';
 import { isShellWord } from './shellWord.ts';
 
-/** Maximum length of a description in characters. Shells show it next to the value. */
+/** Maximum length of a description (characters). Shells show it next to the value. */
 const MAX_DESCRIBED = 80;
 
 /**

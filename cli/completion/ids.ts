@@ -1,4 +1,4 @@
-/** Ids and names for a shell that completes them, as Temporal lists them. */
+/** Reads IDs and names from Temporal for shell completion. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
@@ -8,13 +8,13 @@ import { nameOf } from '../set/setClient.ts';
 import { Session } from '../shared/session.ts';
 import type { Candidate, Kind } from './candidates.ts';
 
-/** A person waits at a prompt. In ms. */
+/** Timeout (ms). The shell waits for the result while a line is typed. */
 const TIMEOUT_MS = 2_000;
 const MOST = 200;
 
 /**
- * Returns no IDs if Temporal does not answer soon: a shell cannot show an error while a line is
- * typed.
+ * Returns the IDs of objects, or none if Temporal does not answer soon: a shell cannot show an
+ * error while a line is typed.
  */
 export async function findIds(
   kind: Kind,

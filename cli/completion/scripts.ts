@@ -53,5 +53,5 @@ complete -c holdfast -f -a '(__holdfast_complete)'
 
 /** Completion script of each shell. */
 export const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
-/** Shells with a completion script. */
+/** Names of the shells with a completion script. */
 export type Shell = keyof typeof SCRIPTS;

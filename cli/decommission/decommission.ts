@@ -36,7 +36,7 @@ export interface DecommissionOptions {
   readonly reason?: string;
 }
 
-/** A running workflow of the task queue. */
+/** Running workflow of the task queue. */
 interface Running {
   readonly id: string;
   readonly type: string;
@@ -68,7 +68,11 @@ const AT_ONCE = 10;
 /** Maximum number of paused workflows that are named. */
 const MAX_NAMED = 10;
 
-/** @throws CliError `unreachable`, `usage` */
+/**
+ * Ends all workflows of the task queue.
+ * @returns the exit status
+ * @throws CliError `unreachable`, `usage`
+ */
 export async function decommission(
   session: Session,
   output: Output,
@@ -78,7 +82,7 @@ export async function decommission(
   const found = await runningOn(session, taskQueue);
   if (!yes && found.length > 0)
     await confirm(output, `end everything on the task queue ${taskQueue}: ${summary(found)}`);
-  // Delete the Schedule first: no worker will run the sweeps that it starts.
+  // Delete the Schedule first, because no worker will run the sweeps that it starts.
   const schedule = await session.call(
     async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
   );
@@ -132,7 +136,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
         parentExecution,
         typedSearchAttributes,
       } of client.workflow.list({ query, pageSize: 1_000 })) {
-        // A set has its own name there.
+        // The workflow of a set has this attribute, too, with its own name.
         const set =
           type === RUNNER_WORKFLOW ? typedSearchAttributes.get(SEARCH_ATTRIBUTES.set) : undefined;
         const parent = parentExecution?.workflowId;
@@ -153,12 +157,12 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
 }
 
 /**
- * Result of a request to end: `ended` before the request (Visibility may still list it), `not_yet`
- * to check it again later.
+ * Result of a request to end. `ended`: the workflow had already ended, and visibility may still
+ * list it. `not_yet`: it has to be checked again later.
  */
 type Answer = 'accepted' | 'ended' | 'not_yet';
 
-/** Jobs, removals, commands and sweeps end by themselves, and listeners with their sets. */
+/** Jobs, removals, commands and sweeps end by themselves, and listeners end with their sets. */
 async function requestEnd(
   session: Session,
   output: Output,
@@ -196,7 +200,7 @@ async function requestEnd(
 
 /**
  * Ends a job group that has no work left. Otherwise it would wait a week for another version.
- * @returns whether it had none
+ * @returns whether it had no work left
  */
 async function endIdleGroup(session: Session, workflowId: string): Promise<boolean> {
   return await session.call(
@@ -211,7 +215,7 @@ async function endIdleGroup(session: Session, workflowId: string): Promise<boole
   );
 }
 
-/** Names the workflows that cannot end before they are unpaused. */
+/** Prints the workflows that cannot end before they are unpaused. */
 function pausedText(running: readonly Running[]): string {
   const ids = running.filter(({ paused }) => paused).map(({ id }) => id);
   return ids.length === 0
@@ -219,7 +223,7 @@ function pausedText(running: readonly Running[]): string {
     : `; ${ids.length} are paused in Temporal and go on only after "temporal workflow unpause": ${ids.slice(0, MAX_NAMED).join(', ')}${ids.length > MAX_NAMED ? ', ...' : ''}`;
 }
 
-/** `2 runnerSet, 14 runner` */
+/** Formats the counts by type: `2 runnerSet, 14 runner`. */
 const summary = (running: readonly Running[]): string =>
   TYPES.map((type) => [running.filter((each) => each.type === type).length, type] as const)
     .filter(([count]) => count > 0)

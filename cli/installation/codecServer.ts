@@ -1,4 +1,6 @@
-/** `holdfast codec-server`: lets Temporal's UI and command line show what is encrypted. */
+/**
+ * Implements `holdfast codec-server`, with which the Temporal UI and CLI decode encrypted payloads.
+ */
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { CODEC_KEY_FILE, CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
@@ -11,7 +13,7 @@ import { listenForShutdown } from '../../worker/process/stopSignal.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
-/** Flags of `holdfast codec-server`. */
+/** Options of `holdfast codec-server`. */
 export interface CodecServerFlags {
   readonly listen: string;
   /**
@@ -109,7 +111,8 @@ function keysIn(
 }
 
 /**
- * Reads the tokens again for each request, so they can be rotated. Each line of the file is one.
+ * Returns a function that reads the tokens for each request, so they can be rotated. Each line of
+ * the file is one token.
  */
 function tokensIn(file: string | undefined): (() => string[]) | undefined {
   if (file === undefined) return undefined;
@@ -122,7 +125,7 @@ function tokensIn(file: string | undefined): (() => string[]) | undefined {
     return tokens;
   };
   try {
-    read(); // a missing file is an error of now, not of the first request
+    read(); // reports a missing file at the start, not at the first request
   } catch (error) {
     throw new CliError('usage', `--token-file: ${(error as Error).message}`, { cause: error });
   }

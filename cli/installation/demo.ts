@@ -1,4 +1,4 @@
-/** `holdfast demo`: a separate program, of which the product knows only the path. */
+/** Implements `holdfast demo`, which starts a separate program by its path. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { CliError } from '../shared/exit.ts';

@@ -1,6 +1,6 @@
 /**
- * `holdfast doctor`: checks the environment of the worker and prints the command that fixes each
- * fault.
+ * Implements `holdfast doctor`, which checks the environment of the worker and prints the command
+ * that fixes each fault.
  */
 import { runAllChecks } from '../../worker/checks/bootCheck.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
@@ -13,7 +13,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const MARK = { ok: 'ok      ', warning: 'warning ', error: 'error   ' } as const;
 
-/** @returns 0: runners can work; 1: they cannot; 2: the settings themselves are wrong */
+/**
+ * Runs all checks and prints their findings.
+ * @returns 0 if runners can work, 1 if they cannot, 2 if the settings are invalid
+ */
 export async function doctor(output: Output, env: Env): Promise<number> {
   const { findings, status } = await runChecks(env);
   output.result(

@@ -11,7 +11,7 @@ import type { Output } from '../shared/output.ts';
 
 const set = setSchema.extend({ template: runnerSchema.omit({ name: true, set: true }) });
 
-/** Schemas by the title of their file. */
+/** Schema of each input file, by its title. */
 const SCHEMAS = {
   'A runner': runnerSchema,
   'Runner sets': z.union([set, z.array(set)]),
@@ -44,7 +44,7 @@ export function jsonSchema(of: SchemaOf): object {
       io: 'input',
       unrepresentable: 'any',
       reused: 'ref',
-      // A field that exists only so that it is rejected with its own message.
+      // Such a field exists only to be rejected with a message of its own.
       override: ({ zodSchema, jsonSchema }) => {
         if (zodSchema._zod.def.type === 'undefined') jsonSchema.not = {};
       },

@@ -1,4 +1,7 @@
-/** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
+/**
+ * Implements `holdfast pod-policy`, which prints the worker's pod policy as objects for the API
+ * server.
+ */
 import { stringify } from 'yaml';
 import type { z } from 'zod';
 import {
@@ -18,8 +21,8 @@ import type { Output } from '../shared/output.ts';
 /** Options of `holdfast pod-policy`. */
 export interface PodPolicyOptions {
   /**
-   * Service account of the worker, as `namespace/name`. Not required by the command line, which
-   * would also require it for `schema`.
+   * Service account of the worker, as `namespace/name`. Not a required option for commander,
+   * because `schema` does not need it.
    */
   readonly serviceAccount?: string;
   /**
@@ -69,7 +72,10 @@ function implicitlyAllowed(
   };
 }
 
-/** @throws CliError `usage` for settings that are wrong, each named */
+/**
+ * Prints the policy.
+ * @throws CliError `usage` for each invalid setting
+ */
 export function podPolicy(
   output: Output,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,8 +1,8 @@
-/** `holdfast version`: its help. */
+/** Options and help of `holdfast version`. */
 import type { Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 
-/** Adds the command. It needs no Temporal. */
+/** Adds `holdfast version` to the program. It does not connect to Temporal. */
 export function addVersionCommand(program: Command, { output }: CommandContext): void {
   program
     .command('version')

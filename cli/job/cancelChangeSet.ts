@@ -1,4 +1,4 @@
-/** `holdfast job cancel --change-set` */
+/** Implements `holdfast job cancel --change-set`. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import pMap from 'p-map';
@@ -34,7 +34,10 @@ const CONCURRENCY = 10;
 /** Time limit for reading a whole list (ms). */
 const LIST_TIMEOUT_MS = 60_000;
 
-/** @throws CliError `usage` */
+/**
+ * Parses the value of `--change-set`.
+ * @throws CliError `usage`
+ */
 export function parseSelector(text: string): ChangeSetSelector {
   const selector = parseChangeSetSelector(text);
   if (selector === undefined)
@@ -107,7 +110,7 @@ async function listRunning(session: Session, type: string): Promise<WorkflowExec
   );
 }
 
-/** Running jobs of a change set: runs of a group by their id, others by their input. */
+/** Lists the running jobs of a change set: runs of a group by their ID, others by their input. */
 async function selectJobs(
   session: Session,
   selector: ChangeSetSelector,
@@ -126,7 +129,7 @@ async function selectJobs(
   return selected.flat();
 }
 
-/** Reads the field `source` of a job's input from its history, for which no worker has to run. */
+/** Reads the field `source` of a job's input from its history, which needs no worker. */
 async function readSource(
   session: Session,
   { workflowId, runId }: WorkflowExecutionInfo,
@@ -149,7 +152,7 @@ async function readSource(
 }
 
 /**
- * Cancels a job or group. One that has ended meanwhile needs no request.
+ * Cancels a job or group, unless it has ended.
  * @throws CliError
  */
 async function cancel(session: Session, workflowId: string, request: CancelRequest): Promise<void> {

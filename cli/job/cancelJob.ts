@@ -1,4 +1,4 @@
-/** `holdfast job cancel` */
+/** Implements `holdfast job cancel`. */
 import { cancelSignal, type CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';

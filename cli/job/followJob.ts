@@ -15,7 +15,7 @@ import { JOB } from '../shared/resourceKind.ts';
 /** Interval between status queries (ms). */
 const REFRESH_MS = 1_000;
 
-/** A job, for who stays attached to it. */
+/** Attach target for a job. */
 export const ATTACHED_JOB: AttachTarget = {
   commands: {
     run: 'holdfast job run',
@@ -37,9 +37,10 @@ export const ATTACHED_JOB: AttachTarget = {
 };
 
 /**
- * `holdfast job logs`: the exact lines of the job's own log, or with `timestamps` each behind its time.
- * @param follow - until the job has ended
- * @throws CliError `failed` when no worker answers
+ * Implements `holdfast job logs`: prints the lines of the job's own log. With `timestamps`, each
+ * follows its time.
+ * @param follow - whether to continue until the job has ended
+ * @throws CliError `failed` if no worker answers
  */
 export async function jobLogs(
   session: Session,

@@ -1,4 +1,4 @@
-/** `holdfast job get`: a job as a tree. */
+/** Implements `holdfast job get`, which shows a job as a tree. */
 import {
   JOB_STAGES,
   type RunnerPhase,
@@ -25,17 +25,17 @@ import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 import { readJob, type JobSnapshot } from './jobClient.ts';
 
-/** Everything known about one job. */
+/** Facts about one job. */
 export interface JobDetails extends RunnerRow, JobSnapshot, WorkflowDetails {
   /** Reason why the running step waits. Absent if no step runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
-  /** Why `job` is absent. */
+  /** Reason why `job` is absent. */
   readonly note?: string;
 }
 
 /**
  * Reads a job, for `holdfast job get`.
- * @returns also whether it has ended
+ * @returns the job, and whether it has ended
  * @throws CliError `not_found`, `unreachable`
  */
 export async function getJob(
@@ -71,7 +71,7 @@ async function stepWaits(
   { workflowId }: StepStatus,
 ): Promise<JobDetails['step']> {
   const status = await statusIfReachable<RunnerStatus>(session, workflowId);
-  // A step has no registration: what a runner waits for then says nothing here.
+  // A step has no registration, so waits for one are left out.
   if (status !== undefined && ON_ITS_WAY_OUT.includes(status.phase))
     return { waitingFor: 'its pod to be gone' };
   return (
@@ -80,8 +80,8 @@ async function stepWaits(
 }
 
 /**
- * Returns the status, if available. A job that is starting or ending may not answer, and an old one
- * is deleted.
+ * Returns the status, if it is available. A job that is starting or ending may not answer, and an
+ * old one is deleted.
  */
 async function statusIfReachable<T>(session: Session, workflowId: string): Promise<T | undefined> {
   try {
@@ -92,7 +92,10 @@ async function statusIfReachable<T>(session: Session, workflowId: string): Promi
   }
 }
 
-/** @param now - ms since the epoch */
+/**
+ * Formats a job for people.
+ * @param now - current time (ms since the epoch)
+ */
 export function jobLines(
   {
     id,

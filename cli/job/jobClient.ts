@@ -11,15 +11,15 @@ import { toCliError } from '../shared/temporalErrors.ts';
 
 /** Status of a job, and its end. */
 export interface JobSnapshot {
-  /** Absent when no worker answers. */
+  /** Status. Absent if no worker answers. */
   readonly job?: Pick<JobStatus, 'steps' | 'log'> & Partial<JobStatus>;
-  /** Absent while it runs. */
+  /** End of the job. Absent while it runs. */
   readonly end?: RunnerEnd;
 }
 
 /**
- * Reads a job. The workflow of a job without a verdict (such as a terminated one) is also queried,
- * for how far it came.
+ * Reads a job. A workflow that ended without a verdict (for example, a terminated one) is queried
+ * for its progress.
  * @throws CliError
  */
 export async function readJob(
@@ -41,7 +41,7 @@ export async function readJob(
 
 const withJob = (job: JobStatus | undefined): JobSnapshot => (job === undefined ? {} : { job });
 
-/** Maps an error of the client to one about a job. */
+/** Maps an error of the client to an error about a job. */
 export function jobError(error: unknown, session: Session, workflowId: string): CliError {
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
     return new CliError(
@@ -59,6 +59,6 @@ export function jobError(error: unknown, session: Session, workflowId: string): 
   return toCliError(error, session.errorSubject(workflowId));
 }
 
-/** Error text for a query that no worker answered in time. */
+/** Text of the error for a query that no worker answered in time. */
 export const NO_WORKER =
   'no worker answered within 3 s; check that a worker runs ("holdfast worker")';

@@ -1,4 +1,4 @@
-/** `holdfast job …`: its options and help. */
+/** Options and help of `holdfast job …`. */
 import { Option, type Command } from 'commander';
 import type { CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';

@@ -1,4 +1,4 @@
-/** `holdfast job list` */
+/** Implements `holdfast job list`. */
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
@@ -11,15 +11,15 @@ import type { Output } from '../shared/output.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 
-/** Which jobs are listed. */
+/** Selection of jobs. */
 export interface JobSelection {
   readonly name?: string;
   readonly scope?: string;
-  /** Ended jobs too. */
+  /** Whether ended jobs are included. @default false */
   readonly all?: boolean;
 }
 
-/** The list filter for a selection. */
+/** Returns the list filter for a selection. */
 function jobsQuery({ name, scope, all = false }: JobSelection): string {
   return [
     `WorkflowType = ${quoteLiteral(JOB_WORKFLOW)}`,
@@ -29,7 +29,7 @@ function jobsQuery({ name, scope, all = false }: JobSelection): string {
   ].join(' AND ');
 }
 
-/** Jobs that a selection names, newest first. */
+/** Lists the selected jobs, newest first. */
 export async function selectJobs(
   session: Session,
   selection: JobSelection,
@@ -39,7 +39,7 @@ export async function selectJobs(
   return { rows: found.map(toRow), more };
 }
 
-/** Prints the newest jobs of a selection, and whether there are more than `limit`. */
+/** Prints the newest jobs of a selection, and notes whether there are more than `limit`. */
 export async function listJobs(
   session: Session,
   output: Output,

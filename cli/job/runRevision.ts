@@ -1,4 +1,7 @@
-/** `holdfast job run --commit`: hands a version to the runs of its change set (workflow `jobGroup`). */
+/**
+ * Implements `holdfast job run --commit`, which passes a version to the group of its change set
+ * (workflow `jobGroup`).
+ */
 import {
   JOB_GROUP_WORKFLOW,
   jobRevisionSignal,
@@ -15,24 +18,28 @@ import type { Output } from '../shared/output.ts';
 import { jobError, NO_WORKER } from './jobClient.ts';
 import type { JobPlan } from './startJob.ts';
 
-/** Which version of what. */
+/** Options that identify a version. */
 export interface RevisionFlags {
   readonly commit: string;
-  /** Branch. */
+  /** Branch that the version was pushed to. */
   readonly base?: string;
-  /** Number. */
+  /** Number of the pull request. */
   readonly pullRequest?: string;
-  /** Whether to run a commit again that has run before. */
+  /** Whether to run a commit that has run before. @default false */
   readonly rerun?: boolean;
 }
 
-/** A version, and the workflow that takes it. */
+/** Version, and the workflow that receives it. */
 export interface RevisionPlan {
   readonly workflowId: string;
   readonly version: JobRevision;
 }
 
-/** @param at - when this version came to be, ISO 8601 @throws CliError `usage` */
+/**
+ * Returns the version to run.
+ * @param at - creation time of the version (ISO 8601)
+ * @throws CliError `usage`
+ */
 export function planRevision(
   { input, spec }: JobPlan,
   { commit, base, pullRequest, rerun = false }: RevisionFlags,
@@ -68,7 +75,10 @@ export function planRevision(
   return { workflowId, version: { commit, at, job: input, ...(rerun ? { rerun: true } : {}) } };
 }
 
-/** @throws CliError `unreachable` */
+/**
+ * Sends the version to the group, and starts the group if it does not run.
+ * @throws CliError `unreachable`
+ */
 export async function runRevision(
   session: Session,
   output: Output,

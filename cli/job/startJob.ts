@@ -10,14 +10,19 @@ import type { Session } from '../shared/session.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { jobError } from './jobClient.ts';
 
-/** Everything that a start needs, decided before Temporal is asked. */
+/** Validated job, before Temporal is called. */
 export interface JobPlan {
   readonly workflowId: string;
   readonly input: JobInput;
   readonly spec: JobSpec;
 }
 
-/** Reads the file, and checks it with the parser that the worker has. @param id - of the workflow; default: a generated one @throws CliError `usage`, `invalid_input` */
+/**
+ * Reads the file and validates it with the parser of the worker.
+ * @param id - workflow ID.
+ * @default a generated one
+ * @throws CliError `usage`, `invalid_input`
+ */
 export async function planJob(path: string, id?: string): Promise<JobPlan> {
   const raw = await readInputFile(
     path,
@@ -37,7 +42,10 @@ export async function planJob(path: string, id?: string): Promise<JobPlan> {
   );
 }
 
-/** @throws CliError `conflict` when a job with this id runs, `usage`, `unreachable` */
+/**
+ * Starts the workflow of a job.
+ * @throws CliError `conflict` if a job with this ID is running, `usage`, `unreachable`
+ */
 export async function startJob(
   session: Session,
   { workflowId, input, spec }: JobPlan,

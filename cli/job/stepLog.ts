@@ -1,4 +1,7 @@
-/** `holdfast job logs --step`: what a step has printed, from the store; its pod need not be there any more. */
+/**
+ * Implements `holdfast job logs --step`, which prints the stored output of a step. It does not need
+ * the step's pod.
+ */
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
 import { loadOptional } from '../../activities/shared/optionalPackages.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
@@ -11,7 +14,12 @@ import { describeResource } from '../shared/resource.ts';
 import { JOB } from '../shared/resourceKind.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** @param store - folder in which the worker's store is mounted here, or `s3://bucket/folder` @throws CliError `not_found`, `unreachable` */
+/**
+ * Prints the output of a step.
+ * @param store - directory in which the worker's store is mounted on this machine, or
+ * `s3://bucket/folder`
+ * @throws CliError `not_found`, `unreachable`
+ */
 export async function stepLog(
   session: Session,
   output: Output,
@@ -57,7 +65,7 @@ async function read(store: string, key: string): Promise<Uint8Array | undefined>
   }
 }
 
-/** A bucket is got at as the AWS command line does, by its variables and profiles. */
+/** A bucket is accessed like in the AWS CLI, with its variables and profiles. */
 async function storeAt(store: string): Promise<ArtifactStore> {
   const [, bucket, folder = ''] = /^s3:\/\/([^/]+)(?:\/(.*))?$/.exec(store) ?? [];
   if (bucket === undefined) {

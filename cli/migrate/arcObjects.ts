@@ -24,20 +24,20 @@ export type ArcKind =
   | 'HorizontalRunnerAutoscaler'
   | 'values';
 
-/** An object of actions-runner-controller, or the values of its chart. */
+/** Object of actions-runner-controller, or values of its chart. */
 export interface ArcObject {
-  /** For messages: `arc.yaml, document 2, RunnerDeployment ci/linux`. */
+  /** Label for messages: `arc.yaml, document 2, RunnerDeployment ci/linux`. */
   readonly label: string;
   readonly kind: ArcKind;
-  /** Name of the object. Empty for chart values, whose release has the name. */
+  /** Name of the object. Empty for chart values, because the release has the name. */
   readonly name: string;
   readonly namespace: string | undefined;
   readonly annotations: Fields;
-  /** The spec of an object, or the values of a chart. */
+  /** Spec of an object, or values of a chart. */
   readonly fields: Fields;
 }
 
-/** An object that is not migrated, and the reason. */
+/** Object that is not migrated, with the reason. */
 export interface SkippedObject {
   readonly label: string;
   readonly reason: string;
@@ -53,10 +53,10 @@ const KINDS: Readonly<Record<string, ArcKind>> = {
   [`${LEGACY_GROUP} Runner`]: 'Runner',
   [`${LEGACY_GROUP} HorizontalRunnerAutoscaler`]: 'HorizontalRunnerAutoscaler',
 };
-/** Maximum length of a name in a message. */
+/** Maximum length of a name in a message (characters). */
 const MAX_NAME = 100;
 
-/** In the order in which they were found. */
+/** Returns the objects of ARC in the order in which they were found, and the skipped ones. */
 export function findArcObjects(found: readonly FoundValue[]): {
   objects: ArcObject[];
   leftOut: SkippedObject[];
@@ -71,7 +71,7 @@ export function findArcObjects(found: readonly FoundValue[]): {
   return { objects, leftOut };
 }
 
-/** Returns the items of a List, which `kubectl get -o yaml` prints. */
+/** Returns the items of a List, as `kubectl get -o yaml` prints it. */
 function itemsOf({ source, value }: FoundValue): FoundValue[] {
   if (value === null || value === undefined) return [];
   if (!isObject(value) || !toText(value['kind']).endsWith('List') || !Array.isArray(value['items']))

@@ -51,7 +51,7 @@ const triggersRow: FieldRow = (value, draft, field) => {
     );
 };
 
-/** `now`: overrides that are over are left out. */
+/** `now`: current time (ms since the epoch). Overrides that have ended are left out. */
 export const autoscalerRows = (now: number): FieldRows => ({
   scaleTargetRef: ignored,
   minReplicas: minReplicasRow,
@@ -72,7 +72,7 @@ export const autoscalerRows = (now: number): FieldRows => ({
 /**
  * Converts an autoscaler.
  * @param draft - draft of the set that it scales
- * @param now - ms since the epoch
+ * @param now - current time (ms since the epoch)
  */
 export function convertAutoscaler({ name, fields }: ArcObject, draft: SetDraft, now: number): void {
   const rows = autoscalerRows(now);

@@ -8,14 +8,14 @@ import { getPath, toText } from './fieldRows.ts';
 
 /** Value of a document or of a list item. */
 export interface FoundValue {
-  /** For messages: `arc.yaml, document 2`. */
+  /** Label for messages: `arc.yaml, document 2`. */
   readonly source: string;
   readonly value: unknown;
 }
 
 /** Values of the chart gha-runner-scale-set, found in a document. */
 export interface ChartValues {
-  /** For messages: `arc.yaml, document 2, HelmRelease ci/linux`. */
+  /** Label for messages: `arc.yaml, document 2, HelmRelease ci/linux`. */
   readonly label: string;
   /** Name of the Helm release, the default name of the scale set. Empty if unknown. */
   readonly release: string;
@@ -70,7 +70,10 @@ export function findChartValues({ source, value }: FoundValue): ChartValues[] {
   );
 }
 
-/** Themselves, or one level down: a chart around it has them under the subchart's name or alias. */
+/**
+ * Returns the values themselves, or those one level below: a parent chart has them under the name
+ * or alias of the subchart.
+ */
 function valuesIn(value: unknown, label: string, release: string): ChartValues[] {
   if (isChartValues(value)) return [{ label: `${label}, values`, release, values: value }];
   if (!isObject(value)) return [];

@@ -1,4 +1,4 @@
-/** The objects of ARC that a cluster has. Nothing is changed, and no Secret is read. */
+/** Reads the objects of ARC from a cluster. It changes nothing and reads no Secret. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { ApiError, ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
@@ -8,7 +8,7 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 const SCALE_SETS = 'actions.github.com/v1alpha1';
 const LEGACY = 'actions.summerwind.dev/v1alpha1';
-/** With the plural of each kind, which is its path. */
+/** API version, kind and plural of each resource. The plural is its path. */
 const RESOURCES = [
   [SCALE_SETS, 'AutoscalingRunnerSet', 'autoscalingrunnersets'],
   [LEGACY, 'RunnerDeployment', 'runnerdeployments'],
@@ -17,10 +17,15 @@ const RESOURCES = [
   [LEGACY, 'Runner', 'runners'],
   [LEGACY, 'HorizontalRunnerAutoscaler', 'horizontalrunnerautoscalers'],
 ] as const;
-/** In all. Most of them are runners, which others own. */
+/** Maximum number of objects of all kinds. Most of them are runners that other objects own. */
 const MOST = 10_000;
 
-/** @param namespace - absent: all of them @throws CliError `failed`, naming what could not be listed */
+/**
+ * Lists the objects of ARC.
+ * @param namespace - namespace to list.
+ * @default all namespaces
+ * @throws CliError `failed`, with the resource that could not be listed
+ */
 export async function clusterObjects(
   config: KubeConfig,
   namespace: string | undefined,
@@ -51,7 +56,7 @@ export async function clusterObjects(
   return found;
 }
 
-/** A kind that is not installed has no objects. */
+/** Handles a failed list. A kind that is not installed has no objects. */
 function notListed(error: unknown, resource: string): void {
   if (error instanceof CliError) throw error;
   if (error instanceof ApiError && error.code === 404) return;

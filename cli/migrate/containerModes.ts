@@ -1,6 +1,6 @@
 /**
  * Writes out what ARC adds to a pod for its container modes. Holdfast has no such modes: the pod
- * template is complete. The parts are those that the chart gha-runner-scale-set makes:
+ * template is complete. The parts are those that the chart gha-runner-scale-set adds:
  * https://github.com/actions/actions-runner-controller/blob/master/charts/gha-runner-scale-set/values.yaml.
  * Pure.
  */
@@ -13,7 +13,10 @@ const EXTERNALS = 'dind-externals';
 
 /** Settings of the Docker daemon next to the runner. */
 export interface DockerDaemon {
-  /** Fields of its container, laid over those of the chart; `args`, `env` and `volumeMounts` are added to them. */
+  /**
+   * Fields of its container that override those of the chart. `args`, `env` and `volumeMounts` are
+   * added to the chart's.
+   */
   readonly container: Json;
   readonly args: readonly string[];
   readonly env: readonly Json[];
@@ -37,7 +40,7 @@ export function addDockerDaemon(
   const image = draft.parts.template['image'] ?? GITHUB_RUNNER.image.name;
   draft.env({ name: 'DOCKER_HOST', value: 'unix:///var/run/docker.sock' });
   draft.env({ name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS', value: '120' });
-  // The daemon mounts folders of jobs into their containers: it has to see the same ones.
+  // The daemon mounts directories of jobs into their containers, so it must have the same volumes.
   const work = draft.mount({ ...WORK });
   draft.mount({ ...SOCKET });
   draft.initContainers.unshift(
@@ -87,7 +90,7 @@ export function addDockerDaemon(
 
 /**
  * Adds jobs in separate pods, which the runner's hooks create.
- * @param workClaim - spec of the claim for the work folder; absent for no such volume
+ * @param workClaim - spec of the claim for the work directory. Absent: no such volume
  */
 export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): void {
   const folder = workClaim === undefined ? 'k8s-novolume' : 'k8s';

@@ -14,13 +14,13 @@ import { quoted, SetDraft, type MigrationNote } from './setDraft.ts';
 
 /** Options of {@link convertArc}. */
 export interface MigrationOptions {
-  /** Helm release, the name of a scale set whose values do not name it. */
+  /** Helm release. It is the name of a scale set whose values do not contain one. */
   readonly release?: string;
   /** Current time (ms since the epoch). Schedules that have ended are left out. */
   readonly now: number;
 }
 
-/** A valid runner set, with notes for its reader. */
+/** Valid runner set with notes for the user. */
 export interface MigratedSet extends PodNeeds {
   readonly from: ArcObject;
   /** Autoscaler that defines its size, if there is one. */
@@ -80,11 +80,11 @@ function convert(
   convertLegacy(from, draft, autoscaler !== undefined);
 }
 
-/** A manifest may leave its namespace to `kubectl -n`. */
+/** A manifest may omit its namespace and get it from `kubectl -n`. */
 const sameNamespace = (one: string | undefined, other: string | undefined): boolean =>
   one === undefined || other === undefined || one === other;
 
-/** An autoscaler scales what has its name, in its namespace. */
+/** An autoscaler scales the object with its name in its namespace. */
 function pairAutoscalers(objects: readonly ArcObject[]): {
   autoscalers: Map<ArcObject, ArcObject>;
   unused: SkippedObject[];
@@ -127,10 +127,10 @@ function setName(name: string, taken: Set<string>, draft: SetDraft): string {
   return chosen;
 }
 
-/** With the parser that the worker has, too. */
+/** Validates a set with the parser of the worker. */
 function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
   const input = draft.input();
-  // The template's hash is the worker's to make.
+  // Only the worker needs the hash of the template.
   const parsed = parseRunnerSetInput(input, {
     hash: () => '',
     checkSchedule: scheduleError,

@@ -19,7 +19,7 @@ export const copyTo =
   (value, draft) =>
     draft.put(part, key, value);
 
-/** Returns a row that copies a list. To Kubernetes an empty one is the same as none. */
+/** Returns a row that copies a list. Kubernetes treats an empty list like a missing one. */
 export const copyListTo =
   (part: Part, key: string): FieldRow =>
   (value, draft) => {
@@ -27,8 +27,8 @@ export const copyListTo =
   };
 
 /**
- * Returns a row for a field without a counterpart. The note says what it meant and what to do
- * instead.
+ * Returns a row for a field without a counterpart. Its note describes the field and the
+ * replacement.
  */
 export const unsupported =
   (text: string, part: Part, key?: string): FieldRow =>
@@ -41,7 +41,7 @@ export const unsupported =
  */
 export const ignored: FieldRow = () => undefined;
 
-/** Returns a row for an object whose fields have rows themselves. */
+/** Returns a row for an object whose fields have rows. */
 export const nested =
   (rows: FieldRows, otherwise?: FieldRow): FieldRow =>
   (value, draft, field) =>

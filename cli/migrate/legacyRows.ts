@@ -30,16 +30,16 @@ import { quoted, type Json, type SetDraft } from './setDraft.ts';
 import { convertClaims } from './volumeClaims.ts';
 
 const SELF_HOSTED = 'self-hosted';
-/** Time that the entry point of ARC's images gives a job after SIGTERM (seconds). */
+/** Time that the entry point of ARC's images gives a job after SIGTERM (s). */
 const GRACEFUL_STOP = 'RUNNER_GRACEFUL_STOP_TIMEOUT';
-/** Folder of the runner in the images of this mode. */
+/** Directory of the runner in the images of this mode. */
 const LEGACY_HOME = /^\/runner(?=\/|$)/;
 const USUAL_IMAGE =
   /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind(-rootless)?)?([:@]|$)/;
 
 const labelsRow: FieldRow = (value, draft, field) => {
   if (!Array.isArray(value)) return draft.addError(field, 'must be a list');
-  // config.sh takes them as one list with commas: such a text is several labels.
+  // config.sh reads one list with commas, so such a text is several labels.
   const labels = (value as unknown[]).flatMap((each) =>
     typeof each === 'string' ? each.split(',').map((label) => label.trim()) : [each],
   );
@@ -71,7 +71,10 @@ export const credentialsFromRow: FieldRow = (value, draft, field) => {
   credentialFromSecret(secret, draft, `${field}.secretRef.name`);
 };
 
-/** Fields that a Runner, the template of a RunnerDeployment, and the spec of a RunnerSet have. */
+/**
+ * Rows of the fields that a Runner, the template of a RunnerDeployment, and the spec of a RunnerSet
+ * have in common.
+ */
 export const RUNNER_CONFIG_ROWS: FieldRows = {
   enterprise: copyTo('template', 'enterprise'),
   organization: copyTo('template', 'organization'),
@@ -86,7 +89,7 @@ export const RUNNER_CONFIG_ROWS: FieldRows = {
     'template',
   ),
   githubAPICredentialsFrom: credentialsFromRow,
-  // These are read together: addDocker and addWorkFolder.
+  // addDocker and addWorkFolder read these.
   dockerEnabled: ignored,
   dockerdWithinRunnerContainer: ignored,
   dockerMTU: ignored,
@@ -100,8 +103,8 @@ export const RUNNER_CONFIG_ROWS: FieldRows = {
 
 /**
  * Variables that only the entry point of ARC's images reads
- * (https://github.com/actions/actions-runner-controller/blob/master/runner/startup.sh), with what
- * takes their place.
+ * (https://github.com/actions/actions-runner-controller/blob/master/runner/startup.sh), with their
+ * replacements.
  */
 const ENTRY_POINT_VARIABLES: Readonly<Record<string, string>> = {
   DISABLE_RUNNER_UPDATE: 'disableUpdate, which is true by default',
@@ -179,7 +182,7 @@ const LEGACY_CONTAINER_ROWS: FieldRows = {
 };
 
 /**
- * Pod fields that this mode has in addition to those of a Runner. All others are those of a pod's
+ * Pod fields that this mode has in addition to those of a Runner. All others are those of a pod
  * spec.
  */
 export const RUNNER_POD_ROWS: FieldRows = {
@@ -194,7 +197,7 @@ export const RUNNER_POD_ROWS: FieldRows = {
           draft,
           sameField('runner'),
         );
-      // The daemon's: addDocker.
+      // Fields of the Docker daemon, which addDocker reads.
       else if (container['name'] !== 'docker') draft.containers.push(container);
     }
   },
@@ -246,11 +249,14 @@ export const RUNNER_SET_ROWS: FieldRows = {
   ordinals: ignored,
   serviceAccountName: serviceAccountRow,
   template: nested({ metadata: podMetadataRow, spec: nested(RUNNER_POD_ROWS, sameField('spec')) }),
-  // Read when the mounts are known.
+  // Converted after the mounts are known.
   volumeClaimTemplates: ignored,
 };
 
-/** @param scaled - an autoscaler says how many runners there are */
+/**
+ * Converts an object of the legacy mode.
+ * @param scaled - whether an autoscaler determines the number of runners
+ */
 export function convertLegacy(object: ArcObject, draft: SetDraft, scaled: boolean): void {
   const { kind, fields } = object;
   draft.put('template', 'labels', [SELF_HOSTED]);
@@ -339,7 +345,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
   );
 }
 
-/** Adds the volume of the runner and its work folder, if ARC limits its size. */
+/** Adds the volume of the runner and its work directory, if ARC limits its size. */
 function addWorkFolder(
   { volumeSizeLimit: sizeLimit, volumeStorageMedium: medium }: Fields,
   draft: SetDraft,
@@ -357,7 +363,7 @@ function addWorkFolder(
   });
 }
 
-/** Sets the cleanup timeout to what is left of the pod's grace period after the job's share. */
+/** Sets the cleanup timeout to the rest of the pod's grace period after the job's share. */
 function restOfGrace(draft: SetDraft): void {
   const stop = draft.parts.template['stop'] as
     { drainTimeout?: string; signalTimeout?: string } | undefined;

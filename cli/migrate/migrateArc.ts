@@ -1,4 +1,7 @@
-/** `holdfast migrate arc`: reads what ARC has, writes sets and the way over. Nothing is applied. */
+/**
+ * Implements `holdfast migrate arc`, which reads objects of ARC and writes sets and the plan of the
+ * migration. It applies nothing.
+ */
 import { writeFileSync } from 'node:fs';
 import { loadKubeConfig, KubeConfigError } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -15,7 +18,7 @@ import { migrationPlan } from './migrationPlan.ts';
 import type { SetFormat } from './setFormats.ts';
 import { setsYaml } from './setsYaml.ts';
 
-/** Flags of `holdfast migrate arc`. */
+/** Options of `holdfast migrate arc`. */
 export interface MigrateFlags {
   readonly file?: readonly string[];
   readonly cluster?: boolean;
@@ -24,11 +27,11 @@ export interface MigrateFlags {
   readonly kubeNamespace?: string;
   readonly release?: string;
   readonly out?: string;
-  /** @default 'sets' */
+  /** Format of the output. @default 'sets' */
   readonly format?: SetFormat;
 }
 
-/** Maximum errors shown. Further ones are only counted. */
+/** Maximum number of errors shown. Further ones are only counted. */
 const MAX_FAULTS = 50;
 
 /**
@@ -64,14 +67,14 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
     });
   const plan = migrationPlan(sets, skipped, { file: out ?? 'sets.yaml', format });
-  // Checked as "set apply" reads it: what is written can be applied.
+  // Parse the output like "set apply" does, so that it can be applied.
   const asSets = setsYaml(sets, plan);
   admitSets(readSetDocuments(asSets, out ?? 'the output'), out ?? 'the output');
   const text = format === 'sets' ? asSets : setsYaml(sets, plan, format);
   if (out !== undefined) write(out, text);
   if (output.json)
     output.result({ sets: sets.map(shown), skipped, plan, ...omitUndefined({ out }) }, []);
-  // Every character that a terminal might obey is escaped in it already.
+  // The text contains no control characters.
   else if (out === undefined) output.terminal.stdout.write(text);
   else
     output.result(undefined, [
@@ -111,7 +114,7 @@ function kubeConfigOf({ kubeconfig, context }: MigrateFlags): ReturnType<typeof 
   }
 }
 
-/** Never overwrite a file: it may have been edited. */
+/** Do not overwrite a file: it may have been edited. */
 function write(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx' });

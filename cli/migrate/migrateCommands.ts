@@ -1,4 +1,4 @@
-/** `holdfast migrate …`: its options and help. */
+/** Options and help of `holdfast migrate …`. */
 import { Option, type Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 import type { MigrateFlags } from './migrateArc.ts';

@@ -12,11 +12,11 @@ import {
 } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
-/** Only valid Kubernetes names may appear in a command that a user copies to a shell. */
+/** Only valid Kubernetes names may be part of a command that a user copies to a shell. */
 const inCommand = (name: string | undefined, otherwise: string): string =>
   name !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : otherwise;
 
-/** File with the sets, and how they are written there. */
+/** File of the sets, and its format. */
 export interface WrittenSets {
   readonly file: string;
   readonly format: SetFormat;
@@ -82,7 +82,7 @@ function prepare(sets: readonly MigratedSet[]): string {
   ].join(' ');
 }
 
-/** The fields, and as YAML what they need at least. */
+/** Returns the fields that the pod policy must allow, and their minimum values as YAML. */
 function policyStep(sets: readonly MigratedSet[], fields: readonly string[]): string {
   const merged = new Map<string, unknown>();
   for (const [field, value] of sets.flatMap(({ podPolicy }) => Object.entries(podPolicy))) {
@@ -99,7 +99,10 @@ function policyStep(sets: readonly MigratedSet[], fields: readonly string[]): st
   return `Its pod policy (HOLDFAST_POD_POLICY_FILE; podPolicy of the chart) has to allow more by: ${fields.join(', ')}. As YAML: ${text}.`;
 }
 
-/** A namespace enforces one level, which its strictest set does not decide. */
+/**
+ * Returns the step about Pod Security. A namespace enforces one level, so the plan lists the level
+ * of each set.
+ */
 function podSecurityStep(sets: readonly MigratedSet[]): string {
   const levels = (['restricted', 'baseline', 'privileged'] as const).flatMap((level) => {
     const those = sets.filter(({ security }) => security.level === level);
@@ -113,7 +116,9 @@ function podSecurityStep(sets: readonly MigratedSet[]): string {
   return `Pod Security levels that the namespace of the pods has to allow: ${levels.join('; ')}. Its label is set by: kubectl label namespace NAMESPACE pod-security.kubernetes.io/enforce=LEVEL. Sets with different levels are better in namespaces of their own.`;
 }
 
-/** Names of containers and volumes are anybody's text. */
+/**
+ * Returns a reason as safe text. It contains names of containers and volumes, which are arbitrary.
+ */
 const shownReason = (reason: string): string => truncate(stripControlCharacters(reason), 100);
 
 function webhook(sets: readonly MigratedSet[]): string | undefined {
@@ -124,7 +129,7 @@ function webhook(sets: readonly MigratedSet[]): string | undefined {
   return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), in addition to one that ARC may have. Without it a set finds a job only by its check every queueCheck (5m).';
 }
 
-/** Commands that try and then apply each format. */
+/** Commands that test and then apply each format. */
 const APPLY: Readonly<Record<SetFormat, (file: string) => string>> = {
   sets: (file) => `"holdfast set apply -f ${file} --dry-run", then without --dry-run`,
   runnerset: (file) =>
@@ -200,13 +205,13 @@ const isScaleSet = ({ from }: MigratedSet): boolean =>
   from.kind === 'values' || from.kind === 'AutoscalingRunnerSet';
 const nameOf = ({ input }: MigratedSet): string => input.name;
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
-/** Lists as many names as fit in a line. */
+/** Returns a list of at most 20 names. */
 const some = (names: readonly string[]): string =>
   names.length > 20
     ? `${names.slice(0, 20).join('; ')} and ${names.length - 20} more`
     : names.join('; ');
 
-/** Secrets and ConfigMaps that a pod names. */
+/** Returns the Secrets and ConfigMaps that a pod refers to. */
 function namedObjects(spec: unknown): string[] {
   const found: string[] = [];
   walk(spec, (fields) => {

@@ -23,7 +23,7 @@ import { quoted, type Json, type SetDraft } from './setDraft.ts';
  * `stop.cleanupTimeout`.
  */
 const CLEANUP_SECONDS = 5;
-/** GitHub's own image, where it is whatever is newest. */
+/** Pattern of GitHub's own image with the newest version. */
 const NEWEST_IMAGE = /^ghcr\.io\/actions\/actions-runner(:latest)?$/;
 const RUN = '/home/runner/run.sh';
 
@@ -114,7 +114,7 @@ export const RUNNER_CONTAINER_ROWS: FieldRows = {
   ),
 };
 
-/** A field of the container, or of the pod, that Kubernetes knows and Holdfast has no opinion on. */
+/** Returns a row that copies a field of the container or the pod unchanged. */
 export const sameField =
   (part: 'runner' | 'spec'): FieldRow =>
   (value, draft, _field, key) =>
@@ -224,7 +224,10 @@ export const podMetadataRow: FieldRow = nested(POD_METADATA_ROWS, OTHER_METADATA
 /** Rows of a pod template. */
 export const POD_TEMPLATE_ROWS: FieldRows = { metadata: podMetadataRow, spec: podSpecRow };
 
-/** GitHub's image without a version, or with a start that is the image's usual one, is what the worker brings by itself. */
+/**
+ * Removes GitHub's image without a version, and the usual start command, because the worker has
+ * them as defaults.
+ */
 export function omitDefaultImage(draft: SetDraft): void {
   const { template } = draft.parts;
   const { image, command, args } = template;
@@ -241,7 +244,7 @@ export function omitDefaultImage(draft: SetDraft): void {
   }
   const isUsual =
     command === undefined || JSON.stringify([command, args]) === JSON.stringify([[RUN], undefined]);
-  // The files that the daemon's container copies out of the image must be of the runner's version.
+  // The daemon's container copies files of the image, which must have the runner's version.
   if (!isUsual || draft.initContainers.some((container) => container['image'] === image)) return;
   delete template['image'];
   delete template['command'];

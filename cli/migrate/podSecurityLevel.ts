@@ -10,10 +10,10 @@ import type {
   V1Volume,
 } from '@kubernetes/client-node';
 
-/** Levels of the Pod Security Standards, from the strictest. */
+/** Levels of the Pod Security Standards, strictest first. */
 export type PodSecurityLevel = 'restricted' | 'baseline' | 'privileged';
 
-/** The strictest Pod Security level that admits a pod, and why. */
+/** Strictest Pod Security level that admits a pod, with the reasons. */
 export interface PodSecurity {
   readonly level: PodSecurityLevel;
   /** Fields that prevent a stricter level. Fields of a container follow its name. */
@@ -67,7 +67,7 @@ const RESTRICTED_VOLUMES: readonly (keyof V1Volume)[] = [
   'secret',
 ];
 
-/** Returns the lowest level whose namespace accepts the pod. */
+/** Returns the strictest level whose namespace accepts the pod. */
 export function podSecurity(spec: V1PodSpec): PodSecurity {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const beyondBaseline = [

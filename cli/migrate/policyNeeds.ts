@@ -1,4 +1,4 @@
-/** Determines what the cluster and the worker must allow for the pods of a set. Pure. */
+/** Determines the permissions of the cluster and the worker that the pods of a set need. Pure. */
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
@@ -27,8 +27,8 @@ export interface PodNeeds {
   /** Fields that the worker's pod policy must allow in addition to its defaults. */
   readonly policy: readonly string[];
   /**
-   * Values of these fields, to add to the pod policy. A field whose value does not follow from the
-   * pod is left out.
+   * Values of these fields for the pod policy. A field whose value does not follow from the pod is
+   * left out.
    */
   readonly podPolicy: Partial<PodPolicy>;
   readonly security: PodSecurity;
@@ -72,10 +72,10 @@ function violationsOf(rule: Rule, pod: PolicyInput, more: Partial<PodPolicy>): s
   return rule.violations(pod, { ...DEFAULT_POD_POLICY, ...more }, implicit);
 }
 
-/** Returns the value of a rule's field that allows the pod; empty if none is found. */
+/** Returns the value of a policy field that allows the pod. Empty if there is none. */
 function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
   const { field } = rule;
-  // No policy allows another namespace, and the pod's is the worker's own.
+  // No policy allows another namespace, and the pod is in the worker's own.
   if (field === 'namespaces') return {};
   if (field === 'resources') return { resources: otherResources(pod) };
   const allowed = DEFAULT_POD_POLICY[field];
@@ -88,7 +88,7 @@ function allowance(rule: Rule, pod: PolicyInput): Partial<PodPolicy> {
   return violationsOf(rule, pod, more).length === 0 ? more : {};
 }
 
-/** Returns the largest quantity of each resource that has no meaning to all clusters, such as a GPU. */
+/** Returns the largest quantity of each resource that not all clusters have, such as a GPU. */
 function otherResources({ spec }: PolicyInput): Record<string, string> {
   const asked = [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ resources }) =>
     [resources?.requests, resources?.limits].flatMap((list) =>
@@ -104,7 +104,7 @@ function otherResources({ spec }: PolicyInput): Record<string, string> {
   return Object.fromEntries(largest);
 }
 
-/** Names that a violation is about. */
+/** Returns the names that a violation contains. */
 function namesIn(text: string, field: string): string[] {
   if (field === 'host') {
     const name = /the node's (\w+)$/.exec(text)?.[1];

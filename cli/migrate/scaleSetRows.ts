@@ -26,14 +26,17 @@ import {
 } from './podRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
-/** Limit of a set if ARC has none: a set needs one. */
+/** Maximum of a set if ARC has none, because a set needs one. */
 const USUAL_MAX = 100;
 const CHART_ACCOUNTS = [
   'actions.github.com/cleanup-no-permission-service-account-name',
   'actions.github.com/cleanup-kubernetes-mode-service-account-name',
 ] as const;
 
-/** `https://github.com/acme/app`: https://docs.github.com/en/actions/how-tos/manage-runners/use-actions-runner-controller/deploy-runner-scale-sets */
+/**
+ * Row of a URL such as `https://github.com/acme/app`:
+ * https://docs.github.com/en/actions/how-tos/manage-runners/use-actions-runner-controller/deploy-runner-scale-sets
+ */
 const configUrlRow: FieldRow = (value, draft, field) => {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   const parts = (url?.pathname ?? '').split('/').filter((part) => part !== '');
@@ -76,7 +79,7 @@ const secretRow: FieldRow = (value, draft, field) => {
   );
 };
 
-/** A credential of the worker, called as ARC's Secret. */
+/** Sets the credential of the worker with the name of ARC's Secret. */
 export function credentialFromSecret(secret: string, draft: SetDraft, field: string): void {
   draft.put('template', 'credential', secret);
   draft.note(
@@ -103,7 +106,7 @@ const labelsRow: FieldRow = (value, draft, field) => {
   ]);
 };
 
-/** The same field. Of a Secret's password ARC makes the part of a URL itself. */
+/** Row of the proxy. ARC encodes the password of a Secret for the URL; Holdfast does not. */
 const proxyRow: FieldRow = (value, draft, field) => {
   if (!isObject(value)) return draft.addError(field, 'must be an object');
   draft.put('template', 'proxy', value);
@@ -136,7 +139,7 @@ const tlsRow: FieldRow = (value, draft, field) => {
     'for the runner only: the worker uses the certificates of its credential (caFile)',
     'template',
   );
-  // Without a path ARC's runners do not get it.
+  // Without a path, ARC's runners do not get the certificate.
   if (typeof path !== 'string') return;
   if (typeof name !== 'string' || typeof key !== 'string')
     return draft.addError(`${field}.certificateFrom.configMapKeyRef`, 'must have a name and a key');
@@ -159,7 +162,7 @@ const COMMON_ROWS: FieldRows = {
   githubConfigUrl: configUrlRow,
   githubConfigSecret: secretRow,
   runnerGroup: groupRow,
-  // The name of the scale set is what jobs ask for: convertArc.ts.
+  // convertArc.ts reads the name of the scale set, which jobs request.
   runnerScaleSetName: ignored,
   minRunners: copyTo('set', 'minIdle'),
   maxRunners: copyTo('set', 'max'),
@@ -169,7 +172,7 @@ const COMMON_ROWS: FieldRows = {
   listenerMetrics: METRICS,
 };
 
-/** All but the template: {@link rowsFor}. */
+/** Rows of the spec without the template, which {@link rowsFor} adds. */
 export const SCALE_SET_ROWS: FieldRows = {
   ...COMMON_ROWS,
   runnerScaleSetLabels: labelsRow,
@@ -190,7 +193,7 @@ export const VALUES_ROWS: FieldRows = {
   scaleSetLabels: labelsRow,
   keyVault: VAULT,
   template: nested(POD_TEMPLATE_ROWS),
-  // Read when the template is known.
+  // Converted after the template is known.
   containerMode: ignored,
   controllerServiceAccount: ignored,
   namespaceOverride: ignored,
@@ -199,7 +202,10 @@ export const VALUES_ROWS: FieldRows = {
   resourceMeta: METADATA,
 };
 
-/** The rows of an object that the chart has made: its own service account is none to keep. */
+/**
+ * Returns the rows of an object that the chart created. The chart's own service accounts are
+ * deleted with its release, so they are not kept.
+ */
 function rowsFor({ annotations }: ArcObject): FieldRows {
   const [none, ofHooks] = CHART_ACCOUNTS.map((key) => annotations[key]);
   const serviceAccountName: FieldRow = (value, draft, field, key) => {
@@ -216,7 +222,10 @@ function rowsFor({ annotations }: ArcObject): FieldRows {
   return { ...SCALE_SET_ROWS, template: nested({ metadata: podMetadataRow, spec }) };
 }
 
-/** @param name - of the scale set, which jobs say in `runs-on` */
+/**
+ * Converts a scale set.
+ * @param name - name of the scale set, which jobs use in `runs-on`
+ */
 export function convertScaleSet(object: ArcObject, draft: SetDraft, name: string): void {
   const { kind, fields } = object;
   const ofChart = kind === 'values';

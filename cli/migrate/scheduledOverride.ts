@@ -1,9 +1,9 @@
-/** From a scheduled override, which recurs as a calendar does, to a schedule of cron. Pure. */
+/** Converts a scheduled override, which recurs in a calendar, to a cron schedule. Pure. */
 import { formatDuration } from '../../core/domain/duration.ts';
 import { getPath, toText } from './fieldRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
-/** When it begins, in its own time zone. */
+/** Start of an override in its own time zone. */
 interface Start {
   readonly minute: number;
   readonly hour: number;
@@ -12,7 +12,7 @@ interface Start {
   readonly weekday: number;
 }
 
-/** ARC's frequencies, as cron says them. */
+/** Cron expression of each frequency in ARC. */
 export const CRON_OF_FREQUENCY: Readonly<Record<string, (start: Start) => string>> = {
   Daily: ({ minute, hour }) => `${minute} ${hour} * * *`,
   Weekly: ({ minute, hour, weekday }) => `${minute} ${hour} * * ${weekday}`,
@@ -20,7 +20,11 @@ export const CRON_OF_FREQUENCY: Readonly<Record<string, (start: Start) => string
   Yearly: ({ minute, hour, day, month }) => `${minute} ${hour} ${day} ${month} *`,
 };
 
-/** @returns the schedule, or none where it cannot be said, with a note that says why @param now - ms since the epoch */
+/**
+ * Converts an override.
+ * @param now - current time (ms since the epoch)
+ * @returns the schedule. Empty if there is none, with a note that gives the reason
+ */
 export function convertOverride(
   override: Json,
   field: string,

@@ -1,10 +1,10 @@
-/** A runner set that is built field by field from an ARC object. */
+/** Draft of a runner set that is built field by field from an ARC object. */
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { FieldError } from '../shared/exit.ts';
 
-/** A JSON object that is being built. */
+/** JSON object under construction. */
 export type Json = Record<string, unknown>;
 
 /**
@@ -22,7 +22,7 @@ const PATHS: Readonly<Record<Part, readonly (string | number)[]>> = {
   metadata: ['template', 'pod', 'metadata'],
 };
 
-/** Note for the reader of a set about a field of ARC: what it meant, and what to do instead. */
+/** Note for the user about a field of ARC: its meaning and its replacement. */
 export interface MigrationNote {
   /** Field of the ARC object, such as `spec.template.spec.workDir`. */
   readonly field: string;
@@ -34,7 +34,7 @@ export interface MigrationNote {
 }
 
 const MAX_SHOWN = 200;
-/** Fields that are written first, because readers need them first. */
+/** Fields of the template that are written first, for readability. */
 const FIRST = [
   'enterprise',
   'organization',
@@ -47,7 +47,7 @@ const FIRST = [
   'args',
 ];
 
-/** Quotes a value of an object for a note: on one line, shortened. */
+/** Quotes a value of an object for a note: on one line and truncated. */
 export const quoted = (value: unknown): string =>
   JSON.stringify(
     truncate(
@@ -56,7 +56,7 @@ export const quoted = (value: unknown): string =>
     ),
   );
 
-/** Collects fields, notes, and what is wrong. */
+/** Collects the fields, the notes and the errors of a set. */
 export class SetDraft {
   /** Label of the object that it is converted from. */
   readonly label: string;
@@ -75,7 +75,7 @@ export class SetDraft {
 
   /** Field of the ARC object that is being converted. */
   source: string | undefined;
-  /** ARC's field for each path in the set. */
+  /** Field of ARC for each path in the set. */
   readonly #sources = new Map<string, string>();
 
   constructor(label: string) {
@@ -112,7 +112,7 @@ export class SetDraft {
     });
   }
 
-  /** Adds a note like {@link note}. The set is written paused. */
+  /** Adds a note like {@link note}, and makes the set paused. */
   needsDecision(field: string, text: string, part: Part, key?: string): void {
     this.notes.push({
       field,
@@ -129,26 +129,29 @@ export class SetDraft {
     });
   }
 
-  /** The objects of a list; anything else is a fault. */
+  /** Returns a list of objects. Anything else is an error. */
   objects(value: unknown, field: string): Json[] {
     if (Array.isArray(value) && value.every(isObject)) return value;
     this.addError(field, 'must be a list of objects');
     return [];
   }
 
-  /** A list of the runner's container, which is there afterwards. */
+  /** Returns a list of the runner container, and creates it if necessary. */
   runnerField(key: 'env' | 'volumeMounts'): Json[] {
     const list = (this.parts.runner[key] ?? []) as Json[];
     this.parts.runner[key] = list;
     return list;
   }
 
-  /** A variable of the runner's container, unless it has one of this name. */
+  /** Adds a variable to the runner container, unless it has one with this name. */
   env(variable: Json): void {
     addNamed(this.runnerField('env'), variable);
   }
 
-  /** Adds a mount of the runner's container, unless it has one at this path. Returns the one that is there. */
+  /**
+   * Adds a mount to the runner container, unless it has one at this path. Returns the mount at the
+   * path.
+   */
   mount(mount: Json): Json {
     const mounts = this.runnerField('volumeMounts');
     const own = mounts.find(({ mountPath }) => mountPath === mount['mountPath']);
@@ -156,12 +159,12 @@ export class SetDraft {
     return own ?? mount;
   }
 
-  /** A volume, unless there is one of this name. */
+  /** Adds a volume, unless there is one with this name. */
   volume(volume: Json): void {
     addNamed(this.volumes, volume);
   }
 
-  /** The set, as far as it is known; not validated. */
+  /** Returns the set in its current state, not validated. */
   input(): Json {
     const { set, template, runner, spec, metadata } = this.parts;
     const containers = [
@@ -184,10 +187,10 @@ export class SetDraft {
   }
 }
 
-/** Whatever a key is called, it is a field of this object and nothing else. */
+/** Returns an empty object without a prototype, so that any key is only a field. */
 const fields = (): Json => Object.create(null) as Json;
 
-/** Without empty lists and objects. */
+/** Returns the object without empty lists and objects. */
 const filled = (fields: Json): Json =>
   Object.fromEntries(
     Object.entries(fields).filter(

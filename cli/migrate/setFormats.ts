@@ -6,20 +6,23 @@ import type { RunnerSetInput } from '../../core/contract/index.ts';
 
 /** Formats of `holdfast migrate arc --format`. */
 export const SET_FORMATS = ['sets', 'runnerset', 'chart'] as const;
-/** One of {@link SET_FORMATS}. */
+/** One of the {@link SET_FORMATS}. */
 export type SetFormat = (typeof SET_FORMATS)[number];
 
-/** A YAML document, and the place of each of its sets in it. */
+/** YAML document with the paths of its sets. */
 export interface SetDocument {
   readonly value: object;
-  /** Path of each set, to which the paths of its notes are relative; and that of its beginning. */
+  /**
+   * For each set: the path that the paths of its notes are relative to, and the path of its
+   * beginning.
+   */
   readonly places: readonly {
     readonly start: readonly (string | number)[];
     readonly set: readonly (string | number)[];
   }[];
 }
 
-/** Returns the documents in which the sets are written. */
+/** Returns the documents that contain the sets. */
 export function setDocuments(sets: readonly RunnerSetInput[], format: SetFormat): SetDocument[] {
   switch (format) {
     case 'sets':
@@ -46,7 +49,7 @@ function runnerSetResource({ name, ...spec }: RunnerSetInput): object {
   return { apiVersion: 'holdfast.dev/v1alpha1', kind: 'RunnerSet', metadata: { name }, spec };
 }
 
-/** Everything that the chart has a value for is there, and the rest below `set`. */
+/** Returns the chart values of a set. Fields without a value of their own are below `set`. */
 function chartSet({ name, minIdle, max, replicas, ...set }: RunnerSetInput): object {
   const size =
     replicas === undefined
@@ -55,7 +58,10 @@ function chartSet({ name, minIdle, max, replicas, ...set }: RunnerSetInput): obj
   return { name, githubConfigUrl: configUrl(set.template), ...size, set };
 }
 
-/** Only its path counts: which server it is follows from the credential. */
+/**
+ * Returns the URL of the scope. Only its path matters, because the credential determines the
+ * server.
+ */
 function configUrl({ organization, repository, enterprise }: RunnerSetInput['template']): string {
   const path = repository ?? organization ?? `enterprises/${enterprise ?? ''}`;
   return `https://github.com/${path}`;

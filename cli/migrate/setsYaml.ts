@@ -1,4 +1,4 @@
-/** Sets as YAML, with a comment at each field that has something to be said of. Pure. */
+/** Writes sets as YAML, with their notes as comments at the fields. Pure. */
 import { Document, isMap, isNode, isScalar, isSeq, Scalar, visit } from 'yaml';
 import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 import type { MigratedSet } from './convertArc.ts';
@@ -6,20 +6,21 @@ import type { MigrationNote } from './setDraft.ts';
 import { setDocuments, type SetDocument, type SetFormat } from './setFormats.ts';
 
 const WIDTH = 140;
-/** A YAML node that can have a comment before it. */
+/** YAML node that can have a comment before it. */
 interface Commented {
   commentBefore?: string | null | undefined;
 }
 
 /**
- * Whether `escaped` would change the text. Only a string in double quotes keeps its meaning then.
+ * Returns whether `escaped` would change the text. Only a string in double quotes keeps its meaning
+ * then.
  */
 const needsQuotes = (text: string): boolean =>
   escapeControlCharacters(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
 
 /**
  * Returns the sets as YAML.
- * @param head - lines that come first, as comments
+ * @param head - lines of the comment at the beginning
  */
 export function setsYaml(
   sets: readonly MigratedSet[],
@@ -40,7 +41,10 @@ export function setsYaml(
   return `${[first, ...texts].join('\n---\n')}\n`;
 }
 
-/** @param sets - those of the document, in its order */
+/**
+ * Adds the notes of the sets as comments.
+ * @param sets - sets of the document, in its order
+ */
 function documentText({ value, places }: SetDocument, sets: readonly MigratedSet[]): string {
   const document = new Document(value);
   visit(document, {
@@ -70,7 +74,7 @@ function documentText({ value, places }: SetDocument, sets: readonly MigratedSet
     .join('\n');
 }
 
-/** The document, or the item of its list that is a set. */
+/** Returns the node of a set: the document, or an item of its list. */
 function startOf(document: Document, path: readonly (string | number)[]): Commented {
   const node = path.length === 0 ? document : document.getIn(path, true);
   return isNode(node) ? node : document;
@@ -84,7 +88,10 @@ function originOf({ from, autoscaler }: MigratedSet): string {
 const textOf = ({ field, text, needsDecision }: MigrationNote): string =>
   `${needsDecision ? 'DECIDE: ' : ''}${field}: ${text}`;
 
-/** The key at the end of a path; or the deepest part of it that is written; at the beginning the document itself. */
+/**
+ * Returns the key at the end of a path. If the path does not exist, returns its deepest existing
+ * part; for an empty path, the document.
+ */
 function placeOf(document: Document, path: readonly (string | number)[]): Commented {
   let place: Commented = document;
   let node: unknown = document.contents;
@@ -103,7 +110,7 @@ function placeOf(document: Document, path: readonly (string | number)[]): Commen
   return place;
 }
 
-/** Wrapped, each line after a space; those that go on are indented. */
+/** Returns a text as comment lines, wrapped, with continuation lines indented. */
 function comment(text: string, indent: number): string {
   const lines = [''];
   for (const word of escapeControlCharacters(text).split(' ')) {

@@ -33,7 +33,7 @@ export function convertClaims(
   );
 }
 
-/** A claim of a slot is for the runner's container alone. */
+/** Claims of a slot are only for the runner container. */
 function addEphemeral(template: Json, field: string, draft: SetDraft): void {
   draft.volume({
     name: getPath(template, 'metadata', 'name'),

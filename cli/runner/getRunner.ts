@@ -1,4 +1,4 @@
-/** `holdfast runner get` */
+/** Implements `holdfast runner get`. */
 import type { RunnerStatus } from '../../core/contract/index.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
@@ -22,11 +22,11 @@ import {
   type WorkflowDetails,
 } from '../shared/workflowDetails.ts';
 
-/** Everything known about one runner. */
+/** Facts about one runner. */
 export interface RunnerDetails extends RunnerRow, WorkflowDetails {
-  /** From the workflow itself; absent when no worker answered in time, or when the runner has ended. */
+  /** Status from the workflow. Absent if no worker answered in time, or if the runner has ended. */
   readonly runner?: RunnerStatus;
-  /** Why `runner` is absent, or what that means. */
+  /** Reason why `runner` is absent, or a note about it. */
   readonly note?: string;
   readonly end?: RunnerEnd;
   /** Rerun of the job that was lost with the runner, if there is one. */
@@ -38,7 +38,7 @@ const LEFT_BEHIND =
 
 /**
  * Reads a runner, for `holdfast runner get`.
- * @returns also whether it has ended
+ * @returns the runner, and whether it has ended
  * @throws CliError `not_found`, `unreachable`
  */
 export async function getRunner(
@@ -78,7 +78,10 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
   return { ...base, runner, phase: runner.phase };
 }
 
-/** @param now - ms since the epoch */
+/**
+ * Formats a runner for people.
+ * @param now - current time (ms since the epoch)
+ */
 function detailLines(details: RunnerDetails, now: number): string[] {
   const { runner, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;

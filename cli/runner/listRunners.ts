@@ -1,4 +1,4 @@
-/** `holdfast runner list` */
+/** Implements `holdfast runner list`. */
 import type { RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
 import { withTerminationDetails } from '../shared/terminationDetails.ts';
@@ -10,13 +10,13 @@ import type { Session } from '../shared/session.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 
-/** A runner in a list. */
+/** Row of the list of runners. */
 export interface ListedRow extends RunnerRow {
-  /** End of the runner, if it gave no verdict. */
+  /** End of the runner, if it has no verdict. */
   readonly end?: RunnerEnd;
 }
 
-/** Runners that a selection names, newest first. */
+/** Lists the selected runners, newest first. */
 export async function selectRunners(
   session: Session,
   selection: Selection,
@@ -26,7 +26,7 @@ export async function selectRunners(
   return { rows: found.map(toRow), more };
 }
 
-/** Prints the newest runners of a selection, and whether there are more than `limit`. */
+/** Prints the newest runners of a selection, and notes whether there are more than `limit`. */
 export async function listRunners(
   session: Session,
   output: Output,

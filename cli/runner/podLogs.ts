@@ -1,4 +1,4 @@
-/** Reads the logs of runners' pods with a compute of the command's own; no worker is needed. */
+/** Reads the logs of runners' pods directly from the cluster, without a worker. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { podName } from '../../activities/compute/naming.ts';
@@ -22,7 +22,7 @@ export interface LogSubject {
   readonly place: string;
 }
 
-/** Settings that say how this machine reaches a location. No credential is needed. */
+/** Settings for the access to a location from this machine. No credential is needed. */
 const parts = settings.pick({
   HOLDFAST_KUBECONFIG: true,
   HOLDFAST_KUBE_CONTEXT: true,
@@ -30,12 +30,15 @@ const parts = settings.pick({
   HOLDFAST_POD_LOGS: true,
 });
 
-/** Time for which a pod is looked for quickly (ms): a short command is over soon after its start. */
+/**
+ * Time for which a pod is searched at short intervals (ms), because a short command ends soon after
+ * its start.
+ */
 const QUICK_MS = 5_000;
 const QUICK_POLL_MS = 50;
 const POLL_MS = 1_000;
 
-/** The logs of one runner's pods. Close it at the end. */
+/** Logs of the pods of one runner. Close it at the end. */
 export class RunnerPodLogs {
   readonly #subject: LogSubject;
   readonly #location: Location;
@@ -58,9 +61,9 @@ export class RunnerPodLogs {
   }
 
   /**
-   * Opens the compute of the runner's location. Compute, installation and namespace are the
-   * runner's own; only the way there comes from the settings.
-   * @throws CliError `usage` if the settings are wrong or lead to no cluster
+   * Opens the compute of the runner's location. Compute, installation and namespace are those of
+   * the runner; only the access comes from the settings.
+   * @throws CliError `usage` if the settings are invalid or no cluster is configured
    */
   static async open(env: Env, subject: LogSubject): Promise<RunnerPodLogs> {
     const set = nonEmptySettings(env);
@@ -110,7 +113,7 @@ export class RunnerPodLogs {
   }
 
   /**
-   * Prints the logs of this attempt's pod and of those that replace it, as they are written.
+   * Prints the logs of this attempt's pod and of the pods that replace it, as they are written.
    * @param ended - aborted when the runner has ended: no further pod is waited for
    * @returns whether there was a log
    * @throws ComputeError
@@ -125,7 +128,7 @@ export class RunnerPodLogs {
     let printed = false;
     let since = performance.now();
     for (;;) {
-      // An attempt may be over before it was seen.
+      // An attempt may start and end between two checks.
       for (const each of [attempt, attempt + 1]) {
         const pod = await this.#find(each);
         if (pod?.startedAt === undefined) continue;
@@ -141,9 +144,9 @@ export class RunnerPodLogs {
   }
 
   /**
-   * Returns the last lines that a worker has kept of an attempt in the folder of
+   * Returns the last log lines of an attempt that a worker has stored in the folder of
    * HOLDFAST_POD_LOGS.
-   * @returns `undefined` if there is no such folder or file here
+   * @returns `undefined` if there is no such folder or file on this machine
    */
   async readKept(attempt: number): Promise<string | undefined> {
     if (this.#kept === undefined) return undefined;
@@ -191,7 +194,7 @@ async function openCompute(
       close: async () => undefined,
     };
   }
-  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  // Import on demand: loading the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig, KubeConfigError }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
@@ -214,7 +217,7 @@ async function openCompute(
   }
 }
 
-/** Splits a log into lines. The last one need not end with a newline. */
+/** Splits a log into lines. The last one may have no newline. */
 export async function* linesOf(log: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';

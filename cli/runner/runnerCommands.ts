@@ -1,4 +1,4 @@
-/** `holdfast runner …` and `holdfast run`: their options and help. */
+/** Options and help of `holdfast runner …` and `holdfast run`. */
 import { Option, type Command } from 'commander';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
@@ -90,7 +90,7 @@ function addList(runner: Command, context: CommandContext): void {
     .action(async (flags: Selection & WatchFlags & { limit: string }) => {
       const limit = parseLimit(flags.limit);
       const { selectionQuery } = await import('../shared/selection.ts');
-      selectionQuery(flags); // report bad usage before connecting to Temporal
+      selectionQuery(flags); // rejects invalid usage before connecting to Temporal
       const { listRunners } = await import('./listRunners.ts');
       await withSession(command, context, (session) =>
         printOrWatch(context.output, flags, (output) => listRunners(session, output, flags, limit)),
@@ -235,12 +235,15 @@ function addRun(program: Command, context: CommandContext): void {
 
 interface RunFlags extends RunnerFlags {
   readonly attach?: string;
-  /** `false`: `--no-restart` was given. */
+  /** Whether a lost runner is replaced. `false` for `--no-restart`. */
   readonly restart: boolean;
   readonly onSigterm?: OnSigterm;
 }
 
-/** With `--attach`. @throws CliError if anything else says what the runner is to be */
+/**
+ * Rejects options of a new runner together with `--attach`.
+ * @throws CliError `usage`
+ */
 function rejectOtherOptions(
   words: readonly string[],
   { restart, ...flags }: Omit<RunFlags, 'onSigterm'>,

@@ -1,6 +1,8 @@
-/** From the flags of `runner start` and `run`, and a file, to the one JSON object that the workflow takes. */
+/**
+ * Builds the input of the workflow from the options of `runner start` and `run`, and from a file.
+ */
 import { readFileSync } from 'node:fs';
-// Do not import the contract's index: printing the help must not load Temporal's SDK.
+// Do not import the index of the contract: printing the help must not load the Temporal SDK.
 import {
   RUNNER_TIMEOUTS,
   STOP_TIMEOUTS,
@@ -12,20 +14,24 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { CliError, type FieldError } from '../shared/exit.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** An option of `runner start` and `run`, and the field of the input that it fills. */
+/** Option of `runner start` and `run`, with the input field that it sets. */
 interface RunnerFlag {
   /**
-   * Option in commander's syntax. Its long name in camel case is the key in {@link RunnerFlags}.
+   * Option in commander's syntax. Its long name in camel case is its key in {@link RunnerFlags}.
    */
   readonly option: string;
   readonly field:
     keyof RunnerInput | `timeouts.${keyof RunnerTimeouts}` | `stop.${keyof StopInput}`;
   readonly help: string;
-  /** The field's value, from the option's. Durations stay strings: the validation of the input judges them. @default as it is */
+  /**
+   * Converts the value of the option to that of the field. Durations stay strings, which are
+   * validated with the input.
+   * @default no conversion
+   */
   readonly read?: (values: readonly string[]) => unknown;
 }
 
-/** In the order in which `--help` lists them. */
+/** All options, in the order of `--help`. */
 export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   {
     option: '--org <name>',
@@ -167,7 +173,7 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   },
 ];
 
-/** The options' values as commander hands them over, and the path of `-f`. */
+/** Values of the options from commander, and the path of `-f`. */
 export type RunnerFlags = Readonly<
   Record<string, string | boolean | readonly string[] | undefined>
 > & { readonly file?: string };
@@ -181,9 +187,10 @@ const keyOf = (option: string): string =>
 type Json = Record<string, unknown>;
 
 /**
- * The input that flags, a command line and a file's object describe together; flags win. Not validated yet.
- * @param command - what to run: without a scope a plain command that no CI server knows
- * @throws CliError usage
+ * Returns the input from the options, a command and the object of a file. Options take precedence.
+ * The result is not validated.
+ * @param command - command to run. Without a scope, it runs without a CI server
+ * @throws CliError `usage`
  */
 export function inputFromFlags(
   flags: RunnerFlags,
@@ -192,12 +199,12 @@ export function inputFromFlags(
 ): Json {
   const given = fieldsOf(flags);
   const input = { ...fromFile };
-  // One scope flag replaces whatever scope the file has.
+  // A scope option replaces any scope of the file.
   if (SCOPES.some((scope) => scope in given)) for (const scope of SCOPES) delete input[scope];
   for (const [field, value] of Object.entries(given)) {
     const before = input[field];
     if (!isObject(value) || before === undefined) input[field] = value;
-    // If the file has something else than an object here, validation rejects it.
+    // Validation rejects any other value than an object here.
     else if (isObject(before)) input[field] = { ...before, ...value };
   }
   if (command.length === 0) return input;
@@ -210,7 +217,7 @@ export function inputFromFlags(
 
 const SCOPES = ['organization', 'repository', 'enterprise'];
 
-/** The fields that flags fill, `timeouts.idle` as `{timeouts: {idle}}`. */
+/** Returns the fields of the options, for example `timeouts.idle` as `{timeouts: {idle}}`. */
 function fieldsOf(flags: RunnerFlags): Json {
   const fields: Json = {};
   for (const { option, field, read } of RUNNER_FLAGS) {
@@ -224,7 +231,10 @@ function fieldsOf(flags: RunnerFlags): Json {
   return fields;
 }
 
-/** The text of `-f`; `-` for stdin. @throws CliError usage */
+/**
+ * Reads the text of `-f`; `-` is standard input.
+ * @throws CliError `usage`
+ */
 export function readFileText(path: string): string {
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8');
@@ -269,7 +279,9 @@ export async function readInputFile(
   return value;
 }
 
-/** One error for everything that is wrong with an input, fields named as in the file and as flags. */
+/**
+ * Returns one error for all errors of an input. It names the fields as in the file and as options.
+ */
 export function invalidInput(errors: readonly FieldError[]): CliError {
   const fields = errors.map((error) => ({ ...error, field: withFlags(error.field) }));
   const [first] = fields;
@@ -279,12 +291,18 @@ export function invalidInput(errors: readonly FieldError[]): CliError {
   });
 }
 
-/** `repository (--repo) must be "owner/repo"`. Most messages go on where the field's name ended; the others get a colon. */
+/**
+ * Formats an error, for example `repository (--repo) must be "owner/repo"`. A message that does not
+ * continue the sentence follows a colon.
+ */
 export function formatFieldError({ field, message }: FieldError): string {
   return `${field}${/^[a-z]/.test(message) ? ' ' : ': '}${message}`;
 }
 
-/** `timeouts.idle (--idle-timeout)`; of what is inside a field, such as `env.PATH`, the field's own flag. */
+/**
+ * Adds the option to a field: `timeouts.idle (--idle-timeout)`. Parts of a field, such as
+ * `env.PATH`, have its option.
+ */
 function withFlags(field: string): string {
   const flags = field.split(', ').flatMap((part) => {
     const flag =

@@ -1,4 +1,4 @@
-/** `holdfast runner logs`, and what `holdfast run` prints of a plain command. */
+/** Implements `holdfast runner logs`, and the output of plain commands in `holdfast run`. */
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
@@ -12,7 +12,7 @@ import { findRunner, type StartedRunner } from './startRunner.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Flags of `holdfast runner logs`. */
+/** Options of `holdfast runner logs`. */
 export interface RunnerLogsFlags {
   readonly follow?: boolean;
   /** Number of lines from the end. */
@@ -26,7 +26,7 @@ interface RunnerFacts {
   readonly running: boolean;
   /** Whether it is a plain command. */
   readonly isCommand: boolean;
-  /** Absent until a worker has admitted the runner. */
+  /** Location of the pods. Absent until a worker has admitted the runner. */
   readonly place?: string;
 }
 
@@ -35,8 +35,8 @@ const ADMISSION_POLL_MS = 100;
 const END_POLL_MS = 1_000;
 
 /**
- * Prints the log of a runner: of its pod while that exists, otherwise the last lines that a worker
- * has kept.
+ * Prints the log of a runner: that of its pod while the pod exists, otherwise the last lines that a
+ * worker has stored.
  * @throws CliError `not_found` if there is no log
  */
 export async function runnerLogs(
@@ -88,7 +88,7 @@ function lastLines(text: string | undefined, tail: number | undefined): string[]
   return tail === undefined ? lines : lines.slice(-tail);
 }
 
-/** Follows until the workflow has ended. */
+/** Prints the logs until the workflow has ended. */
 async function followLogs(
   session: Session,
   logs: RunnerPodLogs,
@@ -141,11 +141,11 @@ export async function printCommandOutput(
   }
 }
 
-/** Whether a line of a pod's log is the supervisor's, which writes to the same log. */
+/** Returns whether the supervisor wrote a line. It writes to the log of the pod, too. */
 const isOfSupervisor = (line: string): boolean => line.startsWith('{"component":"entrypoint",');
 
 /**
- * Returns the facts of a runner once a worker has admitted it.
+ * Returns the facts of a runner after a worker has admitted it.
  * @param wait - whether to wait for that; otherwise returns the current facts
  * @returns `undefined` if the runner ended before, or `over` was aborted
  */

@@ -1,4 +1,4 @@
-/** Starts a runner's workflow from a validated input. */
+/** Starts the workflow of a runner with a validated input. */
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
@@ -12,19 +12,22 @@ import type { Session } from '../shared/session.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
 
-/** Everything that a start needs, decided before Temporal is asked. */
+/** Validated runner, before Temporal is called. */
 export interface StartPlan {
   readonly workflowId: string;
   readonly input: RunnerInput;
   readonly summary: string;
   readonly searchAttributes: SearchAttributePair[];
-  /** Scope of the runner: tasks of different organisations take turns (https://docs.temporal.io/task-queue-priority-fairness). */
+  /**
+   * Scope of the runner. Tasks of different organizations take turns
+   * (https://docs.temporal.io/task-queue-priority-fairness).
+   */
   readonly fairnessKey: string;
-  /** Input that does not have the effect its author may expect. */
+  /** Warnings about input that may not have the intended effect. */
   readonly warnings: readonly string[];
 }
 
-/** A runner that was started, or found. */
+/** Runner that was started or found. */
 export interface StartedRunner {
   readonly workflowId: string;
   readonly runId: string;
@@ -62,7 +65,9 @@ export async function planStart(
 }
 
 /**
- * @param existing - `fail` when a runner with this id runs; `attach` to it; `attachEnded`: also to one that has ended, rather than start another
+ * Starts the workflow of a runner.
+ * @param existing - `fail` if a runner with this ID is running; `attach` to it; `attachEnded` also
+ * to one that has ended
  * @throws CliError `conflict`, `usage`, `unreachable`
  */
 export async function startRunner(

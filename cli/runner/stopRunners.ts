@@ -1,4 +1,4 @@
-/** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
+/** Implements `holdfast runner drain` and `holdfast runner cancel`, for IDs or for a selection. */
 import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -48,16 +48,16 @@ interface Stopped {
 }
 
 /**
- * Maximum concurrent requests. More would queue at the server, and waits would reach the poller
- * limit of the namespace.
+ * Maximum number of concurrent requests. More would queue at the server, and waits would reach the
+ * poller limit of the namespace.
  */
 const CONCURRENCY = 10;
 const MAX_SELECTED = 10_000;
-/** A worker that runs answers an update within this, in ms. */
+/** Timeout of the update (ms). A running worker answers sooner. */
 const UPDATE_TIMEOUT_MS = 5_000;
 
 /**
- * Drains or cancels the runners of the IDs, or those of a selection after a confirmation.
+ * Drains or cancels the runners with the IDs, or those of a selection after a confirmation.
  * @returns the exit status
  * @throws CliError
  */
@@ -93,11 +93,14 @@ const resultOf = (stopped: Stopped, { action }: StopOptions): IdResult => ({
   failed: isBad(stopped.end),
 });
 
-/** After a request to stop, `aborted` is what was asked for. */
+/** Returns whether the runner failed. After a request to stop, `aborted` is the expected outcome. */
 const isBad = (end: RunnerEnd | undefined): boolean =>
   end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
 
-/** @throws CliError */
+/**
+ * Sends the requests and prints their results.
+ * @throws CliError
+ */
 async function stopOne(
   session: Session,
   workflowId: string,
@@ -117,7 +120,9 @@ async function stopOne(
   };
 }
 
-/** A selected runner may have ended meanwhile, and its failure must not hide the others. */
+/**
+ * A selected runner may have ended meanwhile. Its failure must not hide the results of the others.
+ */
 async function stopOneOfMany(
   session: Session,
   { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
@@ -131,7 +136,11 @@ async function stopOneOfMany(
   }
 }
 
-/** @returns what there is to say of how it was taken @throws CliError */
+/**
+ * Sends the request to one runner.
+ * @returns a note about the result, if there is one
+ * @throws CliError
+ */
 export async function requestStop(
   session: Session,
   workflowId: string,
@@ -163,7 +172,7 @@ export async function requestStop(
       }),
     { workflowId },
   );
-  // An update is not kept before a worker has accepted it; a signal is.
+  // Temporal keeps a signal until a worker runs, but not an update.
   return options.action === 'drain'
     ? 'no worker answered; the request was sent as a signal and takes effect once a worker runs'
     : undefined;

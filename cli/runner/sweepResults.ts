@@ -1,6 +1,6 @@
 /**
- * Reads what sweeps did about the pods of terminated runners, from their reports and from the
- * deregistrations that they started.
+ * Reads the actions of sweeps on the pods of terminated runners, from the reports of the sweeps and
+ * from the deregistrations that they started.
  */
 import pMap from 'p-map';
 import {
@@ -13,11 +13,17 @@ import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { RunnerRow } from '../shared/runnerRow.ts';
 
-/** Reports and histories read at once, and reports read at the most: newest first. */
+/**
+ * Maximum number of reports and histories read concurrently, and maximum number of reports. The
+ * newest are read first.
+ */
 const AT_ONCE = 10;
 const MAX_REPORTS = 100;
 
-/** @returns what was said, by the run that had left its pod @throws CliError `unreachable` */
+/**
+ * Returns the action of a sweep for each runner with one, by run ID.
+ * @throws CliError `unreachable`
+ */
 export async function sweepResults(
   session: Session,
   lives: readonly RunnerRow[],
@@ -64,7 +70,10 @@ async function reportsSince(session: Session, since: string): Promise<SweepRepor
   return reports.filter((report) => report !== undefined);
 }
 
-/** Another life may have had this id before. */
+/**
+ * Returns the action from the reports. An earlier runner may have had the same ID, so only later
+ * sweeps count.
+ */
 function reported(
   { id, endedAt = '' }: RunnerRow,
   reports: readonly SweepReport[],
@@ -77,7 +86,10 @@ function reported(
     .find(isIts)?.reason;
 }
 
-/** Also a sweep without a worker, which leaves no report at Temporal, has the removal of the registration say why. */
+/**
+ * Returns the action from the deregistration of the runner. Its reason shows the action also for a
+ * standalone sweep, which leaves no report in Temporal.
+ */
 async function handedOn(
   session: Session,
   { name, endedAt = '' }: RunnerRow,
@@ -97,7 +109,10 @@ async function handedOn(
     : undefined;
 }
 
-/** Lists may have what Temporal does not keep any more; and most lives leave no removal. */
+/**
+ * Returns `undefined` for a workflow that Temporal has deleted, which lists may still contain, or
+ * that never existed.
+ */
 async function unlessDropped<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask();

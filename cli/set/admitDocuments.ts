@@ -1,4 +1,7 @@
-/** Validates the documents of a file with the workflow's own parser, all of them before anything is applied. */
+/**
+ * Validates the documents of a file with the parser of the workflow, all of them before any is
+ * applied.
+ */
 import type { Parsed } from '../../core/input/fields.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { CliError, type FieldError } from '../shared/exit.ts';
@@ -6,9 +9,9 @@ import type { SetDocument } from './setDocuments.ts';
 
 /** Kind of the documents in a file. */
 export interface DocumentKind<Admitted> {
-  /** `set` */
+  /** Name of the kind: `set`. */
   readonly what: string;
-  /** `the fields of a set: name, …` */
+  /** Description of the expected fields: `the fields of a set: name, …`. */
   readonly fields: string;
   readonly parse: (value: Record<string, unknown>) => Parsed<Admitted>;
   /**
@@ -18,7 +21,11 @@ export interface DocumentKind<Admitted> {
   readonly key: (value: Record<string, unknown>) => string | undefined;
 }
 
-/** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
+/**
+ * Validates all documents.
+ * @param shown - name of the file, for messages
+ * @throws CliError `invalid_input` with every error of every document
+ */
 export function validateDocuments<Admitted>(
   documents: readonly SetDocument[],
   shown: string,
@@ -54,7 +61,10 @@ export function validateDocuments<Admitted>(
   );
 }
 
-/** Two documents of one name would undo each other. */
+/**
+ * Returns an error for a document whose name another document has. The two would overwrite each
+ * other.
+ */
 function duplicateErrors(
   { label, lineOf }: SetDocument,
   key: string | undefined,
@@ -71,7 +81,7 @@ function duplicateErrors(
 }
 
 function location({ label, lineOf }: SetDocument, field: string, message: string): FieldError {
-  // Some errors name several fields; the first says where to look.
+  // Some errors name several fields. The line is that of the first.
   const line = lineOf(field.split(', ')[0]?.replace(/:$/, '') ?? '');
   return { field: `${label}, line ${line}: ${field}`, message };
 }

@@ -5,22 +5,26 @@ import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts
 import { validateDocuments } from './admitDocuments.ts';
 import type { SetDocument } from './setDocuments.ts';
 
-/** A document that is a set. */
+/** Validated document of a set. */
 export interface AdmittedDocument {
   readonly input: RunnerSetInput;
   readonly spec: SetSpec;
-  /** Input that does not have the effect its author may expect. */
+  /** Warnings about input that may not have the intended effect. */
   readonly warnings: readonly string[];
 }
 
-/** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
+/**
+ * Validates the documents of sets.
+ * @param shown - name of the file, for messages
+ * @throws CliError `invalid_input` with every error of every document
+ */
 export function admitSets(documents: readonly SetDocument[], shown: string): AdmittedDocument[] {
   return validateDocuments<AdmittedDocument>(documents, shown, {
     what: 'set',
     fields: 'the fields of a set: name, template, and replicas or minIdle and max',
     key: ({ name }) => (typeof name === 'string' ? name : undefined),
     parse: (input) => {
-      // The template's hash is the worker's to make.
+      // Only the worker needs the hash of the template.
       const parsed = parseRunnerSetInput(input, {
         hash: () => '',
         checkSchedule: scheduleError,

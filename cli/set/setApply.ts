@@ -1,4 +1,4 @@
-/** `holdfast set apply`: brings the running sets to what a file says. */
+/** Implements `holdfast set apply`, which starts or changes sets according to a file. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import pMap from 'p-map';
 import {
@@ -31,10 +31,10 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 interface Application {
   readonly name: string;
   readonly id: string;
-  /** Absent: it could not be found out. */
+  /** Change to make. Absent if it could not be determined. */
   action?: 'start' | 'change' | 'none';
   changes: readonly SetChange[];
-  /** The template differs: the runners are replaced. */
+  /** Whether the template differs, so that the runners are replaced. */
   rollout: boolean;
   result?: 'started' | 'changed' | 'unchanged' | 'failed';
   error?: string;
@@ -48,8 +48,9 @@ interface Application {
 const AT_ONCE = 10;
 
 /**
- * Shows what would change, and without `dryRun` does it. One set's failure does not keep the others from being applied.
- * @returns the status to exit with
+ * Shows the changes, and makes them without `dryRun`. The failure of one set does not prevent the
+ * others.
+ * @returns the exit status
  * @throws CliError `usage`, `unreachable` before anything was applied
  */
 export async function applySets(
@@ -97,7 +98,11 @@ function toApplication({ input: { name }, spec }: AdmittedDocument): Application
   };
 }
 
-/** Notes a failure with the set it is about. @param codes - those that are about this set; absent: all */
+/**
+ * Stores a failure in the set that it is about.
+ * @param codes - codes of errors that are about this set; others are thrown.
+ * @default all codes
+ */
 async function collect(
   set: Application,
   work: () => Promise<void>,
@@ -199,7 +204,10 @@ async function apply(
   }
 }
 
-/** A worker may refuse what we could not know: a credential that it has not, a timeout beyond its cap. */
+/**
+ * Checks that a worker accepts the set. It may reject settings that only the worker knows, such as
+ * an unknown credential or a timeout beyond a limit.
+ */
 async function confirmStart(session: Session, set: Application, runId: string): Promise<void> {
   const status = await queryAdmittedSet(session, set.id, { max: 0 });
   if (status === undefined) {

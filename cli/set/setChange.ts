@@ -1,4 +1,4 @@
-/** `holdfast set scale|pause|resume|hold|delete`: changes to one set. */
+/** Implements `holdfast set scale|pause|resume|hold|delete`. */
 import {
   type RunnerSetStatus,
   type SetCommandResult,
@@ -23,10 +23,13 @@ import { waitForSetEnd } from './setEnd.ts';
 import { boundsText } from './setGet.ts';
 import { countText } from './setStart.ts';
 
-/** More runners than this are not drained unasked. */
+/** Maximum number of runners that are drained without a confirmation. */
 const MANY = 10;
 
-/** @throws CliError as {@link runSetCommand} */
+/**
+ * Changes the size of a set.
+ * @throws CliError as {@link runSetCommand}
+ */
 export async function scaleSet(
   session: Session,
   output: Output,
@@ -83,7 +86,10 @@ export async function resumeSet(session: Session, name: string): Promise<IdResul
   return { document: status, lines: [line] };
 }
 
-/** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
+/**
+ * Holds or releases a runner of a set.
+ * @param runner - workflow ID, with or without `runner-`, or name at the CI server
+ */
 export async function holdRunner(
   session: Session,
   output: Output,
@@ -101,7 +107,7 @@ export async function holdRunner(
 
 /**
  * Returns the name under which the set knows a runner.
- * @throws CliError not_found
+ * @throws CliError `not_found`
  */
 function findIn(
   { name, runners, holds }: RunnerSetStatus,
@@ -151,7 +157,7 @@ export async function deleteSet(
     };
   output.note('waiting', line);
   const end = await waitForSetEnd(session, workflowId, runId);
-  // A set that is cancelled ends after its runners, too.
+  // A cancelled set also ends after its runners.
   const deleted = end.outcome === 'ended' || end.outcome === 'cancelled';
   return {
     document: { name, deleted, end },
@@ -194,7 +200,10 @@ export async function requestDeletion(
   };
 }
 
-/** @throws CliError when no worker answers */
+/**
+ * Returns the status of a set.
+ * @throws CliError if no worker answers
+ */
 async function statusOf(session: Session, workflowId: string): Promise<RunnerSetStatus> {
   const status = await queryAdmittedSet(session, workflowId);
   if (status !== undefined) return status;

@@ -31,12 +31,15 @@ import { SET } from '../shared/resourceKind.ts';
 import type { Session } from '../shared/session.ts';
 import { isConnectionLoss, toCliError } from '../shared/temporalErrors.ts';
 
-/** A set whose worker runs answers a command within this, in ms: two workflows, and an activity or two. */
+/**
+ * Timeout of a command (ms). A set with a running worker answers sooner: a command takes two
+ * workflows and a few activities.
+ */
 const COMMAND_TIMEOUT_MS = 10_000;
 /** Time to wait before a server that did not answer is called again (ms). */
 const RECONNECT_MS = 200;
 
-/** A set that a command is for. */
+/** Set that receives a command. */
 export type CommandedSet = Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>;
 
 /**
@@ -56,7 +59,10 @@ export async function describeSetById(
   return found;
 }
 
-/** A set that runs. @throws CliError `not_found` also when it has ended, `conflict` when it is paused in Temporal */
+/**
+ * Finds a running set.
+ * @throws CliError `not_found`, also if the set has ended; `conflict` if it is paused in Temporal
+ */
 export async function runningSet(
   session: Session,
   nameOrId: string,
@@ -68,7 +74,7 @@ export async function runningSet(
   return found;
 }
 
-/** Error of a command for a set that is paused in Temporal. */
+/** Returns the error of a command for a set that is paused in Temporal. */
 export function pausedError(workflowId: string, pause: PauseInfo): CliError {
   return new CliError(
     'conflict',
@@ -76,7 +82,12 @@ export function pausedError(workflowId: string, pause: PauseInfo): CliError {
   );
 }
 
-/** Asks the workflow; `undefined` when no worker answers in time. @param args - of the query @throws CliError `not_found`, `usage` */
+/**
+ * Queries the workflow.
+ * @param args - arguments of the query
+ * @returns `undefined` if no worker answers in time
+ * @throws CliError `not_found`, `usage`
+ */
 export async function querySet<T>(
   session: Session,
   workflowId: string,
@@ -96,9 +107,10 @@ export async function querySet<T>(
 }
 
 /**
- * Asks the set for its status.
- * @param request - which runners it lists @default all
- * @returns the status, or the error of a set that no worker has admitted yet; `undefined` when no
+ * Queries the status of a set.
+ * @param request - runners to include.
+ * @default all
+ * @returns the status, or the error of a set that no worker has admitted yet; `undefined` if no
  * worker answers in time
  * @throws CliError `not_found`, `usage`
  */
@@ -170,7 +182,11 @@ export async function runSetCommand(
   }
 }
 
-/** Leaves a command with Temporal, which keeps it until a worker runs. @throws CliError */
+/**
+ * Starts a command to the set without waiting for its result. Temporal keeps it until a worker
+ * runs.
+ * @throws CliError
+ */
 export async function submitSetCommand(
   session: Session,
   set: CommandedSet,
@@ -187,7 +203,7 @@ const optionsFor = (
   command: SetCommand,
 ): WorkflowStartOptions => setCommandOptions(nameOf(workflowId), command, taskQueue);
 
-/** Maps an error of the client to one about a set. */
+/** Maps an error of the client to an error about a set. */
 export function setError(error: unknown, session: Session, workflowId: string): CliError {
   const name = nameOf(workflowId);
   if (error instanceof WorkflowNotFoundError) {
@@ -223,7 +239,7 @@ function rejection(error: WorkflowFailedError, name: string): CliError {
   );
 }
 
-/** A worker is needed, and none answers. */
+/** Returns the error for a command that needs a worker when none answers. */
 function timeoutError(name: string, cause: unknown): CliError {
   return new CliError(
     'failed',
@@ -232,7 +248,7 @@ function timeoutError(name: string, cause: unknown): CliError {
   );
 }
 
-/** `set-linux` → `linux` */
+/** Returns the name of a set for its workflow ID: `set-linux` → `linux`. */
 export const nameOf = (workflowId: string): string =>
   workflowId.startsWith(setWorkflowId(''))
     ? workflowId.slice(setWorkflowId('').length)

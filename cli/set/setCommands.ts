@@ -1,4 +1,4 @@
-/** `holdfast set …`: its options and help. */
+/** Options and help of `holdfast set …`. */
 import type { Command } from 'commander';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';

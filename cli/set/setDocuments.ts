@@ -1,4 +1,7 @@
-/** The documents of `holdfast set apply -f`: YAML, of several documents or with lists in them, or JSON. */
+/**
+ * Reads the documents of `holdfast set apply -f`: YAML with one or several documents, lists of
+ * sets, or JSON.
+ */
 import { isAlias, isNode, LineCounter, type Document, type Node } from 'yaml';
 import {
   YamlError,
@@ -7,9 +10,9 @@ import {
 } from '../../worker/settings/yamlDocuments.ts';
 import { CliError } from '../shared/exit.ts';
 
-/** One set or job, as it is written; not validated. */
+/** Set or job as it is written in the file, not validated. */
 export interface SetDocument {
-  /** For messages: `document 2 (linux)`, `document 1, item 3`. */
+  /** Label for messages: `document 2 (linux)`, `document 1, item 3`. */
   readonly label: string;
   readonly value: unknown;
   /**
@@ -100,6 +103,6 @@ function startOf(document: Document.Parsed, path: readonly string[]): number {
 
 function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): Node | undefined {
   const node = document.hasIn(path) ? document.getIn(path, true) : undefined;
-  // The value of an alias is written elsewhere.
+  // The value of an alias is at another position.
   return isNode(node) && !isAlias(node) ? node : undefined;
 }

@@ -1,4 +1,4 @@
-/** Reads how a set ended, now or once it has. */
+/** Reads the end of a set, or waits for it. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
@@ -7,7 +7,9 @@ import type { Session } from '../shared/session.ts';
 import { setError } from './setClient.ts';
 import { isConnectionLoss } from '../shared/temporalErrors.ts';
 
-/** `ended`: all its runners have left. Otherwise some may be there. */
+/**
+ * End of a set. `ended`: all its runners have ended. With the other outcomes some may still run.
+ */
 export interface SetEnd {
   readonly outcome: 'ended' | 'cancelled' | 'terminated' | 'failed';
   readonly message: string;
@@ -16,7 +18,10 @@ export interface SetEnd {
 /** Interval between attempts to reach Temporal when it does not answer (ms). */
 const RECONNECT_MS = 2_000;
 
-/** The end of a set; `undefined` while it runs. @throws CliError */
+/**
+ * Returns the end of a set, or `undefined` while it runs.
+ * @throws CliError
+ */
 export async function getSetEnd(
   session: Session,
   workflowId: string,
@@ -35,7 +40,10 @@ export async function getSetEnd(
   }
 }
 
-/** Waits, however long, until the set has ended; a server that does not answer is asked again. @throws CliError */
+/**
+ * Waits without a timeout until the set has ended. Calls that Temporal does not answer are retried.
+ * @throws CliError
+ */
 export async function waitForSetEnd(
   session: Session,
   workflowId: string,

@@ -1,4 +1,4 @@
-/** `holdfast set get` */
+/** Implements `holdfast set get`. */
 import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
 import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import type { RunnerSetStatus } from '../../core/contract/index.ts';
@@ -24,29 +24,29 @@ import {
   type WorkflowDetails,
 } from '../shared/workflowDetails.ts';
 
-/** Everything known about one set. */
+/** Facts about one set. */
 export interface SetDetails extends WorkflowDetails {
   readonly id: string;
   readonly name: string;
   readonly runId: string;
-  /** Temporal's: RUNNING, COMPLETED, … */
+  /** Status in Temporal: RUNNING, COMPLETED, … */
   readonly status: string;
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly scope?: string;
   readonly labels?: readonly string[];
-  /** From the workflow itself; absent when no worker answered in time, or when the set has ended. */
+  /** Status from the workflow. Absent if no worker answered in time, or if the set has ended. */
   readonly set?: RunnerSetStatus;
-  /** Why `set` is absent. */
+  /** Reason why `set` is absent. */
   readonly note?: string;
   readonly end?: SetEnd;
-  /** Address of the page that lists those of its runners that ended badly. */
+  /** Address of the page that lists the failed runners of the set. */
   readonly failedRunnersUrl?: string;
 }
 
 /**
  * Reads a set, for `holdfast set get`.
- * @returns also whether it has ended
+ * @returns the set, and whether it has ended
  * @throws CliError `not_found`, `unreachable`
  */
 export async function getSet(
@@ -92,7 +92,10 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
   return { ...base, set };
 }
 
-/** @param now - ms since the epoch */
+/**
+ * Formats a set for people.
+ * @param now - current time (ms since the epoch)
+ */
 export function setLines(details: SetDetails, now: number): string[] {
   const { set, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
@@ -149,7 +152,7 @@ function activityLines({ pendingActivities: pending }: SetDetails): string[] {
   ];
 }
 
-/** `3 to 20`, or `fixed` */
+/** Returns the limits as text: `3 to 20`, or `fixed`. */
 export function boundsText({
   min,
   max,

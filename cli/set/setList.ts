@@ -1,4 +1,4 @@
-/** `holdfast set list` */
+/** Implements `holdfast set list`. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import pMap from 'p-map';
 import { SetNotAdmittedError } from '../../activities/runnerSet/querySetStatus.ts';
@@ -30,8 +30,8 @@ import { formatAge } from '../shared/text.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /**
- * A set. What only a worker can say is absent if none answers, which `note` says, and if the set has
- * ended.
+ * Row of the list of sets. Fields that need a worker are absent if none answers, which `note`
+ * explains, and if the set has ended.
  */
 export interface SetRow extends Partial<
   Pick<
@@ -50,7 +50,7 @@ export interface SetRow extends Partial<
   readonly id: string;
   readonly name: string;
   readonly runId: string;
-  /** Temporal's: RUNNING, COMPLETED, … */
+  /** Status in Temporal: RUNNING, COMPLETED, … */
   readonly status: string;
   readonly startedAt: string;
   readonly endedAt?: string;
@@ -66,7 +66,7 @@ export interface SetRow extends Partial<
 const SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus != "ContinuedAsNew"`;
 const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ${OPEN_FILTER}`;
 
-/** Which sets are listed. */
+/** Selection of sets. */
 export interface SetSelection {
   /**
    * Whether ended sets are included.
@@ -75,13 +75,13 @@ export interface SetSelection {
   readonly all?: boolean;
 }
 
-/** Characters of a failure's message in the table. */
+/** Maximum length of a failure's message in the table (characters). */
 const NOTE_WIDTH = 100;
-/** Sets asked at once. */
+/** Maximum number of sets that are queried concurrently. */
 const AT_ONCE = 10;
 
 /**
- * Prints the sets of the namespace, by name.
+ * Prints the sets of the namespace, sorted by name.
  * @throws CliError `unreachable`, `usage`
  */
 export async function listSets(
@@ -113,7 +113,10 @@ export async function listSets(
 
 const setsQuery = ({ all = false }: SetSelection): string => (all ? SETS : RUNNING_SETS);
 
-/** Reads the sets of the namespace, by name. @throws CliError */
+/**
+ * Reads the sets of the namespace, sorted by name.
+ * @throws CliError
+ */
 export async function readSets(
   session: Session,
   selection: SetSelection,
@@ -175,7 +178,7 @@ async function withStatus(
   }
 }
 
-/** Sets share their queues. */
+/** Sets share their task queues. */
 function distinct(rows: readonly SetRow[]): UnpolledQueue[] {
   return [
     ...new Map(
@@ -211,7 +214,10 @@ function summarized({
   };
 }
 
-/** Returns `?` if the set runs and no worker has said, and `-` (no value) if it has ended. */
+/**
+ * Returns `?` for a running set without an answer from a worker, and `-` (no value) for one that
+ * has ended.
+ */
 const unknown = ({ status }: SetRow): string | undefined =>
   isOpen({ name: status }) ? '?' : undefined;
 
@@ -221,7 +227,10 @@ function bounds(row: SetRow): string | undefined {
   return min === max ? String(max) : `${min}-${max}`;
 }
 
-/** @param now - ms since the epoch, for the age */
+/**
+ * Formats the table of sets.
+ * @param now - current time, for the ages (ms since the epoch)
+ */
 export function setTable(rows: readonly SetRow[], now: number, wide = false): string {
   const count =
     (read: (row: SetRow) => number | undefined) =>
@@ -258,7 +267,10 @@ function noteOf(row: SetRow, wide: boolean): string | undefined {
   return blockedNote(row, wide) ?? unpolledNote(row.unpolledQueues);
 }
 
-/** Reason, last failure and its runner; shortened, unless all columns are wanted. */
+/**
+ * Returns the reason and the last failure with its runner. The message is truncated, except in the
+ * wide form.
+ */
 function blockedNote({ blockedReason, lastFailure }: SetRow, wide: boolean): string | undefined {
   if (blockedReason === undefined || lastFailure === undefined) return blockedReason;
   const why = wide ? lastFailure.message : truncate(lastFailure.message, NOTE_WIDTH);

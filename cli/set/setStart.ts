@@ -1,4 +1,4 @@
-/** Starts the workflow of a set, and says how large it is. */
+/** Starts the workflow of a set, and formats its size. */
 import {
   RUNNER_SET_WORKFLOW,
   type RunnerSetInput,
@@ -8,7 +8,11 @@ import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { setStartOptions } from '../../worker/temporal/setStart.ts';
 import type { Session } from '../shared/session.ts';
 
-/** @returns the id of its run @throws what the client throws: `WorkflowExecutionAlreadyStartedError` among others */
+/**
+ * Starts the workflow of a set.
+ * @returns the run ID
+ * @throws the error of the client, such as `WorkflowExecutionAlreadyStartedError`
+ */
 export async function startSet(
   session: Session,
   input: RunnerSetInput,
@@ -23,10 +27,10 @@ export async function startSet(
   return handle.firstExecutionRunId;
 }
 
-/** `3 runners`, `2 idle, 20 at the most` */
+/** Returns the size as text: `3 runners`, or `2 idle, at most 20`. */
 export function sizeText({ replicas, minIdle = 0, max }: SetScale): string {
   return replicas === undefined ? `${minIdle} idle, at most ${max}` : countText(replicas);
 }
 
-/** `1 runner`, `3 runners` */
+/** Returns a number of runners as text: `1 runner`, `3 runners`. */
 export const countText = (count: number): string => `${count} runner${count === 1 ? '' : 's'}`;

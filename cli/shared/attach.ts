@@ -1,4 +1,7 @@
-/** Stays attached to a runner, or a job, until it ends: a live phase line, and signals. */
+/**
+ * Stays attached to a runner or job until it ends: shows its phase on one line, and handles
+ * signals.
+ */
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError, EXIT } from './exit.ts';
@@ -19,9 +22,9 @@ const LAST_OUTPUT_MS = 2_000;
 /** Time that detaching waits for a cancel request in flight (ms). */
 const LAST_WORDS_MS = 1_500;
 
-/** Kind of object that is followed, and the names of its commands. */
+/** Kind of the followed object, with the names of its commands. */
 export interface AttachTarget {
-  /** Words of the commands, without the ID. */
+  /** Commands without the ID. */
   readonly commands: {
     readonly run: string;
     readonly attach: string;
@@ -30,7 +33,10 @@ export interface AttachTarget {
   };
   /** Effect of the first Ctrl-C, for messages. */
   readonly drains: string;
-  /** @throws CliError `not_found`, `unreachable` */
+  /**
+   * Finds the object by its ID.
+   * @throws CliError `not_found`, `unreachable`
+   */
   readonly find: (session: Session, id: string) => Promise<StartedRunner>;
   /**
    * Returns the status of the workflow, or `undefined` if no worker answers.
@@ -39,8 +45,9 @@ export interface AttachTarget {
   readonly look: (session: Session, workflowId: string) => Promise<Observation | undefined>;
   /**
    * Prints the output until the object has ended.
-   * @param how.ended - aborted when it has ended; `how.signal` when nothing more is to be printed
-   * @returns whether there was any output; `undefined` for an object that has none
+   * @param how.ended - aborted when the object has ended
+   * @param how.signal - aborted when no more output may be printed
+   * @returns whether there was any output; `undefined` for an object without output
    * @default nothing is printed
    */
   readonly printOutput?: (
@@ -52,7 +59,7 @@ export interface AttachTarget {
   ) => Promise<boolean | undefined>;
 }
 
-/** A runner. */
+/** Attach target for a runner. */
 const ATTACHED_RUNNER: AttachTarget = {
   commands: {
     run: 'holdfast run',
@@ -69,11 +76,11 @@ const ATTACHED_RUNNER: AttachTarget = {
   printOutput: printCommandOutput,
 };
 
-/** Object that is followed, and the effect of signals on it. */
+/** Options of {@link attach}. */
 export interface AttachOptions {
-  /** @default a runner */
+  /** Kind of the followed object. @default a runner */
   readonly target?: AttachTarget;
-  /** @default "detach" */
+  /** Effect of the first SIGTERM. @default "detach" */
   readonly onSigterm?: OnSigterm;
 }
 
@@ -81,12 +88,12 @@ type ExitReason =
   { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
- * Starts one runner or job, if it does not run yet, and follows it. On a terminal the first SIGINT
- * drains it, the second stops it, and the third detaches. Elsewhere the first stops it and the
- * second detaches. This holds from the start: a runner whose start is in flight is cancelled once
- * it exists. SIGTERM and SIGHUP detach at once and change nothing, because a node drain or a closed
- * terminal is not meant for the runner. With `onSigterm: 'stop'` the first SIGTERM stops it.
- * @param begin - starts the object, or has found it
+ * Starts a runner or job, unless it is running, and follows it. On a terminal the first SIGINT
+ * drains it, the second stops it, and the third exits. Without a terminal the first stops it and
+ * the second exits. A runner whose start is still in flight is cancelled once it exists. SIGTERM
+ * and SIGHUP detach immediately and change nothing, because a node drain or a closed terminal is
+ * not meant for the runner. With `onSigterm: 'stop'` the first SIGTERM stops it.
+ * @param begin - starts or finds the object
  * @returns the exit status
  * @throws CliError if it cannot be started
  */
@@ -153,7 +160,7 @@ export async function attach(
   }
 }
 
-/** Prints what is followed writes; trouble is a message, and costs nothing else. */
+/** Prints the output of the followed object. A failure is only a message. */
 function printOutput(
   session: Session,
   { terminal: { env } }: Output,
@@ -187,8 +194,8 @@ function printOutput(
 }
 
 /**
- * If the answer to a start is lost after the user asked for the end, search for the object: it must
- * not stay behind.
+ * Starts the object. If the response is lost after the user requested its end, searches for it, so
+ * that it does not keep running unnoticed.
  */
 async function startOrAttach(
   session: Session,
@@ -221,7 +228,7 @@ async function startOrAttach(
   }
 }
 
-/** Leaves before the start has been answered. */
+/** Exits before Temporal has confirmed the start. */
 async function exitBeforeStart(
   line: ProgressLine,
   workflowId: string,
@@ -263,7 +270,10 @@ function report(session: Session, output: Output, runner: StartedRunner, end: Ru
   return exitStatusOf(end);
 }
 
-/** Leaves the runner or job to itself. A cancel request that is on its way is delivered first, if that is possible. */
+/**
+ * Detaches from the runner or job, which continues. A cancel request in flight is delivered first,
+ * if possible.
+ */
 async function detach(
   line: ProgressLine,
   workflowId: string,
@@ -302,7 +312,10 @@ async function exit(
   return EXIT.failed;
 }
 
-/** Installs the signal handlers. They stay until `stop`, so that no signal between two of them kills us half-way. */
+/**
+ * Installs the signal handlers. They stay until `stop`, so that no signal ends the process in
+ * between.
+ */
 function handleSignals(
   line: ProgressLine,
   requests: CancelRequests,
@@ -356,7 +369,7 @@ function handleSignals(
   };
 }
 
-/** Cancel requests on their way. A server that does not answer is asked until it does. */
+/** Cancel requests to one workflow. They are retried while Temporal does not answer. */
 class CancelRequests {
   private readonly session: Session;
   private readonly workflowId: string;
@@ -381,7 +394,7 @@ class CancelRequests {
     this.onProblem = onProblem;
   }
 
-  /** Send nothing before the workflow exists. */
+  /** Delays all requests until the workflow exists. */
   follow(starting: Promise<StartedRunner>): void {
     this.starting = starting;
     // The caller that awaits `starting` handles its failure.
@@ -392,7 +405,7 @@ class CancelRequests {
     return this.started;
   }
 
-  /** The runner's end was asked for. */
+  /** Whether a cancel request was made. */
   get any(): boolean {
     return this.sending.length > 0;
   }
@@ -405,7 +418,7 @@ class CancelRequests {
     this.sending.push(this.deliver(mode, cause));
   }
 
-  /** Whether the last request, the strongest, was delivered within `ms`. */
+  /** Returns whether the last request, which is the strongest, was delivered within `ms`. */
   async settled(ms: number): Promise<boolean> {
     const giveUp = new AbortController();
     const result = await Promise.race([
@@ -444,8 +457,8 @@ class CancelRequests {
 }
 
 /**
- * Updates the phase on the line. Never resolves: the result of the workflow ends it. Never throws:
- * faults are shown in the line.
+ * Updates the phase on the line. Never resolves, because the result of the workflow ends it. Never
+ * throws: faults are shown on the line.
  */
 async function watch(
   session: Session,

@@ -1,4 +1,4 @@
-/** Context of every command, and its session with Temporal. */
+/** Context of commands, and their session with Temporal. */
 import type { Command } from 'commander';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
@@ -10,7 +10,7 @@ import type { ConnectionFlags, Session } from './session.ts';
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly output: Output;
-  /** Takes the status to exit with. */
+  /** Receives the exit status. */
   readonly exit: (status: number) => void;
 }
 
@@ -30,7 +30,10 @@ export function warn(
     output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
 }
 
-/** The value of a list's option `--limit`. @throws CliError `usage` */
+/**
+ * Parses the value of a list's option `--limit`.
+ * @throws CliError `usage`
+ */
 export function parseLimit(limit: string): number {
   return parseCount('--limit', limit);
 }
@@ -42,7 +45,7 @@ export function parseCount(option: string, value: string): number {
   return Number(value);
 }
 
-/** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
+/** Opens a session for one command and closes it afterwards. Imports the Temporal SDK on demand. */
 export async function withSession(
   command: Command,
   { terminal, output }: CommandContext,

@@ -5,8 +5,8 @@ import type { Output } from './output.ts';
 /**
  * Asks the user to confirm.
  * @param what - pending change: `drain 3 runners: …`
- * @throws CliError `usage` without a terminal, `failed` after a no, `interrupted` after Ctrl-C:
- * nothing was changed
+ * @throws CliError `usage` without a terminal, `failed` after a no, `interrupted` after Ctrl-C. In
+ * all cases nothing was changed
  */
 export async function confirm(output: Output, what: string): Promise<void> {
   if (!output.terminal.interactive || output.json)

@@ -8,7 +8,10 @@ interface RawFailure {
   readonly cause?: RawFailure | null;
 }
 
-/** The first of the payloads, decrypted. @throws PayloadKeyError */
+/**
+ * Returns the first payload, decrypted.
+ * @throws PayloadKeyError
+ */
 export async function decodeFirstPayload(
   { payloadCodecs }: LoadedDataConverter,
   payloads: readonly Payload[] | null | undefined,
@@ -18,7 +21,10 @@ export async function decodeFirstPayload(
   return read[0];
 }
 
-/** Message of a failure and of its causes, each once. @throws PayloadKeyError */
+/**
+ * Returns the different messages of a failure and of its causes.
+ * @throws PayloadKeyError
+ */
 export async function failureText(
   converter: LoadedDataConverter,
   failure: RawFailure | null | undefined,
@@ -32,8 +38,8 @@ export async function failureText(
 }
 
 /**
- * Returns the message of a failure. If failures are encoded, the message in clear text says only
- * that.
+ * Returns the message of a failure. If failures are encoded, the message in clear text contains
+ * only that fact.
  * @throws PayloadKeyError
  */
 export async function failureMessage(

@@ -1,4 +1,4 @@
-/** Exit statuses of `holdfast`, and the error that carries one. */
+/** Exit statuses of `holdfast`, and the error with an exit status. */
 import type { InputErrorCode } from '../../core/contract/index.ts';
 
 /** Exit statuses of every command. Documented in docs/cli.md and in `holdfast --help`. */
@@ -14,7 +14,7 @@ export const EXIT = {
   unreachable: 4,
   /** A runner with this id exists already. */
   conflict: 5,
-  /** Interrupted: 128 + the signal's number. */
+  /** Interrupted: 128 plus the number of the signal. */
   sighup: 129,
   sigint: 130,
   sigterm: 143,
@@ -24,9 +24,9 @@ export const EXIT = {
 export type ErrorCode =
   'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
 
-/** One invalid field of an input. */
+/** Invalid field of an input. */
 export interface FieldError {
-  /** Absent where the field is not one of the contract's inputs. */
+  /** Code of the error. Absent if the field is not part of the contract's inputs. */
   readonly code?: InputErrorCode;
   readonly field: string;
   readonly message: string;
@@ -42,7 +42,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   interrupted: EXIT.sigint,
 };
 
-/** An error for the person at the terminal: one line saying what happened, to which runner or setting, and what to do. */
+/** Error for the user: one line with what happened, the runner or setting, and the fix. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** Reads how a runner or a job ended, now or once it has. */
+/** Reads the end of a runner or job, or waits for it. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import type { JobResult, RunnerResult } from '../../core/contract/index.ts';
@@ -6,7 +6,7 @@ import { EXIT } from './exit.ts';
 import type { Session } from './session.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
 
-/** Verdict, or its replacement for a workflow that gave none. */
+/** Verdict of a runner or job, or its replacement for a workflow without one. */
 export interface RunnerEnd
   extends
     Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>,
@@ -17,14 +17,17 @@ export interface RunnerEnd
   readonly message: string;
   /** Identity of the client that terminated the workflow, such as `4711@host`, if known. */
   readonly terminatedBy?: string;
-  /** Action of a sweep on the pod that was left behind. */
+  /** Action of a sweep on the remaining pod. */
   readonly sweep?: string;
 }
 
 /** Interval between attempts to reach Temporal when it does not answer (ms). */
 const RECONNECT_MS = 2_000;
 
-/** The end of a runner that has ended. @throws CliError */
+/**
+ * Returns the end of a runner that has ended.
+ * @throws CliError
+ */
 export function getResult(
   session: Session,
   workflowId: string,
@@ -40,9 +43,9 @@ export function getResult(
 }
 
 /**
- * Waits, however long, for the end; a server that does not answer is asked again.
- * @param runId - the first run to follow; runs that continue it are followed too
- * @throws CliError `not_found`, `usage`; the signal's reason when aborted
+ * Waits for the end without a timeout. Calls that Temporal does not answer are retried.
+ * @param runId - first run to follow. Runs that continue it are followed, too
+ * @throws CliError `not_found`, `usage`; the reason of the signal if it is aborted
  */
 export async function waitForResult(
   session: Session,
@@ -71,7 +74,7 @@ export async function waitForResult(
   }
 }
 
-/** Resolves after `ms`, or early when aborted. */
+/** Resolves after `ms`, or earlier if the signal is aborted. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -85,7 +88,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The status to exit with for an end. */
+/** Returns the exit status for an end. */
 export const exitStatusOf = (end: RunnerEnd): number =>
   end.outcome === 'succeeded' ? EXIT.ok : EXIT.failed;
 
@@ -118,7 +121,10 @@ async function endOf(result: () => Promise<RunnerResult>): Promise<RunnerEnd> {
   }
 }
 
-/** A result is data of whatever worker ran the workflow: never take a foreign shape for success. */
+/**
+ * Validates a result. It may come from any workflow, so an unexpected type must not count as
+ * success.
+ */
 function checked(result: unknown): RunnerEnd {
   if (isEnd(result)) return result;
   return { outcome: 'unknown', message: 'the workflow ended without a verdict' };

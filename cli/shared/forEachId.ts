@@ -1,4 +1,4 @@
-/** One action for several IDs of a command. */
+/** Runs one action for several IDs of a command. */
 import pMap from 'p-map';
 import { CliError, EXIT } from './exit.ts';
 import type { Output } from './output.ts';
@@ -19,8 +19,8 @@ export interface IdResult {
 const CONCURRENCY = 10;
 
 /**
- * Acts on each ID and prints the results: a single one as itself, several as a list. The failure of
- * one of several is printed, and does not hide the others.
+ * Runs the action for each ID and prints the results: one result as an object, several as a list. A
+ * failure for one of several IDs is printed with the other results.
  * @returns the exit status: that of the first failure
  * @throws CliError if the only ID fails
  */

@@ -65,7 +65,9 @@ const NOUNS = [
   'wren',
 ];
 
-/** A name that people can say and type, such as `brisk-otter-7f3a`: one of 59 million. */
+/**
+ * Generates a name that is easy to say and type, such as `brisk-otter-7f3a`. There are 59 million.
+ */
 export function generateName(random: (below: number) => number = randomInt): string {
   return `${ADJECTIVES[random(ADJECTIVES.length)]}-${NOUNS[random(NOUNS.length)]}-${random(0x1_0000).toString(16).padStart(4, '0')}`;
 }

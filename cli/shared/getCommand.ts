@@ -1,4 +1,4 @@
-/** `holdfast runner|set|job get`. */
+/** Defines `holdfast runner|set|job get`. */
 import type { Command } from 'commander';
 import { withSession, type CommandContext } from './commandContext.ts';
 import { forEachId, type IdResult } from './forEachId.ts';
@@ -6,14 +6,14 @@ import type { Plural } from './resourceKind.ts';
 import type { Session } from './session.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from './watch.ts';
 
-/** The command `get` of one kind of objects. */
+/** Command `get` for one kind of object. */
 export interface GetCommand {
   readonly plural: Plural;
   /** Argument as the help shows it, for example `<id...>`. */
   readonly argument: string;
   readonly description: string;
   readonly help: string;
-  /** Loads what reads an object, when the command runs. */
+  /** Imports the function that reads an object, when the command runs. */
   readonly load: () => Promise<
     (session: Session, id: string) => Promise<IdResult & { readonly ended: boolean }>
   >;

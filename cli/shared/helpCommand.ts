@@ -1,7 +1,7 @@
-/** `holdfast help [command...]`, which also finds commands of a group. */
+/** Defines `holdfast help [command...]`, which also finds commands of a group. */
 import type { Command } from 'commander';
 
-/** Replaces commander's help command, which shows a group for `help runner get`. */
+/** Replaces commander's own help command, which shows the help of a group for `help runner get`. */
 export function addHelpCommand(program: Command): void {
   program.helpCommand(false);
   program

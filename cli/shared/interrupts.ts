@@ -1,16 +1,19 @@
 /** Meaning of signals while attached to a runner or job. */
 import { Option } from 'commander';
 
-/** `drain`: let the job finish. `stop`: end it gracefully. `exit`: leave, whatever the runner does. */
+/**
+ * Effects of SIGINT. `drain`: let the job finish. `stop`: end it gracefully. `exit`: exit
+ * immediately; the runner continues.
+ */
 export type Interrupt =
   | { readonly kind: 'ignore' }
   | { readonly kind: 'drain' }
   | { readonly kind: 'stop' }
   | { readonly kind: 'exit' };
 
-/** Meanings of SIGTERM: leave the runner or job alone, or stop it. */
+/** Effects of the first SIGTERM: detach from the runner or job, or stop it. */
 export const ON_SIGTERM = ['detach', 'stop'] as const;
-/** Meaning of SIGTERM while attached. */
+/** Effect of the first SIGTERM while attached. */
 export type OnSigterm = (typeof ON_SIGTERM)[number];
 
 /** Returns the option `--on-sigterm` of a command that attaches. */
@@ -23,11 +26,13 @@ export const onSigtermOption = (): Option =>
 /** Source of SIGINT. */
 export interface InterruptSource {
   /**
-   * Whether a person can press Ctrl-C: standard input is a terminal. Elsewhere SIGINT is the
-   * request of a program, such as a CI step that is cancelled, which sends it once.
+   * Whether standard input is a terminal, where a person can press Ctrl-C. Otherwise SIGINT is a
+   * request from a program, such as a CI step that is cancelled, which sends it once.
    */
   readonly onTerminal: boolean;
-  /** Time after a signal in which another one is the same press (ms). See {@link debounceMs}. */
+  /**
+   * Time after a signal in which another one counts as the same press (ms). See {@link debounceMs}.
+   */
   readonly debounceMs: number;
 }
 

@@ -12,7 +12,7 @@ export interface Terminal {
   readonly stdout: Stream;
   readonly stderr: Stream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A person can answer questions. */
+  /** Whether a person can answer questions. */
   readonly interactive: boolean;
 }
 
@@ -45,12 +45,15 @@ export class Output {
     return this.form === 'json' || this.form === 'yaml';
   }
 
-  /** Tables have all their columns. */
+  /** Whether tables have all their columns. */
   get wide(): boolean {
     return this.form === 'wide';
   }
 
-  /** The command's result: `document` as JSON or YAML, the ids in it, or `lines`. Call it once. */
+  /**
+   * Prints the result of the command: `document` as JSON or YAML, the IDs in it, or `lines`. Call
+   * it once.
+   */
   result(document: unknown, lines: readonly string[]): void {
     const { stdout } = this.terminal;
     if (this.form === 'json') stdout.write(`${JSON.stringify(cleanDeep(document))}\n`);
@@ -61,14 +64,17 @@ export class Output {
     else for (const line of lines) this.line(line);
   }
 
-  /** A line of a result for people; nothing in the other forms. */
+  /** Prints a line of a result for people. Does nothing in the other forms. */
   line(text: string): void {
-    // A table's own line breaks stay; its cells were cleaned one by one.
+    // Keep the line breaks of a table. Its cells contain no control characters.
     if (this.form === 'text' || this.form === 'wide')
       this.terminal.stdout.write(`${text.split('\n').map(cleanLine).join('\n')}\n`);
   }
 
-  /** Progress or a warning: text on stderr, or where the result is a document an object on one line of stderr. */
+  /**
+   * Prints progress or a warning on stderr: as text, or as a JSON object on one line if the result
+   * is a document.
+   */
   note(event: string, text: string, more: Readonly<Record<string, unknown>> = {}): void {
     if (this.json)
       this.terminal.stderr.write(
@@ -77,7 +83,10 @@ export class Output {
     else this.terminal.stderr.write(`${stripControlCharacters(text)}\n`);
   }
 
-  /** Prints an error and gives the status to exit with. */
+  /**
+   * Prints an error.
+   * @returns the exit status
+   */
   error(error: unknown): number {
     const known = error instanceof CliError ? error : new CliError('failed', errorMessage(error));
     if (this.json) {

@@ -1,4 +1,4 @@
-/** `--output`, which every command has. */
+/** Option `--output` of every command. */
 import type { Command } from 'commander';
 import { CliError } from './exit.ts';
 import { OUTPUT_FORMS, type Output, type OutputForm } from './output.ts';
@@ -21,11 +21,14 @@ export function outputForm(args: readonly string[]): OutputForm {
   return OUTPUT_FORMS.find((form) => form === asked) ?? 'text';
 }
 
-/** Groups whose commands are about things with ids; and those of their commands that are not. */
+/** Groups whose commands print objects with IDs, and the exceptions among their commands. */
 const WITH_IDS = ['runner', 'set', 'job'];
 const WITHOUT = ['schema', 'logs'];
 
-/** @throws CliError `usage`, before anything was done, where `--output name` has nothing to print */
+/**
+ * Rejects `--output name` for a command that prints no IDs, before it runs.
+ * @throws CliError `usage`
+ */
 export function refuseNames({ form }: Output, command: Command): void {
   if (form !== 'name') return;
   const group = command.parent?.name() ?? '';

@@ -4,7 +4,7 @@ import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { failureText, decodeFirstPayload } from './encodedFields.ts';
 
-/** Times in ISO 8601. */
+/** Pending activity of a runner. Times in ISO 8601. */
 export interface PendingActivity {
   readonly id: string;
   readonly type: string;
@@ -15,10 +15,10 @@ export interface PendingActivity {
   /** Progress from its last heartbeat. */
   readonly progress?: string;
   readonly lastFailure?: string;
-  /** Type of that failure, such as `RateLimited`. Absent for a timeout. */
+  /** Type of the last failure, such as `RateLimited`. Absent for a timeout. */
   readonly lastFailureType?: string;
   readonly lastStartedAt?: string;
-  /** When it is tried again, while it waits for that. */
+  /** Time of the next retry, while the activity waits for it. */
   readonly nextRetryAt?: string;
 }
 
@@ -27,7 +27,10 @@ type RawActivity = NonNullable<DescribeWorkflowExecutionResponse['pendingActivit
 // temporal.api.enums.v1.PendingActivityState
 const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
 
-/** @throws PayloadKeyError */
+/**
+ * Returns the pending activities of a workflow.
+ * @throws PayloadKeyError
+ */
 export async function pendingActivities(
   description: DescribeWorkflowExecutionResponse,
   converter: LoadedDataConverter,
@@ -63,7 +66,7 @@ export async function pendingActivities(
   );
 }
 
-/** Our activities' heartbeats have it; what others send says nothing here. */
+/** Only heartbeats of Holdfast's activities have this field. */
 function progressOf(payload: Payload | undefined): string | undefined {
   if (
     !payload?.data ||

@@ -1,4 +1,4 @@
-/** One line about a runner, or a job, that is being watched, and where it is written. */
+/** Line that shows the progress of a runner or job. */
 import type { JobLogLine, RunnerStatus } from '../../core/contract/index.ts';
 import type { Output } from './output.ts';
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
@@ -8,9 +8,9 @@ import { formatAge } from './text.ts';
 export interface Observation {
   readonly phase: string;
   readonly status?: Partial<RunnerStatus>;
-  /** All that a job has said itself. */
+  /** Log of a job. */
   readonly log?: readonly JobLogLine[];
-  /** Why less is known than should be. */
+  /** Reason why the state is incomplete. */
   readonly problem?: string;
 }
 
@@ -30,7 +30,10 @@ export function describeObservation({ phase, status, problem }: Observation): st
     .join('  ');
 }
 
-/** On a terminal one line that is rewritten; else a line for each change; with --json an object for each change, on stderr. */
+/**
+ * Shows progress. On a terminal it rewrites one line, otherwise it prints a line for each change.
+ * With `--json` it prints an object for each change on stderr.
+ */
 export class ProgressLine {
   private readonly output: Output;
   private readonly id: string;
@@ -40,7 +43,10 @@ export class ProgressLine {
   private drawn = false;
   private told = 0;
 
-  /** @param startedAt - ms since the epoch, for the time that has passed */
+  /**
+   * Creates the line.
+   * @param startedAt - start of the elapsed time (ms since the epoch)
+   */
   constructor(output: Output, id: string, startedAt: number) {
     this.output = output;
     this.id = stripControlCharacters(id);
@@ -63,14 +69,17 @@ export class ProgressLine {
     else if (changed) this.output.line(`${new Date(now).toISOString()}  ${this.id}  ${text}`);
   }
 
-  /** Lines of a log that have not been told yet. @param log - all of it */
+  /**
+   * Prints the lines of a log that have not been printed yet.
+   * @param log - complete log
+   */
   printLog(log: readonly JobLogLine[] = []): void {
     for (const { at, message } of log.slice(this.told))
       this.message('log', message, Date.parse(at));
     this.told = Math.max(this.told, log.length);
   }
 
-  /** A message between the changes: it stays on the screen. */
+  /** Prints a message that stays on the screen. */
   message(event: string, text: string, now: number = Date.now()): void {
     this.erase();
     if (this.output.json)
@@ -79,7 +88,7 @@ export class ProgressLine {
     if (this.live && this.text !== undefined) this.draw(now);
   }
 
-  /** Prints a line of the command's own output, as it is. */
+  /** Prints a line of the command's own output unchanged. */
   print(text: string): void {
     this.erase();
     if (this.output.json) this.output.note('output', text, { id: this.id });

@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 import { toCliError } from './temporalErrors.ts';
 
 /**
- * Finds an object that runs, or the last one of that ID that did.
+ * Finds a running object, or the last one with that ID.
  * @throws CliError `not_found`, also if the ID belongs to another workflow; `usage`, `unreachable`
  */
 export async function describeResource(
@@ -33,7 +33,7 @@ export async function describeResource(
 }
 
 /**
- * Describes a workflow. Returns `undefined` if there is none, or none whose history is still kept.
+ * Describes a workflow. Returns `undefined` if there is none, or its history was deleted.
  * @throws CliError `usage`, `unreachable`
  */
 export async function describeWorkflow(
@@ -48,12 +48,12 @@ export async function describeWorkflow(
   }
 }
 
-/** Time to wait for a list, however long (ms). */
+/** Timeout of a list of any length (ms). */
 const LIST_TIMEOUT_MS = 60_000;
 
 /**
  * Lists workflows, newest first, at most `limit`.
- * @returns also whether there are more
+ * @returns the workflows, and whether there are more
  * @throws CliError `usage`, `unreachable`
  */
 export async function listWorkflows(

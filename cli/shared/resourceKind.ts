@@ -1,4 +1,4 @@
-/** Kinds of objects that commands are about. */
+/** Kinds of objects that the commands manage. */
 import {
   JOB_WORKFLOW,
   RUNNER_SET_WORKFLOW,
@@ -9,7 +9,7 @@ import {
 /** Name of a list of objects in documents. */
 export type Plural = 'runners' | 'sets' | 'jobs';
 
-/** A kind of object, each a workflow. */
+/** Kind of object. Each object is a workflow. */
 export interface ResourceKind {
   readonly noun: 'runner' | 'set' | 'job';
   readonly plural: Plural;

@@ -1,15 +1,15 @@
-/** Reads how a runner is: from its workflow where a worker answers, else from what Temporal itself knows. */
+/** Reads the state of a runner from its workflow if a worker answers, otherwise from visibility. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
 import type { Session } from './session.ts';
 import { toCliError } from './temporalErrors.ts';
 
-/** Fields of a runner in Visibility. Times in ISO 8601. */
+/** Fields of a runner in visibility. Times in ISO 8601. */
 export interface RunnerRow {
   readonly id: string;
   readonly runId: string;
-  /** Temporal's: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
+  /** Status in Temporal: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
   readonly status: string;
   /** Phase of the runner. Absent if it was terminated, because its last phase no longer applies. */
   readonly phase?: string;
@@ -17,8 +17,8 @@ export interface RunnerRow {
   readonly set?: string;
   readonly name?: string;
   /**
-   * One of the outcomes; without a verdict Temporal's status in lower case, such as `terminated`.
-   * Absent while it runs.
+   * Outcome. Without a verdict it is Temporal's status in lower case, such as `terminated`. Absent
+   * while the runner runs.
    */
   readonly outcome?: string;
   readonly cause?: string;
@@ -26,7 +26,7 @@ export interface RunnerRow {
   readonly endedAt?: string;
 }
 
-/** Maps an entry of visibility, or a description. */
+/** Maps an entry of visibility, or a description, to a row. */
 export function toRow(
   info: Pick<
     WorkflowExecutionInfo,
@@ -57,7 +57,11 @@ export function toRow(
 /** Timeout of the status query, after which no worker is assumed to run (ms). */
 export const QUERY_TIMEOUT_MS = 3_000;
 
-/** The workflow's own status, a runner's or a job's; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+/**
+ * Queries the status of a runner or job from its workflow.
+ * @returns `undefined` if no worker answers in time
+ * @throws CliError `not_found`, `usage`
+ */
 export async function queryStatus<Status = RunnerStatus>(
   session: Session,
   workflowId: string,

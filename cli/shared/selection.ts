@@ -1,4 +1,4 @@
-/** From flags to a visibility query (https://docs.temporal.io/list-filter). */
+/** Converts options to a visibility query (https://docs.temporal.io/list-filter). */
 import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
@@ -7,21 +7,22 @@ import { CliError } from './exit.ts';
 /** Filter for runners and jobs that need attention. */
 export const FAILED_OR_ERRORED = "RunnerOutcome IN ('errored', 'failed')";
 
-/** Which runners are meant. */
+/** Selection of runners. */
 export interface Selection {
   readonly set?: string;
   readonly scope?: string;
   readonly phase?: string;
   readonly outcome?: string;
-  /** A list filter, for what the flags cannot say. */
+  /** List filter for conditions without an option of their own. */
   readonly query?: string;
-  /** Ended runners too. */
+  /** Whether ended runners are included. @default false */
   readonly all?: boolean;
 }
 
 /**
- * The query for a selection: open runners, unless `all` or an outcome (which only ended ones have) is asked for.
- * @throws CliError usage
+ * Returns the query for a selection. It includes only running runners, unless `all` or an outcome
+ * is given, which only ended ones have.
+ * @throws CliError `usage`
  */
 export function selectionQuery(selection: Selection): string {
   const terms = ['WorkflowType = "runner"'];
@@ -40,7 +41,7 @@ export function selectionQuery(selection: Selection): string {
         'usage',
         '--query: must not be empty; write for example RunnerCause = "evicted"',
       );
-    // The brackets keep an OR in there from reaching beyond runners.
+    // The parentheses limit an OR of the filter to runners.
     if (!balanced(selection.query))
       throw new CliError('usage', '--query: brackets or quotes are not balanced');
     terms.push(`(${selection.query})`);
@@ -58,7 +59,10 @@ function oneOf(flag: string, value: string, allowed: readonly string[]): string 
   return found;
 }
 
-/** Whether no bracket closes what the query itself did not open: such a one would end ours. */
+/**
+ * Returns whether every closing parenthesis of the filter matches one that it opens. Otherwise it
+ * would close that around the filter.
+ */
 function balanced(query: string): boolean {
   let depth = 0;
   let open: string | undefined;

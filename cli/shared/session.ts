@@ -1,4 +1,4 @@
-/** A connection to Temporal for one command. */
+/** Connection to Temporal for one command. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
@@ -19,7 +19,7 @@ import { CliError } from './exit.ts';
 import { isUndelivered, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** The options that every command has. */
+/** Options that every command has. */
 export interface ConnectionFlags {
   readonly address?: string;
   readonly namespace?: string;
@@ -32,13 +32,13 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 type ClientOptions = ConnectionOptions & { readonly apiKey?: string };
 
-/** Address of Temporal, and the setting that it comes from. */
+/** Address of Temporal, with the setting that contains it. */
 export interface ConnectionSettings {
   readonly options: ClientOptions;
   readonly server: string;
   readonly namespace: string;
   readonly taskQueue: string;
-  /** Base address of Temporal's UI, without a slash at its end. */
+  /** Base address of the Temporal UI, without a slash at its end. */
   readonly ui: string | undefined;
 }
 
@@ -47,15 +47,16 @@ const CONNECT_TIMEOUT_MS = 4_000;
 /** Timeout of one call (ms). */
 const CALL_TIMEOUT_MS = 10_000;
 /**
- * Time to wait before calling a workflow again that does not accept messages yet, such as one whose
- * input is not validated (ms).
+ * Time to wait before calling a workflow again that does not accept messages yet (ms), for example
+ * because its input is not validated.
  */
 const HEARING_MS = 100;
 
 /**
- * Flags win over the environment, that over the profile's file, that over the defaults
+ * Returns the settings of the connection. Options take precedence over the environment, the
+ * environment over the profile, and the profile over the defaults
  * (https://docs.temporal.io/develop/environment-configuration).
- * @throws CliError usage
+ * @throws CliError `usage`
  */
 export function connectionSettings(flags: ConnectionFlags, env: Env): ConnectionSettings {
   let overrideEnvVars: Record<string, string>;
@@ -129,7 +130,10 @@ function uiBase(url: string | undefined, source: string): string | undefined {
   return url.replace(/\/+$/, '');
 }
 
-/** A connection as the settings say, and the client on it. @throws CliError */
+/**
+ * Opens a connection with the settings, and a client for it.
+ * @throws CliError
+ */
 async function connect(
   settings: ConnectionSettings,
   dataConverter: DataConverter,
@@ -145,12 +149,16 @@ async function connect(
     });
   } catch (error) {
     const known = toCliError(error, settings);
-    // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
+    // Before there is a connection, every error is about reaching the server, unless the server has
+    // rejected the request.
     throw known.code === 'failed' ? unreachable(settings, known.message, error) : known;
   }
 }
 
-/** @throws CliError `usage` */
+/**
+ * Returns the data converter for the environment.
+ * @throws CliError `usage`
+ */
 function dataConverterIn(env: Env): DataConverter {
   try {
     return dataConverterOf(env[CODEC_KEY_FILE] || undefined);
@@ -159,7 +167,10 @@ function dataConverterIn(env: Env): DataConverter {
   }
 }
 
-/** @returns `undefined`: nothing is traced, and nothing of it is loaded */
+/**
+ * Starts tracing if the environment enables it. Otherwise OpenTelemetry is not loaded.
+ * @returns `undefined` if tracing is not enabled
+ */
 async function tracingIn(
   env: Env,
   onTrouble: SessionOptions['onTrouble'],
@@ -180,7 +191,7 @@ interface Opened {
   readonly dataConverter: DataConverter;
   readonly tracing: Tracing | undefined;
   /**
-   * Value of `TRACEPARENT`: the caller of the command is in this trace
+   * Value of `TRACEPARENT`, the trace of the caller
    * (https://opentelemetry.io/docs/specs/otel/context/env-carriers/).
    */
   readonly trace: string | undefined;
@@ -202,7 +213,7 @@ export interface SessionOptions {
   readonly checkMs?: number;
 }
 
-/** An open connection to Temporal. Close it at the end. */
+/** Open connection to Temporal. Close it at the end. */
 export class Session {
   readonly settings: ConnectionSettings;
   readonly #read: () => ConnectionSettings;
@@ -234,7 +245,10 @@ export class Session {
     ).unref();
   }
 
-  /** @throws CliError `usage` or `unreachable`, within {@link CONNECT_TIMEOUT_MS} */
+  /**
+   * Connects to Temporal within {@link CONNECT_TIMEOUT_MS}.
+   * @throws CliError `usage` or `unreachable`
+   */
   static async open(
     flags: ConnectionFlags,
     env: Env,
@@ -256,7 +270,7 @@ export class Session {
     return this.#client;
   }
 
-  /** Reads what the client hands on as Temporal has it. */
+  /** Data converter of the client, for payloads that the client returns encoded. */
   get converter(): LoadedDataConverter {
     return this.#client.options.loadedDataConverter;
   }
@@ -291,8 +305,8 @@ export class Session {
   }
 
   /**
-   * Runs calls that are expected to answer soon.
-   * @param timeoutMs - for all of them together
+   * Runs calls that normally take little time.
+   * @param timeoutMs - timeout of all of them together (ms)
    * @throws CliError
    */
   async call<T>(
@@ -306,7 +320,7 @@ export class Session {
     }
   }
 
-  /** Like {@link call}, throwing what the client throws. */
+  /** Runs calls like {@link call}, but throws the errors of the client. */
   attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
     const call = (): Promise<T> =>
       this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
@@ -314,8 +328,8 @@ export class Session {
   }
 
   /**
-   * Like {@link attempt}, but retries while the workflow does not accept the message.
-   * @param timeoutMs - for all attempts together
+   * Runs calls like {@link attempt}, but retries while the workflow does not accept the message.
+   * @param timeoutMs - timeout of all attempts together (ms)
    */
   async attemptUntilDelivered<T>(
     fn: (client: Client) => Promise<T>,
@@ -332,9 +346,9 @@ export class Session {
     }
   }
 
-  /** Sends an update, {@link attemptUntilDelivered}. */
+  /** Sends an update, with retries as in {@link attemptUntilDelivered}. */
   async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
-    // By name: the SDK's types have no place for an argument that may be left out.
+    // The name is passed as a string, because the SDK's types do not support an optional argument.
     return await this.attemptUntilDelivered(
       (client) =>
         client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }),
@@ -350,13 +364,17 @@ export class Session {
     };
   }
 
-  /** Address of a workflow's page, where the UI is known. */
+  /** Returns the address of a workflow's page, if the address of the UI is known. */
   link(workflowId: string, runId: string | undefined): string | undefined {
     const { ui, namespace } = this.settings;
     return ui === undefined ? undefined : workflowUrl(ui, namespace, workflowId, runId);
   }
 
-  /** Address of the page that lists what a filter selects, where the UI is known. @param query - https://docs.temporal.io/list-filter */
+  /**
+   * Returns the address of the page that lists the result of a filter, if the address of the UI is
+   * known.
+   * @param query - list filter (https://docs.temporal.io/list-filter)
+   */
   listLink(query: string): string | undefined {
     const { ui, namespace } = this.settings;
     return ui === undefined ? undefined : workflowListUrl(ui, namespace, query);

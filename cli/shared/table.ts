@@ -19,15 +19,15 @@ const NO_LINES = {
   middle: '  ',
 };
 
-/** A column of a list. */
+/** Column of a list. */
 export interface Column<Row> {
   readonly head: string;
   readonly cell: (row: Row) => string | undefined;
-  /** Only in `--output wide`. */
+  /** Whether the column is shown only in `--output wide`. @default false */
   readonly wide?: true;
 }
 
-/** Formats rows as a table; `-` is shown for unknown values. */
+/** Formats rows as a table. Unknown values are shown as `-`. */
 export function listTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -40,7 +40,10 @@ export function listTable<Row>(
   );
 }
 
-/** Aligned columns without lines: easy to read, easy to cut. Cells are cleaned of control characters. */
+/**
+ * Formats aligned columns without lines, which are easy to read and to parse. Control characters
+ * are removed from the cells.
+ */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: [...head],

@@ -25,12 +25,15 @@ const FAILED_PRECONDITION = 9;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-/** No verdict of Temporal's. A call whose deadline the server was the first to notice is reset by it, and counts as cancelled here. */
+/**
+ * Codes of calls that Temporal did not answer. If the server notices an expired deadline first, it
+ * resets the call, which the client reports as cancelled.
+ */
 const NO_ANSWER: readonly (number | undefined)[] = [UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED];
 
 /** Object that an error is about, for messages. */
 export interface ErrorSubject {
-  /** For messages: `127.0.0.1:7233 (from TEMPORAL_ADDRESS)`. */
+  /** Address for messages: `127.0.0.1:7233 (from TEMPORAL_ADDRESS)`. */
   readonly server: string;
   readonly namespace: string;
   readonly workflowId?: string;
@@ -103,7 +106,10 @@ const TRANSPORT_HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/certificate|SSL|TLS|wrong version/i, 'the TLS handshake failed'],
 ];
 
-/** @param reason - what the transport said */
+/**
+ * Returns the error for an unreachable server.
+ * @param reason - error text of the transport
+ */
 export function unreachable(about: ErrorSubject, reason: string, cause: unknown): CliError {
   const hint = TRANSPORT_HINTS.find(([pattern]) => pattern.test(reason))?.[1] ?? 'no answer';
   return new CliError(
@@ -143,7 +149,7 @@ function invalidArgument(details: string, cause: unknown): CliError {
   return new CliError('usage', `Temporal rejected the request: ${details}${hint}`, { cause });
 }
 
-/** Returns the error about a missing key from the chain of causes. */
+/** Returns the error about a missing key in a chain of causes. */
 function payloadKeyError(error: unknown): PayloadKeyError | undefined {
   for (let each: unknown = error; each instanceof Error; each = each.cause)
     if (each instanceof PayloadKeyError) return each;

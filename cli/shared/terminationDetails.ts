@@ -1,4 +1,4 @@
-/** Reads how a workflow without a verdict ended from the last event of its history. */
+/** Reads the end of a workflow without a verdict from the last event of its history. */
 import pMap from 'p-map';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { failureMessage } from './encodedFields.ts';
@@ -9,7 +9,7 @@ import type { RunnerRow } from './runnerRow.ts';
 import { sweepResults } from '../runner/sweepResults.ts';
 
 /**
- * Statuses of a workflow that ended without a verdict. A runner's workflow fails only for an
+ * Statuses of a workflow that ended without a verdict. The workflow of a runner fails only for an
  * invalid input, or a defect.
  */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'TIMED_OUT']);
@@ -24,10 +24,13 @@ interface LastEvent {
   readonly workflowExecutionTimedOutEventAttributes?: object | null;
 }
 
-/** Histories read at once. */
+/** Maximum number of histories read concurrently. */
 const AT_ONCE = 10;
 
-/** The rows, with the ends of those lives that gave no verdict, and what a sweep did about what they had left. @throws CliError `unreachable` */
+/**
+ * Adds to each row without a verdict the end of its workflow, and the action of a sweep on its pod.
+ * @throws CliError `unreachable`
+ */
 export async function withTerminationDetails<T extends RunnerRow>(
   session: Session,
   rows: readonly T[],
@@ -47,7 +50,10 @@ export async function withTerminationDetails<T extends RunnerRow>(
   });
 }
 
-/** @returns `undefined` of a life that goes on, gave its verdict, or is not kept any more */
+/**
+ * Reads the end of a workflow.
+ * @returns `undefined` if the workflow is running, has a verdict, or was deleted
+ */
 async function readRecordedEnd(
   session: Session,
   { id: workflowId, runId, status }: RunnerRow,
@@ -77,7 +83,10 @@ async function readRecordedEnd(
   }
 }
 
-/** @param reason - what the failure says, if it is one */
+/**
+ * Returns the end for a status.
+ * @param reason - message of the failure, if there is one
+ */
 export function toRecordedEnd(last: LastEvent, reason?: string): RunnerEnd | undefined {
   const {
     workflowExecutionTerminatedEventAttributes: terminated,

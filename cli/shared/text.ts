@@ -1,7 +1,10 @@
-/** Values for terminals: what comes from outside is made harmless before it is printed. */
+/** Makes external values safe for terminals. */
 import { stripControlCharacters } from '../../core/domain/displayText.ts';
 
-/** {@link stripControlCharacters} for every string of a value, keys included; what a number or a boolean is stays as it is. */
+/**
+ * Applies {@link stripControlCharacters} to every string of a value, keys included. Other values
+ * stay unchanged.
+ */
 export function cleanDeep(value: unknown): unknown {
   if (typeof value === 'string') return stripControlCharacters(value);
   if (Array.isArray(value)) return value.map(cleanDeep);
@@ -14,7 +17,7 @@ export function cleanDeep(value: unknown): unknown {
   return value;
 }
 
-/** Age for a table: the two largest units at most. `42s`, `7m`, `3h12m`, `5d4h`. */
+/** Formats an age for a table, with at most its two largest units: `42s`, `7m`, `3h12m`, `5d4h`. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const [days, hours, minutes] = [

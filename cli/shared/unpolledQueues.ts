@@ -1,11 +1,11 @@
-/** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
+/** Finds task queues with waiting tasks that no worker polls. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { ciTaskQueue } from '../../core/contract/index.ts';
 import { hasRecentPoller } from '../../core/domain/pollers.ts';
 import type { PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
 
-/** A task queue that no worker polls, and what to do about it. */
+/** Task queue that no worker polls, with the fix. */
 export interface UnpolledQueue {
   readonly taskQueue: string;
   readonly fix: string;
@@ -23,14 +23,20 @@ interface Version {
   readonly buildId?: string | null;
 }
 
-/** Whether a worker polls a task queue, each queue asked about once. @param version - only workers of it count */
+/**
+ * Returns whether a worker polls a task queue. Each queue is checked once.
+ * @param version - count only workers of this version
+ */
 export type PollCheck = (
   name: string,
   type: keyof typeof TYPES,
   version?: Version,
 ) => Promise<boolean>;
 
-/** @throws CliError, in each call */
+/**
+ * Creates the check. Each call of it may throw.
+ * @throws CliError
+ */
 export function createPollerCheck(session: Session): PollCheck {
   const answers = new Map<string, Promise<boolean>>();
   return async (name, type, version) => {
@@ -41,7 +47,10 @@ export function createPollerCheck(session: Session): PollCheck {
   };
 }
 
-/** @returns at most one per queue; none of the others where the workflow's own has no worker */
+/**
+ * Returns the task queues of a workflow and its activities that no worker polls. If that of the
+ * workflow is one, it is the only result.
+ */
 export async function unpolledQueues(
   polled: PollCheck,
   {
@@ -52,7 +61,7 @@ export async function unpolledQueues(
   }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status' | 'workflowId' | 'raw'>,
   activities: readonly PendingActivity[],
 ): Promise<UnpolledQueue[]> {
-  // No worker is given a task of a paused workflow.
+  // Temporal dispatches no task of a paused workflow.
   if (status.name !== 'RUNNING') return [];
   if (!(await polled(taskQueue, 'workflow')))
     return [{ taskQueue, fix: fixFor(taskQueue, taskQueue) }];

@@ -1,4 +1,7 @@
-/** `--watch`: a command's answer again and again, redrawn on a terminal, elsewhere each time it has changed. */
+/**
+ * Implements `--watch`: repeats the output of a command. On a terminal it is redrawn, otherwise it
+ * is printed when it changes.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -6,10 +9,10 @@ import { parseDuration } from '../../core/domain/duration.ts';
 import { CliError } from './exit.ts';
 import { Output } from './output.ts';
 
-/** The options that {@link addWatchOptions} adds. */
+/** Options that {@link addWatchOptions} adds. */
 export interface WatchFlags {
   readonly watch?: boolean;
-  /** Between two looks, in ms. */
+  /** Interval between two frames (ms). */
   readonly interval: number;
 }
 
@@ -19,7 +22,7 @@ export interface WatchFlags {
  */
 export type Show = (output: Output) => Promise<boolean | void>;
 
-/** Waits before the next look. */
+/** Waits for the next frame. */
 export type Pause = () => Promise<unknown>;
 
 const MIN_MS = 500;
@@ -39,7 +42,10 @@ export function intervalOption(description: string, preset: string): Option {
     .default(readInterval(preset), preset);
 }
 
-/** @throws CliError `usage` */
+/**
+ * Rejects options that cannot be combined with `--watch`.
+ * @throws CliError `usage`
+ */
 function readInterval(interval: string): number {
   const ms = parseDuration(interval);
   if (ms === undefined || ms < MIN_MS || ms > MAX_MS)
@@ -50,7 +56,7 @@ function readInterval(interval: string): number {
   return ms;
 }
 
-/** Shows once, or with `--watch` until it has ended. */
+/** Prints one frame, or with `--watch` frames until the object has ended. */
 export async function printOrWatch(
   output: Output,
   { watch = false, interval }: WatchFlags,
@@ -61,7 +67,7 @@ export async function printOrWatch(
 }
 
 /**
- * Shows frames until the last one.
+ * Prints frames until the last one.
  * @throws the error of the first frame, and any error that is not a connection loss
  */
 export async function renderLoop(output: Output, show: Show, pause: Pause): Promise<void> {
@@ -100,8 +106,8 @@ export async function renderLoop(output: Output, show: Show, pause: Pause): Prom
 }
 
 /**
- * Output of one frame, and the document that tells it from the previous one: texts contain ages,
- * which always differ.
+ * Output of one frame, and its document. Documents are compared to detect a change, because texts
+ * contain ages, which always differ.
  */
 class Frame extends Output {
   document: unknown;
@@ -131,7 +137,10 @@ class Frame extends Output {
   }
 }
 
-/** From the top of the terminal, no line wrapped and none beyond its end: each takes the place of the one before. */
+/**
+ * Returns the text that draws a frame from the top of the terminal. Long lines and further lines
+ * are cut, so that each frame replaces the previous one.
+ */
 function fitToScreen(text: string, { columns, rows }: Output['terminal']['stdout']): string {
   const lines = text
     .trimEnd()

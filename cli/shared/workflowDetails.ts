@@ -21,7 +21,10 @@ export interface WorkflowDetails {
 export const NO_WORKER_NOTE =
   'no worker answered within 3 s; this is what Temporal knows without it. Check that a worker runs ("holdfast worker")';
 
-/** @throws CliError, PayloadKeyError */
+/**
+ * Reads the facts of a workflow.
+ * @throws CliError, PayloadKeyError
+ */
 export async function workflowDetails(
   session: Session,
   description: WorkflowExecutionDescription,
@@ -37,7 +40,7 @@ export async function workflowDetails(
   };
 }
 
-/** Formats the fields of an object, one per line; fields without a value are left out. */
+/** Formats the fields of an object, one per line. Fields without a value are left out. */
 export function fieldLines(
   fields: readonly (readonly [name: string, value: string | undefined])[],
 ): string[] {

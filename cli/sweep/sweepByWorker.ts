@@ -1,4 +1,4 @@
-/** `holdfast sweep`: has a worker do it, and waits for the report. */
+/** Implements `holdfast sweep`: starts the workflow of a sweep, and waits for its report. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
@@ -22,8 +22,10 @@ import type { Output } from '../shared/output.ts';
 const REFRESH_MS = 1_000;
 
 /**
- * @returns the report, also where a list could not be had
- * @throws CliError `failed` without a worker, and when the sweep itself failed; `conflict` while another one that was asked for runs; `unreachable`
+ * Runs a sweep in a worker.
+ * @returns the report, also if a list is incomplete
+ * @throws CliError `failed` if no worker runs or the sweep failed; `conflict` while another
+ * requested sweep is running; `unreachable`
  */
 export async function sweepByWorker(
   session: Session,
@@ -96,8 +98,8 @@ async function start(session: Session, workflowId: string, input: SweepInput): P
 }
 
 /**
- * Prints the progress of the sweep, and why it was retried. A failed query is ignored: the next one
- * shows the progress.
+ * Prints the progress of the sweep, and the reason of a retry. A failed query is ignored, because
+ * the next one shows the progress.
  */
 async function watch(
   session: Session,
@@ -118,7 +120,7 @@ async function watch(
   }
 }
 
-/** The failure has the report with it. */
+/** The failure contains the report. */
 function reportOf(error: unknown): SweepReport | undefined {
   const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === FAILURE_TYPES.sweepIncomplete

@@ -1,11 +1,11 @@
-/** `holdfast sweep`: its options and help. */
+/** Options and help of `holdfast sweep`. */
 import type { Command } from 'commander';
 import type { SweepInput, SweepReport } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
 
-/** Flags of `holdfast sweep`. */
+/** Options of `holdfast sweep`. */
 export interface SweepFlags {
   readonly dryRun?: boolean;
   readonly force?: boolean;
@@ -19,7 +19,7 @@ export interface SweepFlags {
 
 /**
  * Adds `holdfast sweep` to the program.
- * @param environment - the settings of the worker, with the connection options written into them
+ * @param environment - settings of the worker, with the connection options added
  */
 export function addSweepCommand(
   program: Command,
@@ -78,8 +78,8 @@ export function addSweepCommand(
 }
 
 /**
- * Returns the workflow input for the flags.
- * @throws CliError usage
+ * Returns the workflow input for the options.
+ * @throws CliError `usage`
  */
 export function sweepInput({
   dryRun,

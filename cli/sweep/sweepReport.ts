@@ -1,18 +1,21 @@
-/** A sweep's report for people, and the status to exit with. */
+/** Formats the report of a sweep for people, and determines the exit status. */
 import { FINDING_KINDS, type SweepReport } from '../../core/contract/index.ts';
 import { incompleteMessage, sweepOutcome, sweepSummary } from '../../core/domain/sweepSummary.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { table } from '../shared/table.ts';
 
-/** Prints the report. @returns the status to exit with */
+/**
+ * Prints the report.
+ * @returns the exit status
+ */
 export function printSweep(output: Output, report: SweepReport): number {
   output.result(report, sweepLines(report));
   const trouble = sweepProblem(report);
   return trouble === undefined ? EXIT.ok : output.error(new CliError('failed', trouble));
 }
 
-/** Why the sweep is not as it should be; `undefined` when it is. */
+/** Returns why the sweep counts as failed, or `undefined` if it succeeded. */
 function sweepProblem(report: SweepReport): string | undefined {
   const { incompleteLists, aborted, counts } = report;
   if (incompleteLists.length > 0) return incompleteMessage(incompleteLists);
@@ -22,7 +25,7 @@ function sweepProblem(report: SweepReport): string | undefined {
   return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
 
-/** Returns the text form of a sweep report. */
+/** Formats a sweep report as text. */
 export function sweepLines(report: SweepReport): string[] {
   const { location, counts, skipped, findings, omittedFindings, skippedLists } = report;
   const found = FINDING_KINDS.filter((kind) => counts[kind].found > 0);

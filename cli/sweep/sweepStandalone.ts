@@ -16,7 +16,10 @@ import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
-/** The worker's settings: those of the place to be swept, and of the credentials that see its scopes. @throws CliError usage */
+/**
+ * Reads the worker's settings for the location to sweep, and the credentials for its scopes.
+ * @throws CliError `usage`
+ */
 export function standaloneConfig(
   env: Readonly<Record<string, string | undefined>>,
 ): HoldfastConfig {
@@ -34,8 +37,10 @@ export function standaloneConfig(
 }
 
 /**
- * The marks of registrations and workflows are kept in the cluster between two of these.
- * @throws CliError `interrupted` by SIGINT or SIGTERM: nothing more was begun; ComputeError
+ * Runs a sweep in this process. The marks of registrations and workflows are stored in the cluster
+ * between two of these sweeps.
+ * @throws CliError `interrupted` after SIGINT or SIGTERM, when no further repair was started;
+ * ComputeError
  */
 export async function sweepStandalone(
   session: Session,
@@ -43,7 +48,7 @@ export async function sweepStandalone(
   config: HoldfastConfig,
   spec: SweepSpec,
 ): Promise<SweepReport> {
-  // Standard output is for the report.
+  // The log goes to standard error. Standard output is for the report.
   const logger = createLogger(
     { ...config.log, format: output.json ? 'json' : 'text' },
     pino.destination({ dest: 2, sync: true }),

@@ -1,4 +1,4 @@
-/** `holdfast top`: a snapshot of all running sets, runners and jobs. */
+/** Implements `holdfast top`, which prints a snapshot of all running sets, runners and jobs. */
 import { JOB_WORKFLOW, RUNNER_PHASES, RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
@@ -13,16 +13,16 @@ import type { Output } from '../shared/output.ts';
 /** Period in which failed runners and jobs are counted (ms). */
 const LOOK_BACK_MS = 3_600_000;
 
-/** The running sets, runners and jobs. */
+/** Running sets, runners and jobs. */
 export interface Top {
-  /** ISO 8601. */
+  /** Time of the snapshot (ISO 8601). */
   readonly at: string;
   readonly sets: readonly SetRow[];
   readonly runners: readonly RunnerRow[];
   readonly jobs: readonly RunnerRow[];
   /** Whether any of the lists has more entries. */
   readonly more: boolean;
-  /** Runners and jobs that ended `errored` or `failed` since. */
+  /** Number of runners and jobs that ended `errored` or `failed` since then. */
   readonly endedBadly: { readonly since: string; readonly count: number; readonly ui?: string };
 }
 
@@ -52,7 +52,7 @@ async function readTop(session: Session, limit: number, now: number): Promise<To
 }
 
 /**
- * Returns the text form.
+ * Formats the snapshot as text.
  * @param now - current time (ms since the epoch)
  */
 export function topLines(

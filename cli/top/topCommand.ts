@@ -1,4 +1,4 @@
-/** `holdfast top`: its options and help. */
+/** Options and help of `holdfast top`. */
 import type { Command } from 'commander';
 import { parseLimit, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { intervalOption, printOrWatch } from '../shared/watch.ts';

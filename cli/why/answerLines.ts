@@ -1,4 +1,4 @@
-/** Text of an answer, for people. Pure. */
+/** Formats an answer as text for people. Pure. */
 import type {
   ServedBecause,
   SetMismatch,

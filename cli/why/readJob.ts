@@ -1,4 +1,6 @@
-/** Reads the facts of a job or run: what the sets of the task queue know, and who serves it. */
+/**
+ * Reads the facts of a job or run: what the sets of the task queue know, and which set serves it.
+ */
 import pMap from 'p-map';
 import { normalizeLabels } from '../../activities/ciServers/normalizeLabels.ts';
 import { listRoutingInfo } from '../../activities/runnerSet/listRoutingInfo.ts';
@@ -35,15 +37,20 @@ import { unlessMissing } from './unlessMissing.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 type Routing = ReadonlyMap<string, SetRoutingInfo | undefined>;
 
-/** Number of sets that are queried at once. */
+/** Maximum number of sets that are queried concurrently. */
 const AT_ONCE = 20;
-/** Number of sets without a response after which no further ones are queried: no worker runs. */
+/**
+ * Number of sets without a response after which the rest is not queried, because no worker runs.
+ */
 const MAX_SILENT = 40;
 /** Maximum number of sets that are explained. */
 const MAX_EXPLAINED = 3;
 const LIST_TIMEOUT_MS = 60_000;
 
-/** @throws CliError `unreachable`, `usage` */
+/**
+ * Reads the facts of a job.
+ * @throws CliError `unreachable`, `usage`
+ */
 export async function readJob(
   session: Session,
   env: Env,
@@ -74,7 +81,10 @@ export async function readJob(
   };
 }
 
-/** @throws CliError `unreachable`, `usage` */
+/**
+ * Reads the facts of a run.
+ * @throws CliError `unreachable`, `usage`
+ */
 export async function readRun(
   session: Session,
   env: Env,
@@ -105,7 +115,7 @@ async function listSets(session: Session, repository: string | undefined): Promi
     routing === undefined ||
     repository === undefined ||
     scopeHolds({ kind: routing.scopeKind, name: routing.scope }, repository);
-  // Sets of plain commands serve no jobs. The others are compared with a job that none knows.
+  // Sets of plain commands serve no jobs. The others are compared with an unknown job.
   const serving = [...all].filter(([, routing]) => routing?.scope !== '');
   const inScope = serving.filter(([, routing]) => mayServe(routing));
   return new Map(inScope.length > 0 ? inScope : serving);
@@ -134,7 +144,10 @@ const jobLabels = (given: readonly string[]): JobLabels => ({
   },
 });
 
-/** Asks the sets which of these jobs they know. @returns the workflow ids of sets without a response */
+/**
+ * Queries the sets for the jobs that they know.
+ * @returns the workflow IDs of sets without a response
+ */
 async function queryJobs(
   session: Session,
   sets: readonly string[],
@@ -170,7 +183,7 @@ async function readSets(session: Session, env: Env, ids: readonly string[]): Pro
   return read.filter((each) => each !== undefined);
 }
 
-/** Reads the runner that has the job, if it is one of a set. */
+/** Reads the runner of the job, if it belongs to a set. */
 async function readRunnerOf(
   session: Session,
   env: Env,

@@ -16,18 +16,22 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Time to wait for a cluster that does not respond (ms). */
+/** Timeout of the cluster (ms). */
 const POD_TIMEOUT_MS = 5_000;
-/** Phases in which the state of the pod explains the wait. */
+/** Phases in which the state of the pod is read, because it explains the wait. */
 const STARTING: readonly string[] = ['Provisioning', 'Registering'];
 
-/** @param id - workflow id, with or without `runner-` @throws CliError `not_found`, `unreachable` */
+/**
+ * Reads the facts of a runner.
+ * @param id - workflow ID, with or without `runner-`
+ * @throws CliError `not_found`, `unreachable`
+ */
 export async function readRunner(session: Session, env: Env, id: string): Promise<RunnerFacts> {
   const description = await describeResource(session, RUNNER, id);
   const { workflowId } = description;
   const facts = await workflowFacts(session, description);
   if (!isOpen(description.status)) return { ...facts, end: await readEnd(session, description) };
-  // Neither answers a query.
+  // A workflow that is paused or has no worker answers no query.
   if (isPaused(description.status) || isUnpolled(facts, description)) return facts;
   const status = await queryStatus(session, workflowId);
   if (status === undefined || !STARTING.includes(status.phase))
@@ -44,7 +48,7 @@ async function readEnd(
   return recorded?.end ?? (await getResult(session, workflowId, runId));
 }
 
-/** Reads the pod. A cluster that this machine does not reach is a fact that is missing. */
+/** Reads the pod. If this machine cannot reach the cluster, the result says so. */
 async function readPod(
   env: Env,
   description: WorkflowExecutionDescription,

@@ -17,10 +17,13 @@ import { isUnpolled, workflowFacts } from './workflowFacts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Maximum number of starting runners that are read. What one waits for, others mostly do too. */
+/** Maximum number of starting runners that are read. Most others wait for the same. */
 const MAX_STARTING = 3;
 
-/** @throws CliError `not_found`, `unreachable` */
+/**
+ * Reads the facts of a set.
+ * @throws CliError `not_found`, `unreachable`
+ */
 export async function readSet(session: Session, env: Env, nameOrId: string): Promise<SetFacts> {
   const description = await describeResource(session, SET, nameOrId);
   const { workflowId, runId, status: state } = description;
@@ -36,7 +39,7 @@ export async function readSet(session: Session, env: Env, nameOrId: string): Pro
     const end = await getSetEnd(session, workflowId, runId);
     return { ...base, ...omitUndefined({ end }) };
   }
-  // Neither answers a query.
+  // A workflow that is paused or has no worker answers no query.
   if (isPaused(state) || isUnpolled(base, description)) return base;
   const status = await querySetState(session, workflowId, {});
   if (status === undefined) return base;
@@ -62,7 +65,7 @@ async function readStarting(
     starting,
     async ({ workflowId }) => await unlessMissing(readRunner(session, env, workflowId)),
   );
-  // One that has ended since the set listed it explains nothing.
+  // A runner that has ended since the set listed it explains nothing.
   return read.filter((each) => each !== undefined).filter(({ end }) => end === undefined);
 }
 

@@ -1,28 +1,32 @@
-/** Subject of `holdfast why`, as its user writes it. Pure. */
+/** Parses the subject of `holdfast why`. Pure. */
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError } from '../shared/exit.ts';
 
-/** Subject of a question. `named`: a set or runner. */
+/** Subject of `holdfast why`. `named`: a set or runner. */
 export type Subject =
   | {
       readonly kind: 'job';
       readonly jobId: string;
-      /** `owner/repo`. */
+      /** Repository as `owner/repo`. */
       readonly repository?: string;
-      /** As the user wrote them. */
+      /** Labels of the job, as given by the user. */
       readonly labels?: readonly string[];
     }
   | { readonly kind: 'run'; readonly runId: string; readonly repository: string }
   | { readonly kind: 'named'; readonly name: string };
 
 /**
- * `/owner/repo/actions/runs/1/attempts/2/job/3`, as in the address bar and in the API's html_url.
- * Gitea writes `/jobs/3`, also with the ID of the job (from 1.26).
+ * Matches `/owner/repo/actions/runs/1/attempts/2/job/3`, as in the address bar and in `html_url` of
+ * the API. Gitea uses `/jobs/3`, also with the ID of the job (from 1.26).
  */
 const RUN_PATH =
   /^\/([^/]+\/[^/]+)\/actions\/runs\/(\d+)(?:\/attempts\/\d+)?(?:\/jobs?\/(\d+))?\/?$/;
 
-/** @param labels - value of `--labels` @throws CliError `usage` */
+/**
+ * Parses a subject.
+ * @param labels - value of `--labels`
+ * @throws CliError `usage`
+ */
 export function parseSubject(text: string, labels?: string): Subject {
   const subject = withoutLabels(text);
   if (labels === undefined) return subject;

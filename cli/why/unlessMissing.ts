@@ -1,6 +1,9 @@
 import { CliError } from '../shared/exit.ts';
 
-/** Returns what is read, or `undefined` if it does not exist: it may have ended since it was named. */
+/**
+ * Returns the result of a read, or `undefined` if the object does not exist: it may have ended
+ * since it was listed.
+ */
 export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

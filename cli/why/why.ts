@@ -1,4 +1,4 @@
-/** `holdfast why` */
+/** Implements `holdfast why`. */
 import { explain } from '../../core/why/explain.ts';
 import type { WhyFacts } from '../../core/why/facts.ts';
 import {
@@ -19,7 +19,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Explains the subject.
- * @returns whether anything is known of it
+ * @returns whether anything is known about it
  * @throws CliError `not_found`, `unreachable`, `usage`
  */
 export async function why(
@@ -44,7 +44,7 @@ async function readFacts(session: Session, env: Env, subject: Subject): Promise<
   }
 }
 
-/** Reads a set or runner by its name or workflow id, or a runner by its name at the CI server. */
+/** Reads a set or runner by its name or workflow ID, or a runner by its name at the CI server. */
 async function readNamed(session: Session, env: Env, name: string): Promise<WhyFacts> {
   const set = await unlessMissing(readSet(session, env, name));
   if (set !== undefined) return { kind: 'set', ...set };

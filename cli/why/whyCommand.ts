@@ -1,4 +1,4 @@
-/** `holdfast why`: its options and help. */
+/** Options and help of `holdfast why`. */
 import type { Command } from 'commander';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 import { EXIT } from '../shared/exit.ts';
@@ -12,7 +12,7 @@ export function addWhyCommand(program: Command, context: CommandContext): void {
     .option('--labels <list>', 'Labels of the job (runs-on), separated by commas')
     .addHelpText('after', HELP)
     .action(async (subject: string, { labels }: { labels?: string }) => {
-      const asked = parseSubject(subject, labels); // report bad usage before connecting to Temporal
+      const asked = parseSubject(subject, labels); // rejects invalid usage before connecting to Temporal
       const { why } = await import('./why.ts');
       await withSession(command, context, async (session) => {
         const { output, terminal } = context;

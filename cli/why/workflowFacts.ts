@@ -1,4 +1,4 @@
-/** Facts of any workflow, from its description. */
+/** Reads the facts of any workflow from its description. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PendingFact, WorkflowFacts } from '../../core/why/facts.ts';
