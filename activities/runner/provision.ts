@@ -86,7 +86,10 @@ async function create(
       const mayCreate = creationFence();
       const input = { ...given, pod: await withJob(ports, given.pod) };
       const { ciServer } = input;
-      if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
+      if (ciServer === undefined) {
+        mayCreate();
+        return { pod: await compute.createPod(input.pod, undefined) };
+      }
       const earlier =
         activityInfo().attempt > 1
           ? await findUnusedRegistration(ports, { ...input, ciServer })

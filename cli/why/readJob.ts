@@ -26,7 +26,7 @@ import type {
   RunnerFacts,
   SetFacts,
 } from '../../core/why/facts.ts';
-import { currentRecord, servingSet } from '../../core/why/servingSet.ts';
+import { currentRecord, recordsIn, servingSet } from '../../core/why/servingSet.ts';
 import { querySet } from '../set/setClient.ts';
 import type { Session } from '../shared/session.ts';
 import { readRunner } from './readRunner.ts';
@@ -57,7 +57,8 @@ export async function readJob(
   { jobId, repository: given, labels }: Extract<Subject, { kind: 'job' }>,
 ): Promise<JobFacts> {
   const routing = await listSets(session, given);
-  const { known, silent } = await queryJobs(session, [...routing.keys()], { jobId });
+  const { known: found, silent } = await queryJobs(session, [...routing.keys()], { jobId });
+  const known = recordsIn(found, given);
   const record = currentRecord(known)?.job;
   const question: JobQuestion = {
     jobId,

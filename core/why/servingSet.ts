@@ -31,6 +31,23 @@ export function currentRecord(known: readonly KnownJob[]): KnownJob | undefined 
   return known.toSorted((a, b) => compareRanks(rank(a), rank(b)))[0];
 }
 
+/**
+ * Returns the records of a job of the repository, if it is known. IDs of jobs are unique at one CI
+ * server only. Completed jobs have no repository.
+ */
+export function recordsIn(
+  known: readonly KnownJob[],
+  repository: string | undefined,
+): readonly KnownJob[] {
+  const wanted = repository?.toLowerCase();
+  return known.filter(
+    ({ job }) =>
+      wanted === undefined ||
+      job.repository === undefined ||
+      job.repository.toLowerCase() === wanted,
+  );
+}
+
 const isOwnRunner = (set: string, runnerName = ''): boolean =>
   runnerWorkflowIdFromName(parseSetWorkflowId(set), runnerName) !== undefined;
 

@@ -255,3 +255,19 @@ describe('while the CI server registers', () => {
     });
   });
 });
+
+test.each([
+  ['called off', 'CANCELLED'],
+  ['handed back', 'WORKER_SHUTDOWN'],
+] as const)('a plain command whose provisioning was %s gets no pod', async (_what, reason) => {
+  const compute = new FakeCompute();
+  const activity = new MockActivityEnvironment({ attempt: 1 });
+  const { ciServer: _none, ...command } = INPUT;
+  const namespaceRead = async (): Promise<string> => {
+    activity.cancel(reason);
+    return await temporalNamespaceId();
+  };
+  const ports = { compute, temporalNamespaceId: namespaceRead } as unknown as ActivityPorts;
+  await expect(activity.run(async () => await provision(ports, command))).rejects.toThrow();
+  expect([...compute.pods]).toEqual([]);
+});

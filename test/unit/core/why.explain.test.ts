@@ -13,7 +13,7 @@ import {
 import { FAILURE_TYPES } from '../../../core/activities/failureTypes.ts';
 import type { RoutableSet } from '../../../core/domain/jobRouting.ts';
 import { explain } from '../../../core/why/explain.ts';
-import { currentRecord, servingSet } from '../../../core/why/servingSet.ts';
+import { currentRecord, recordsIn, servingSet } from '../../../core/why/servingSet.ts';
 import type {
   JobFacts,
   JobLabels,
@@ -567,3 +567,21 @@ function scaleSet(name: string): RoutableSet {
   const { ciServer: _none, ...rest } = routing;
   return { workflowId, routing: rest };
 }
+
+test.each<[string, string | undefined, string | undefined, boolean]>([
+  ['another repository, so another CI server', 'other/app', 'acme/web', false],
+  ['the same', 'acme/web', 'acme/web', true],
+  ['the same in another case', 'Acme/Web', 'acme/web', true],
+  ['none is known of a completed job', 'acme/web', undefined, true],
+  ['the subject names none', undefined, 'acme/web', true],
+])('a record of a job: %s', (_what, asked, repository, counts) => {
+  const job = {
+    jobId: '5',
+    runAttempt: 1,
+    state: 'queued',
+    since: SINCE,
+    ...(repository && { repository }),
+  };
+  const known = [{ set: 'set-linux', job: job as SetJobStatus }];
+  expect(recordsIn(known, asked)).toEqual(counts ? known : []);
+});
