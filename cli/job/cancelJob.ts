@@ -1,10 +1,9 @@
 /** Implements `holdfast job cancel`. */
 import { cancelSignal, type CancelMode } from '../../core/contract/index.ts';
-import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
-import type { IdResult } from '../shared/forEachId.ts';
+import type { Awaited, IdResult } from '../shared/forEachId.ts';
 import { jobError } from './jobClient.ts';
 import { describeResource } from '../shared/resource.ts';
 import { JOB } from '../shared/resourceKind.ts';
@@ -28,8 +27,9 @@ export async function cancelJob(
   session: Session,
   id: string,
   { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions,
-): Promise<IdResult> {
+): Promise<IdResult | Awaited> {
   const { workflowId, runId } = await describeResource(session, JOB, id);
+  const requested = { id: workflowId, runId, mode };
   try {
     await session.attempt((client) =>
       client.workflow.getHandle(workflowId).signal(cancelSignal, { mode, reason }),
@@ -37,17 +37,15 @@ export async function cancelJob(
   } catch (error) {
     throw jobError(error, session, workflowId);
   }
-  const end = wait
-    ? await waitForResult(session, workflowId, runId, new AbortController().signal)
-    : undefined;
-  const text =
-    end === undefined
-      ? `cancel (${mode}) sent`
-      : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
-  return {
-    document: { id: workflowId, runId, mode, ...omitUndefined({ end }) },
-    lines: [`${workflowId}: ${text}`],
-    failed: !isCancelledWell(end),
+  if (!wait) return { document: requested, lines: [`${workflowId}: cancel (${mode}) sent`] };
+  return async () => {
+    const end = await waitForResult(session, workflowId, runId, new AbortController().signal);
+    const outcome = [end.outcome, end.cause].filter(Boolean).join('/');
+    return {
+      document: { ...requested, end },
+      lines: [`${workflowId}: ${outcome}: ${end.message}`],
+      failed: !isCancelledWell(end),
+    };
   };
 }
 

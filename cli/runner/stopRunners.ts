@@ -71,12 +71,17 @@ export async function stopRunners(
   if (ids.length > 0)
     return await forEachId(output, 'runners', ids, async (id) => {
       const { workflowId, runId } = await describeResource(session, RUNNER, id);
-      return resultOf(await stopOne(session, workflowId, runId, options), options);
+      const requested = await stopOne(session, { workflowId, runId }, options);
+      return async () => resultOf(await ended(session, requested, options), options);
     });
-  const results = await pMap(
+  // All requests are sent before the first wait: a runner without a request takes another job.
+  const requested = await pMap(
     await confirmed(session, output, selection, options),
     async (runner) => await stopOneOfMany(session, runner, options),
     { concurrency: CONCURRENCY },
+  );
+  const results = await Promise.all(
+    requested.map(async (each) => await ended(session, each, options)),
   );
   output.result(
     { runners: results },
@@ -93,47 +98,55 @@ const resultOf = (stopped: Stopped, { action }: StopOptions): IdResult => ({
   failed: isBad(stopped.end),
 });
 
-/** Returns whether the runner failed. After a request to stop, `aborted` is the expected outcome. */
+/** After a request to stop, `aborted` is what was asked for. */
 const isBad = (end: RunnerEnd | undefined): boolean =>
   end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
 
-/**
- * Sends the requests and prints their results.
- * @throws CliError
- */
+interface RunnerRun {
+  readonly workflowId: string;
+  readonly runId: string;
+}
+
+/** @throws CliError */
 async function stopOne(
   session: Session,
-  workflowId: string,
-  runId: string,
+  { workflowId, runId }: RunnerRun,
   options: StopOptions,
 ): Promise<Stopped> {
   const note = await requestStop(session, workflowId, options);
-  const end = options.wait
-    ? await waitForResult(session, workflowId, runId, new AbortController().signal)
-    : undefined;
   return {
     id: workflowId,
     runId,
     mode: options.mode,
     accepted: true,
-    ...omitUndefined({ note, end }),
+    ...omitUndefined({ note }),
   };
 }
 
-/**
- * A selected runner may have ended meanwhile. Its failure must not hide the results of the others.
- */
+/** A selected runner may have ended meanwhile, and its failure must not hide the others. */
 async function stopOneOfMany(
   session: Session,
-  { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
+  runner: RunnerRun,
   options: StopOptions,
 ): Promise<Stopped> {
   try {
-    return await stopOne(session, workflowId, runId, options);
+    return await stopOne(session, runner, options);
   } catch (error) {
-    const { mode } = options;
-    return { id: workflowId, runId, mode, accepted: false, note: errorMessage(error) };
+    const { workflowId: id, runId } = runner;
+    return { id, runId, mode: options.mode, accepted: false, note: errorMessage(error) };
   }
+}
+
+/** With `wait`, waits until the runner has ended. */
+async function ended(
+  session: Session,
+  stopped: Stopped,
+  { wait = false }: StopOptions,
+): Promise<Stopped> {
+  if (!wait || !stopped.accepted) return stopped;
+  const { id, runId } = stopped;
+  const end = await waitForResult(session, id, runId, new AbortController().signal);
+  return { ...stopped, end };
 }
 
 /**

@@ -7,7 +7,7 @@ import {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { confirm } from '../shared/confirm.ts';
 import { CliError } from '../shared/exit.ts';
-import type { IdResult } from '../shared/forEachId.ts';
+import type { Awaited, IdResult } from '../shared/forEachId.ts';
 import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
@@ -145,7 +145,7 @@ export async function deleteSet(
   output: Output,
   nameOrId: string,
   options: { wait?: boolean; yes?: boolean; reason?: string },
-): Promise<IdResult> {
+): Promise<IdResult | Awaited> {
   const set = await runningSet(session, nameOrId);
   const { workflowId, runId } = set;
   const name = nameOf(workflowId);
@@ -156,13 +156,15 @@ export async function deleteSet(
       lines: [line],
     };
   output.note('waiting', line);
-  const end = await waitForSetEnd(session, workflowId, runId);
-  // A cancelled set also ends after its runners.
-  const deleted = end.outcome === 'ended' || end.outcome === 'cancelled';
-  return {
-    document: { name, deleted, end },
-    lines: [`${name}: ${end.outcome}: ${end.message}`],
-    failed: !deleted,
+  return async () => {
+    const end = await waitForSetEnd(session, workflowId, runId);
+    // A set that is cancelled ends after its runners, too.
+    const deleted = end.outcome === 'ended' || end.outcome === 'cancelled';
+    return {
+      document: { name, deleted, end },
+      lines: [`${name}: ${end.outcome}: ${end.message}`],
+      failed: !deleted,
+    };
   };
 }
 

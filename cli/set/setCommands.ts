@@ -182,8 +182,12 @@ function addDelete(set: Command, context: CommandContext): void {
       const { deleteSet } = await import('./setChange.ts');
       await withSession(command, context, async (session) => {
         context.exit(
-          await forEachId(context.output, 'sets', names, (name) =>
-            deleteSet(session, context.output, name, flags),
+          await forEachId(
+            context.output,
+            'sets',
+            names,
+            (name) => deleteSet(session, context.output, name, flags),
+            1,
           ),
         );
       });

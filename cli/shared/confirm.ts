@@ -17,7 +17,8 @@ export async function confirm(output: Output, what: string): Promise<void> {
   try {
     output.note('confirm', what);
     const answer = await questions.question('go on? [y/N] ', { signal: interrupted.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('failed', 'nothing was done');
+    if (!/^y(es)?$/i.test(answer.trim()))
+      throw new CliError('failed', `not confirmed, nothing was done: ${what}`);
   } catch (error) {
     if (interrupted.signal.aborted)
       throw new CliError('interrupted', 'interrupted: nothing was done', { cause: error });

@@ -1,6 +1,9 @@
 /** Defines `holdfast runner|set|job get`. */
 import type { Command } from 'commander';
 import { withSession, type CommandContext } from './commandContext.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { CliError } from './exit.ts';
+import type { Output } from './output.ts';
 import { forEachId, type IdResult } from './forEachId.ts';
 import type { Plural } from './resourceKind.ts';
 import type { Session } from './session.ts';
@@ -32,15 +35,42 @@ export function addGetCommand(
       const read = await load();
       await withSession(command, context, async (session) => {
         await printOrWatch(context.output, flags, async (output) => {
-          let running = 0;
-          const status = await forEachId(output, plural, ids, async (id) => {
-            const { ended, ...result } = await read(session, id);
-            if (!ended) running++;
-            return result;
-          });
+          const { status, ended, lost } = await printEach(output, plural, ids, (id) =>
+            read(session, id),
+          );
+          // The watch goes on when Temporal answers again.
+          if (lost !== undefined && flags.watch === true) throw lost;
           context.exit(status);
-          return running === 0;
+          return ended;
         });
       });
     });
+}
+
+/**
+ * Prints each object.
+ * @returns the exit status; whether all have ended or do not exist; and the error if Temporal did
+ * not answer for one of several
+ * @throws CliError if the only ID fails
+ */
+export async function printEach(
+  output: Output,
+  plural: Plural,
+  ids: readonly string[],
+  read: (id: string) => Promise<IdResult & { readonly ended: boolean }>,
+): Promise<{ readonly status: number; readonly ended: boolean; readonly lost?: CliError }> {
+  const open = new Set(ids);
+  let lost: CliError | undefined;
+  const status = await forEachId(output, plural, ids, async (id) => {
+    try {
+      const { ended, ...result } = await read(id);
+      if (ended) open.delete(id);
+      return result;
+    } catch (error) {
+      if (error instanceof CliError && error.code === 'unreachable') lost ??= error;
+      else open.delete(id);
+      throw error;
+    }
+  });
+  return { status, ended: open.size === 0, ...omitUndefined({ lost }) };
 }

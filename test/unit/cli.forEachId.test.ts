@@ -1,6 +1,7 @@
-/** One action for several IDs of a command. */
+/** One action for several IDs of a command, and `get` of several. */
 import { describe, expect, test } from '@jest/globals';
 import { CliError, EXIT } from '../../cli/shared/exit.ts';
+import { printEach } from '../../cli/shared/getCommand.ts';
 import { forEachId, type IdResult } from '../../cli/shared/forEachId.ts';
 import { Output, type OutputForm } from '../../cli/shared/output.ts';
 
@@ -73,4 +74,79 @@ test('a document: one as itself, several as a list', async () => {
   const names = recorded('name');
   await forEachId(names.output, 'runners', ['a', 'b'], act);
   expect(names.written.out).toBe('a\nb\n');
+});
+
+test('all requests are sent before the first wait', async () => {
+  const { output, written } = recorded('text');
+  const asked: string[] = [];
+  const ids = Array.from({ length: 25 }, (_, index) => `r${index}`);
+  const status = await forEachId(output, 'runners', ids, async (id) => {
+    asked.push(id);
+    return async () => {
+      expect(asked).toEqual(ids);
+      if (id === 'r3') throw new CliError('failed', 'r3 is lost');
+      return { document: { id }, lines: [id] };
+    };
+  });
+  expect(status).toBe(EXIT.failed);
+  expect(written.out.split('\n')).toHaveLength(25);
+  expect(written.err).toContain('r3 is lost');
+});
+
+test('where the user is asked, the next request waits for the answer', async () => {
+  const { output } = recorded('text');
+  let open = 0;
+  const seen: number[] = [];
+  await forEachId(
+    output,
+    'sets',
+    ['a', 'b', 'c'],
+    async (id) => {
+      seen.push(++open);
+      await new Promise(setImmediate);
+      open--;
+      return { document: { id }, lines: [] };
+    },
+    1,
+  );
+  expect(seen).toEqual([1, 1, 1]);
+});
+
+describe('get of several', () => {
+  const read =
+    (states: Readonly<Record<string, boolean | 'unreachable'>>) =>
+    async (id: string): Promise<IdResult & { ended: boolean }> => {
+      const ended = states[id];
+      if (ended === undefined) throw new CliError('not_found', `no runner ${id}`);
+      if (ended === 'unreachable') throw new CliError('unreachable', 'no answer');
+      return { document: { id }, lines: [id], ended };
+    };
+
+  test.each<[Record<string, boolean | 'unreachable'>, object]>([
+    [
+      { a: false, b: false },
+      { status: EXIT.ok, ended: false },
+    ],
+    [
+      { a: true, b: false },
+      { status: EXIT.ok, ended: false },
+    ],
+    [
+      { a: true, b: true },
+      { status: EXIT.ok, ended: true },
+    ],
+    [{ a: true }, { status: EXIT.notFound, ended: true }],
+    [{ a: false }, { status: EXIT.notFound, ended: false }],
+    [
+      { a: true, b: 'unreachable' },
+      { ended: false, lost: { code: 'unreachable' } },
+    ],
+    [
+      { a: 'unreachable', b: 'unreachable' },
+      { ended: false, lost: { code: 'unreachable' } },
+    ],
+  ])('%j', async (states, expected) => {
+    const { output } = recorded('text');
+    expect(await printEach(output, 'runners', ['a', 'b'], read(states))).toMatchObject(expected);
+  });
 });
