@@ -268,6 +268,6 @@ test.each([
     return await temporalNamespaceId();
   };
   const ports = { compute, temporalNamespaceId: namespaceRead } as unknown as ActivityPorts;
-  await expect(activity.run(async () => await provision(ports, command))).rejects.toThrow();
+  await expect(activity.run(async () => await provision(ports, command))).rejects.toBeDefined();
   expect([...compute.pods]).toEqual([]);
 });
