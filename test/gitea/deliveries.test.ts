@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { jobKey } from '../../core/domain/ciJobState.ts';
 import { GITEA_DELIVERIES } from '../../worker/webhook/servers/gitea/giteaDeliveries.ts';
 import type { JobDelivery } from '../../worker/webhook/jobDelivery.ts';
+import { SetJobs } from '../../workflows/runnerSet/jobs.ts';
 import { ciServerOf } from '../support/ciServers.ts';
 import { Gitea } from '../support/gitea.ts';
 import { GiteaRunnerProcess } from '../support/giteaRunner.ts';
@@ -105,6 +106,32 @@ await describeWithLab("Gitea's deliveries", { gitea: true, kubernetes: false }, 
       runner: { name: 'web-r1', event: { runAttempt: 1 } },
       executionMs: expect.any(Number),
     });
+  });
+
+  test('count once in a set, in any order and three times each', async () => {
+    const { id } = await gitea.queueJob('acme/app', ['web-r2']);
+    await startRunner('web-r2');
+    const seen = await untilSeen(
+      'all three actions',
+      async () => deliveriesOf(id),
+      (deliveries) => actions(deliveries).length === 3,
+    );
+    const events = seen.map(({ event }) => event);
+    for (const order of [
+      events,
+      events.toReversed(),
+      [...events.slice(1), ...events.slice(0, 1)],
+    ]) {
+      const jobs = new SetJobs('linux');
+      for (const event of [...order, ...order, ...order]) jobs.applyEvent(event, event.at);
+      const { startedTotal, completedTotal, queued, size } = jobs;
+      expect({ startedTotal, completedTotal, queued, active: size.active }).toEqual({
+        startedTotal: 1,
+        completedTotal: 1,
+        queued: 0,
+        active: 0,
+      });
+    }
   });
 
   test('a job that is canceled before a runner took it ends with the attempt it was queued with', async () => {

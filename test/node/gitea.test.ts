@@ -135,6 +135,23 @@ await describeWithLab(
       });
     });
 
+    test('evicted while idle: its registration goes, and its successor runs a job', async () => {
+      const run = await start({ onEviction: 'replace' });
+      const { pod: first = '' } = await run.status();
+      await run.evict(first);
+      await run.reaches('idle again', ({ attempt, phase }) => attempt === 2 && phase === 'Idle');
+      expect(await gitea.runners()).toHaveLength(1);
+      const { job, pod } = await heldJob(run);
+      await letGo(world.namespace, pod);
+      expect(await run.handle.result()).toMatchObject({
+        outcome: 'succeeded',
+        replacements: [{ cause: 'evicted' }],
+      });
+      expect(await gitea.waitForJob(REPOSITORY, job.id, 'completed')).toMatchObject({
+        conclusion: 'success',
+      });
+    });
+
     test('stopped while busy: its job has the grace period, and its log says so', async () => {
       const run = await start({ stop: { signalTimeout: '40s' } });
       const { job, pod } = await heldJob(run);

@@ -5,11 +5,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';
@@ -25,18 +22,19 @@ import { Fleet } from '../../tools/simulator/fleet.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { workflowInterceptorsPath } from '../../worker/plugin/plugin.ts';
 import { ciServerOf } from './ciServers.ts';
+import { KillingProxy } from './killingProxy.ts';
 import { terminateAll } from './terminateAll.ts';
-import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
+import { startWorkerProcess } from './workerProcess.ts';
 
 const WORKER = fileURLToPath(new URL('rerunWorker/main.ts', import.meta.url));
 const WORKFLOWS = fileURLToPath(new URL('rerunWorker/workflows.ts', import.meta.url));
 const TOKEN = 'ghp_simulator';
 const ORGANIZATION = 'acme';
 const LONG_MS = 3_600_000;
+const RERUN = /\/actions\/jobs\/\d+\/rerun$/;
 
 /** What became of a job whose rerun was interrupted. */
 export interface KilledRerun {
-  readonly when: 'before the request' | 'after the answer';
   readonly result: RerunResult;
   /** Attempts in which the job ran or waits to run. */
   readonly attempts: readonly number[];
@@ -70,7 +68,7 @@ class World {
   readonly #fleet: Fleet;
   readonly #folder: string;
   readonly #github: ReturnType<typeof ciServerOf>;
-  readonly #lanes: Lane[] = [];
+  readonly #lanes: KillingProxy[] = [];
 
   private constructor(
     temporal: string,
@@ -106,7 +104,7 @@ class World {
 
   async lane(index: number, rounds: number): Promise<KilledRerun[]> {
     const taskQueue = `reruns-${randomUUID().slice(0, 8)}`;
-    const lane = await Lane.start(this.#simulator.url, (apiUrl) =>
+    const lane = await KillingProxy.start(this.#simulator.url, (apiUrl) =>
       startWorkerProcess({ RERUN_TOKEN: TOKEN }, [
         WORKER,
         this.#temporal,
@@ -128,13 +126,14 @@ class World {
     return done;
   }
 
-  async #round(lane: Lane, taskQueue: string, isBefore: boolean): Promise<KilledRerun> {
+  async #round(lane: KillingProxy, taskQueue: string, isBefore: boolean): Promise<KilledRerun> {
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
     const { workflow } = this.#client;
     const handle = await workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue });
     const hash = runnerHash({ workflowId, firstRunId: handle.firstExecutionRunId });
     const name = runnerName(workflowId.slice('runner-'.length), hash, 1);
-    const killed = lane.killAtNextRequest(isBefore);
+    const when = isBefore ? 'before' : 'after';
+    const killed = lane.kill({ method: 'POST', path: RERUN, when });
     const { id, runId } = await this.#loseJob(name);
     const input: RerunInput = {
       organization: ORGANIZATION,
@@ -152,7 +151,6 @@ class World {
     const result = (await workflow.getHandle(rerunWorkflowId(name)).result()) as RerunResult;
     const attempts = this.#endReruns(runId);
     return {
-      when: isBefore ? 'before the request' : 'after the answer',
       result,
       attempts,
     };
@@ -194,70 +192,5 @@ class World {
     await this.#simulator.stop();
     await this.#connection.close();
     await rm(this.#folder, { recursive: true, force: true });
-  }
-}
-
-const RERUN = /\/actions\/jobs\/\d+\/rerun$/;
-
-/** A worker, started again when it was killed, and the proxy through which it reaches GitHub. */
-class Lane {
-  readonly #github: string;
-  readonly #server: Server;
-  #start: () => WorkerProcess = () => {
-    throw new Error('the lane has not started');
-  };
-  #worker: WorkerProcess | undefined;
-  #next: { readonly isBefore: boolean; readonly killed: () => void } | undefined;
-
-  private constructor(github: string) {
-    this.#github = github;
-    this.#server = createServer((request, response) => void this.#pass(request, response));
-  }
-
-  static async start(github: string, start: (apiUrl: string) => WorkerProcess): Promise<Lane> {
-    const lane = new Lane(github);
-    await new Promise<void>((resolve) => lane.#server.listen(0, '127.0.0.1', resolve));
-    const { port } = lane.#server.address() as AddressInfo;
-    const { pathname } = new URL(github);
-    lane.#start = () => start(`http://127.0.0.1:${port}${pathname.replace(/\/$/, '')}`);
-    lane.#worker = lane.#start();
-    return lane;
-  }
-
-  /** @returns once the worker has been killed, and another one started */
-  async killAtNextRequest(isBefore: boolean): Promise<void> {
-    await new Promise<void>((killed) => (this.#next = { isBefore, killed }));
-  }
-
-  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = 'GET', url = '/', headers } = request;
-    const body = await buffer(request);
-    const next = method === 'POST' && RERUN.test(url) ? this.#next : undefined;
-    if (next !== undefined) this.#next = undefined;
-    if (next?.isBefore === true) return await this.#kill(next.killed);
-    const { host: _host, 'content-length': _length, connection: _connection, ...kept } = headers;
-    const answer = await fetch(new URL(url, this.#github), {
-      method,
-      headers: kept as Record<string, string>,
-      ...(body.length === 0 ? {} : { body: new Uint8Array(body) }),
-    });
-    const text = await answer.text();
-    if (next !== undefined) return await this.#kill(next.killed);
-    const type = answer.headers.get('content-type');
-    response.writeHead(answer.status, type === null ? {} : { 'content-type': type }).end(text);
-  }
-
-  async #kill(killed: () => void): Promise<void> {
-    this.#worker?.kill('SIGKILL');
-    await this.#worker?.ended;
-    this.#worker = this.#start();
-    killed();
-  }
-
-  async close(): Promise<void> {
-    this.#worker?.kill('SIGKILL');
-    await this.#worker?.ended;
-    this.#server.closeAllConnections();
-    this.#server.close();
   }
 }
