@@ -1,4 +1,4 @@
-/** What the demo plays on: Temporal with its UI, the simulated GitHub, and workers as real processes. */
+/** What the demo plays on: Temporal with its UI, a CI server, and workers as real processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,10 +9,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { OPEN_FILTER } from '../core/domain/workflowStatus.ts';
-import { startSimulator, type Simulator } from '../tools/simulator/simulator.ts';
+import type { GiteaAccess } from '../tools/lab/options.ts';
+import type { DemoCiServer, WebhookTarget } from './ciServers/demoCiServer.ts';
 import type { Target } from './target.ts';
 
-const TOKEN = 'ghp_demo';
 const READY_TIMEOUT_MS = 60_000;
 const CLI = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../cli/main.ts' : '../cli/main.js', import.meta.url),
@@ -21,6 +21,8 @@ const CLI = fileURLToPath(
 export interface DemoEnvironmentOptions {
   readonly stateDir: string;
   readonly target: Target;
+  /** Gitea to play on. @default a simulated GitHub */
+  readonly gitea?: GiteaAccess | undefined;
   readonly temporalAddress: string;
   readonly taskQueue: string;
 }
@@ -28,7 +30,7 @@ export interface DemoEnvironmentOptions {
 /** A set-up demo. `close` ends all that it started. */
 export class DemoEnvironment {
   readonly client: Client;
-  readonly simulator: Simulator;
+  readonly ciServer: DemoCiServer;
   readonly target: Target;
   readonly taskQueue: string;
   readonly #options: DemoEnvironmentOptions;
@@ -36,7 +38,6 @@ export class DemoEnvironment {
   readonly #port: number;
   readonly #webhookPort: number;
   readonly #webhookSecret: string;
-  readonly #githubUrl: string;
   #worker: ChildProcess | undefined;
   #workers = 0;
 
@@ -44,11 +45,10 @@ export class DemoEnvironment {
     options: DemoEnvironmentOptions,
     parts: {
       connection: Connection;
-      simulator: Simulator;
+      ciServer: DemoCiServer;
       port: number;
       webhookPort: number;
       webhookSecret: string;
-      githubUrl: string;
     },
   ) {
     this.#options = options;
@@ -56,35 +56,25 @@ export class DemoEnvironment {
     this.taskQueue = options.taskQueue;
     this.#connection = parts.connection;
     this.client = new Client({ connection: parts.connection });
-    this.simulator = parts.simulator;
+    this.ciServer = parts.ciServer;
     this.#port = parts.port;
     this.#webhookPort = parts.webhookPort;
     this.#webhookSecret = parts.webhookSecret;
-    this.#githubUrl = parts.githubUrl;
   }
 
   static async set(options: DemoEnvironmentOptions): Promise<DemoEnvironment> {
     const port = await freePort();
     const webhookPort = await freePort();
-    const simulatorPort = await freePort();
-    const webhookSecret = randomBytes(20).toString('hex');
-    const { listen, host } = options.target.simulator;
-    const githubUrl = `http://${host}:${simulatorPort}`;
-    const simulator = await startSimulator({
-      host: listen,
-      port: simulatorPort,
-      publicUrl: githubUrl,
-      tokens: [{ token: TOKEN, name: 'demo' }],
-      webhook: { url: `http://127.0.0.1:${webhookPort}/webhooks/github`, secret: webhookSecret },
-    });
+    const secret = randomBytes(20).toString('hex');
+    const webhook = { port: webhookPort, secret };
+    const ciServer = await startCiServer(options, webhook);
     const connection = await Connection.connect({ address: options.temporalAddress });
     return new DemoEnvironment(options, {
       connection,
-      simulator,
       port,
       webhookPort,
-      webhookSecret,
-      githubUrl,
+      webhookSecret: secret,
+      ciServer,
     });
   }
 
@@ -107,15 +97,13 @@ export class DemoEnvironment {
         HOME,
         TEMPORAL_ADDRESS: temporalAddress,
         HOLDFAST_TASK_QUEUE: taskQueue,
-        // As the runners see it: a runner with a registration token is told this address.
-        HOLDFAST_GITHUB_URL: this.#githubUrl,
-        HOLDFAST_GITHUB_TOKEN: TOKEN,
         HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${this.#port}`,
         HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${this.#webhookPort}`,
         HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret,
         HOLDFAST_SHUTDOWN_GRACE_TIME: '5s',
         HOLDFAST_SHUTDOWN_FORCE_TIME: '10s',
         ...target.workerEnv,
+        ...this.ciServer.workerEnv,
       },
     });
     await log.close();
@@ -157,10 +145,22 @@ export class DemoEnvironment {
 
   async close(): Promise<void> {
     await this.killWorker('SIGTERM');
-    await this.simulator.stop();
+    await this.ciServer.close();
     await this.#connection.close();
     await this.target.close();
   }
+}
+
+async function startCiServer(
+  { gitea, target }: DemoEnvironmentOptions,
+  webhook: WebhookTarget,
+): Promise<DemoCiServer> {
+  if (gitea !== undefined) {
+    const { giteaServer } = await import('./ciServers/giteaServer.ts');
+    return await giteaServer(gitea, webhook);
+  }
+  const { simulatedGitHub } = await import('./ciServers/simulatedGitHub.ts');
+  return await simulatedGitHub({ ...target.simulator, port: await freePort() }, webhook);
 }
 
 async function freePort(): Promise<number> {

@@ -8,7 +8,7 @@ import { SUPERVISOR_IMAGE } from '../tools/lab/images/definitions.ts';
 import { down, up, type LabState } from '../tools/lab/lab.ts';
 import { table } from '../cli/shared/table.ts';
 import { drawWhile } from './liveTable.ts';
-import { ScenarioRun, SCENARIOS, runScenario, type DemoRunner } from './scenarios.ts';
+import { ScenarioRun, runScenario, scenariosOn, type DemoRunner } from './scenarios.ts';
 import { DemoEnvironment } from './environment.ts';
 import { kubernetesTarget, processTarget, type Target } from './target.ts';
 import { errorMessage } from '../core/domain/errorMessage.ts';
@@ -17,6 +17,7 @@ interface DemoOptions {
   exit?: true;
   json?: true;
   kubernetes?: true;
+  gitea?: true;
   image: string;
   hostAddress?: string;
   supervisorImage?: string;
@@ -32,7 +33,7 @@ interface DemoResult {
 
 const program = new Command('demo')
   .description(
-    'Starts Temporal with its UI, a simulated GitHub and a worker, and plays five runners’ lives: one succeeds, one is drained while busy,\n' +
+    'Starts Temporal with its UI, a CI server and a worker, and plays five runners’ lives: one succeeds, one is drained while busy,\n' +
       'one is cancelled, one outlives a kill -9 of its worker, one vanishes and is replaced. Stays up until Ctrl-C.',
   )
   .option('--exit', 'end when all have ended: status 0 only if all went as told')
@@ -40,6 +41,10 @@ const program = new Command('demo')
   .option(
     '--kubernetes',
     'run the runners as pods: on the cluster of KUBECONFIG, or else on the lab’s own node (Linux, root)',
+  )
+  .option(
+    '--gitea',
+    'play on a real Gitea with its official runner instead of a simulated GitHub; without --kubernetes',
   )
   .option(
     '--image <image>',
@@ -69,6 +74,10 @@ async function main(options: DemoOptions): Promise<number> {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
 
+  if (options.gitea === true && options.kubernetes === true) {
+    say('demo: --gitea plays on local processes: leave out --kubernetes');
+    return 2;
+  }
   const stateDir = resolve(options.stateDir);
   const labDir = join(stateDir, 'lab');
   let stage: DemoEnvironment | undefined;
@@ -78,6 +87,7 @@ async function main(options: DemoOptions): Promise<number> {
       stateDir: labDir,
       temporal: true,
       kubernetes: ownNode,
+      gitea: options.gitea === true,
       ...(ownNode ? { nodes: 'kubelet' as const } : {}),
       progress: say,
     });
@@ -86,6 +96,7 @@ async function main(options: DemoOptions): Promise<number> {
     stage = await DemoEnvironment.set({
       stateDir,
       target: await targetOf(options, lab, stateDir),
+      gitea: options.gitea === true ? lab.gitea : undefined,
       temporalAddress: address,
       taskQueue,
     });
@@ -142,7 +153,9 @@ async function playAll(
   const run = randomBytes(2).toString('hex');
   const over = new AbortController();
   const ends = AbortSignal.any([over.signal, signal]);
-  const acts = SCENARIOS.map((scenario) => new ScenarioRun(stage, scenario, run, ends));
+  const acts = scenariosOn(stage.ciServer.kind).map(
+    (scenario) => new ScenarioRun(stage, scenario, run, ends),
+  );
   await Promise.all(acts.map(async (act) => await act.start()));
   const drawing = drawWhile(acts, ends, options.json === true ? process.stderr : process.stdout);
   const plays = acts.map(runScenario);
@@ -165,7 +178,8 @@ async function report(
     stage.target.remainingObjects(),
     stage.runningWorkflows(),
   ]);
-  const registrations = stage.simulator.runners().map((runner) => `registration ${runner.name}`);
+  const names = await stage.ciServer.registrations();
+  const registrations = names.map((name) => `registration ${name}`);
   const leaked = [...compute, ...registrations, ...workflows.map((id) => `workflow ${id}`)];
   const wrong = played.flatMap((runner) => runner.failure.map((what) => `${runner.id}: ${what}`));
   const result: DemoResult = {

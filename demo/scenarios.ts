@@ -11,6 +11,7 @@ import {
   type RunnerResult,
   type RunnerStatus,
 } from '../core/contract/index.ts';
+import type { DemoCiServer } from './ciServers/demoCiServer.ts';
 import type { DemoEnvironment } from './environment.ts';
 
 /** What a life has come to, for people and for `--json`. */
@@ -32,10 +33,9 @@ interface Scenario {
   readonly input?: Partial<RunnerInput>;
   runScenario(act: ScenarioRun, others: readonly ScenarioRun[]): Promise<void>;
   /** What is wrong with how it ended. */
-  check(result: RunnerResult, stage: DemoEnvironment): string[];
+  check(result: RunnerResult, act: ScenarioRun): string[] | Promise<string[]>;
 }
 
-const REPO = 'acme/widgets';
 const TIMEOUT_MS = 180_000;
 /** How long one look at a workflow may take: while no worker runs, nobody answers. */
 const CHECK_INTERVAL_MS = 2_000;
@@ -73,6 +73,7 @@ export class ScenarioRun {
       // Production's pace would make a long demo: the CI server is asked more often than it should be.
       intervals: { busyRetry: '2s', onlineCheck: '500ms' },
       ...this.stage.target.runnerInput,
+      ...this.stage.ciServer.runnerInput,
       ...this.scenario.input,
     };
     await this.stage.client.workflow.start(RUNNER_WORKFLOW, {
@@ -84,20 +85,27 @@ export class ScenarioRun {
   }
 
   /** Queues a job that only this runner can take. */
-  queueJob(command: string): void {
-    this.#job = this.stage.simulator.queueJob({
-      repo: REPO,
-      labels: ['self-hosted', this.#label],
-      name: this.scenario.key,
-      command,
-    }).id;
+  async queueJob(command: string): Promise<void> {
+    const { ciServer } = this.stage;
+    this.#job = await ciServer.queueJob({ label: this.#label, name: this.scenario.key, command });
+  }
+
+  /** Whether its only job has succeeded on this runner, and printed this text. */
+  async hasSucceeded(runnerName: string, text: string): Promise<boolean> {
+    return await this.stage.ciServer.hasSucceeded(this.#job ?? 0, runnerName, text);
   }
 
   /** The job runs, as the CI server sees it. */
   async isBusy(): Promise<void> {
     await this.#poll('its job to run', async () =>
-      this.stage.simulator.job(this.#job ?? 0)?.status === 'in_progress' ? true : undefined,
+      (await this.stage.ciServer.isRunning(this.#job ?? 0)) ? true : undefined,
     );
+  }
+
+  async drain(): Promise<void> {
+    await this.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, {
+      args: [{ reason: 'demo: node maintenance' }],
+    });
   }
 
   /** Looks at the workflow; a worker that is down just now is part of the play. */
@@ -151,12 +159,12 @@ const outcome = (wanted: string, cause?: string) => (result: RunnerResult) =>
         `ended ${result.outcome}/${result.cause ?? '-'}, not ${wanted}/${cause ?? '-'}: ${result.message}`,
       ];
 
-export const SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly Scenario[] = [
   {
     key: 'succeeds',
     description: 'an ephemeral runner whose job succeeds',
     async runScenario(act) {
-      act.queueJob('echo building; sleep 3; echo done');
+      await act.queueJob('echo building; sleep 3; echo done');
     },
     check: outcome('succeeded'),
   },
@@ -165,11 +173,9 @@ export const SCENARIOS: readonly Scenario[] = [
     description: 'a static runner drained while busy: refused (422) until its job ends',
     input: { ephemeral: false },
     async runScenario(act) {
-      act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
+      await act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
       await act.isBusy();
-      await act.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, {
-        args: [{ reason: 'demo: node maintenance' }],
-      });
+      await act.drain();
     },
     check: (result) => [
       ...outcome('succeeded')(result),
@@ -182,7 +188,7 @@ export const SCENARIOS: readonly Scenario[] = [
     key: 'cancelled',
     description: 'a runner cancelled while busy: unregistered, then stopped gracefully',
     async runScenario(act) {
-      act.queueJob('sleep 600');
+      await act.queueJob('sleep 600');
       await act.isBusy();
       await act.handle.signal(cancelSignal, { reason: 'demo: cancelled by hand', mode: 'stop' });
     },
@@ -192,7 +198,7 @@ export const SCENARIOS: readonly Scenario[] = [
     key: 'worker-killed',
     description: 'a runner whose worker dies (kill -9) in the middle of its job',
     async runScenario(act, others) {
-      act.queueJob('for i in $(seq 12); do echo step $i; sleep 2; done; echo survived');
+      await act.queueJob('for i in $(seq 12); do echo step $i; sleep 2; done; echo survived');
       await act.isBusy();
       // The refusals of the drained runner are counted by the worker that met them.
       await Promise.all(
@@ -203,10 +209,12 @@ export const SCENARIOS: readonly Scenario[] = [
       await act.stage.killWorker();
       await act.stage.startWorker();
     },
-    check: (result, stage) => [
+    check: async (result, act) => [
       ...outcome('succeeded')(result),
       ...(result.attempt === 1 ? [] : [`needed ${result.attempt} pods`]),
-      ...registeredOnce(result, stage),
+      ...((await act.hasSucceeded(result.runnerName, 'survived'))
+        ? []
+        : ['its job did not survive']),
     ],
   },
   {
@@ -222,7 +230,7 @@ export const SCENARIOS: readonly Scenario[] = [
         'another runner',
         (status) => status.attempt === 2 && status.pod !== undefined,
       );
-      act.queueJob('echo second try; sleep 2');
+      await act.queueJob('echo second try; sleep 2');
     },
     check: (result) => [
       ...outcome('succeeded')(result),
@@ -233,13 +241,37 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-function registeredOnce({ runnerName }: RunnerResult, { simulator }: DemoEnvironment): string[] {
-  const jobs = simulator.jobs().filter((job) => job.runner_name === runnerName);
-  const survived =
-    jobs.length === 1 &&
-    jobs[0]?.conclusion === 'success' &&
-    jobs[0].output.some((line) => line.includes('survived'));
-  return survived ? [] : ['its job did not survive'];
+/**
+ * Scenarios that are otherwise on Gitea. Its runners are ephemeral, it does not refuse to remove a
+ * busy one, and it would fail a killed job ten minutes later only.
+ */
+const ON_GITEA: Readonly<Record<string, Scenario>> = {
+  drained: {
+    key: 'drained',
+    description: 'a runner drained while busy: disabled, and removed when its job has ended',
+    async runScenario(act) {
+      await act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
+      await act.isBusy();
+      await act.drain();
+    },
+    check: outcome('succeeded'),
+  },
+  cancelled: {
+    key: 'cancelled',
+    description: 'a runner cancelled while busy: stopped when its job has ended in time',
+    input: { stop: { signalTimeout: '60s' } },
+    async runScenario(act) {
+      await act.queueJob('sleep 10');
+      await act.isBusy();
+      await act.handle.signal(cancelSignal, { reason: 'demo: cancelled by hand', mode: 'stop' });
+    },
+    check: outcome('aborted', 'cancelled'),
+  },
+};
+
+/** Returns the scenarios that are played on a CI server. */
+export function scenariosOn(kind: DemoCiServer['kind']): readonly Scenario[] {
+  return kind === 'gitea' ? SCENARIOS.map((each) => ON_GITEA[each.key] ?? each) : SCENARIOS;
 }
 
 /** Plays one life to its end. */
@@ -248,7 +280,7 @@ export async function runScenario(
   _index: number,
   acts: readonly ScenarioRun[],
 ): Promise<DemoRunner> {
-  const { scenario, stage } = act;
+  const { scenario } = act;
   await scenario.runScenario(act, acts);
   const result = await act.ends();
   const replacedBy = result.replacements.at(-1)?.replacedBy;
@@ -260,6 +292,6 @@ export async function runScenario(
     phases: result.phases,
     unregisterAttempts: result.unregisterAttempts,
     ...(replacedBy === undefined ? {} : { replacedBy }),
-    failure: scenario.check(result, stage),
+    failure: await scenario.check(result, act),
   };
 }
