@@ -34,6 +34,8 @@ export interface ApiServerProxy {
   silenceWatches(): () => void;
   /** Cuts all connections. */
   cutAll(): void;
+  /** Cuts all connections, and every new one. @returns what ends it */
+  goAway(): () => void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function startApiServerProxy(
   const creations = { arriveLaterMs: 0, answeredLaterMs: 0 };
   const watchAnswers = new Set<IncomingMessage>();
   let silent = false;
+  let away = false;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', socket } = request;
@@ -122,6 +125,7 @@ export async function startApiServerProxy(
     handle(request, response).catch(() => request.socket.destroy());
   });
   proxy.on('connection', (socket) => {
+    if (away) return void socket.destroy();
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
@@ -150,6 +154,11 @@ export async function startApiServerProxy(
       };
     },
     cutAll: () => cut(sockets),
+    goAway: () => {
+      away = true;
+      cut(sockets);
+      return () => void (away = false);
+    },
     close: async () => {
       const closed = new Promise<void>((resolve) => {
         proxy.close(() => resolve());

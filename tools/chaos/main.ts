@@ -12,6 +12,7 @@ interface Flags {
   readonly runners?: number;
   readonly nodes: 'kwok' | 'kubelet';
   readonly scaleSets?: true;
+  readonly why?: true;
   readonly jobs: number;
   readonly kills: number;
   readonly json?: true;
@@ -46,6 +47,7 @@ async function chaos(flags: Flags): Promise<void> {
     durationMs,
     runners,
     nodes,
+    why: flags.why === true,
     stateDir: flags.stateDir,
     progress,
   });
@@ -96,6 +98,12 @@ const program = new Command('chaos')
     new Option('--nodes <kind>', 'fake nodes, or this machine as a node (Linux, root)')
       .choices(['kwok', 'kubelet'])
       .default('kwok'),
+  )
+  .addOption(
+    new Option(
+      '--why',
+      'only faults that keep jobs waiting, one after the other, each for a minute or more',
+    ),
   )
   .addOption(
     new Option('--scale-sets', 'kill the workers while GitHub assigns jobs to a scale set'),

@@ -1,3 +1,4 @@
+import type { AskedWhy } from './questions.ts';
 import type { ChaosReport } from './run.ts';
 
 /** Timelines at most: the first of them show what the others do, too. */
@@ -12,6 +13,7 @@ export function reportLines({
   settledMs,
   slowdown,
   violations,
+  why,
 }: ChaosReport): string[] {
   const kinds = Object.entries(faults).toSorted(([a], [b]) => (a < b ? -1 : 1)); // prettier-ignore
   return [
@@ -19,11 +21,21 @@ export function reportLines({
     '',
     `seed ${seed}: ${lives} runners, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults`,
     `all waits were over ${settledMs.waits} ms after the last fault; at rest ${settledMs.rest} ms after the last job; gone after another ${settledMs.gone} ms (time limits x${slowdown} for the load)`,
+    ...whyLines(why),
     violations.length === 0 ? 'no violations' : `${violations.length} VIOLATIONS`,
     ...violations.flatMap(({ rule, message, life, timeline }, index) => [
       '',
       `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`,
       ...(index < MAX_TIMELINES ? (timeline ?? []) : []),
     ]),
+  ];
+}
+
+function whyLines({ asked, named, calm, others }: AskedWhy): string[] {
+  if (asked + calm === 0) return ['no job of a set waited for 30 s'];
+  const share = asked === 0 ? 'none' : `${((100 * named) / asked).toFixed(1)} %`;
+  return [
+    `"holdfast why" named a fault that was on in ${named} of ${asked} answers (${share}); ${calm} were asked for while none was`,
+    ...Object.entries(others).map(([what, count]) => `  not named, x${count}: ${what}`),
   ];
 }

@@ -7,6 +7,7 @@ import type { FaultKind } from './faultKinds.ts';
 import { violationsOf, type Violation } from './invariants.ts';
 import type { UnmetCondition } from './unmetCondition.ts';
 import { leftovers, recordEnds, activeRunners, unsettledRunners } from './leftovers.ts';
+import { Questions, type AskedWhy } from './questions.ts';
 import { scheduleOf, type PlannedFault, type ScheduleOptions } from './schedule.ts';
 import { timelineWithHistory } from './timelineWithHistory.ts';
 import { Workload } from './workload.ts';
@@ -28,6 +29,8 @@ export interface ChaosReport {
   readonly settledMs: { readonly waits: number; readonly rest: number; readonly gone: number };
   /** Factor of the time limits of `waits` and `rest`: runnable processes per CPU when the faults were over, 1 at least. */
   readonly slowdown: number;
+  /** What `holdfast why` answered about jobs that waited. */
+  readonly why: AskedWhy;
   readonly violations: readonly (Violation & { readonly timeline?: readonly string[] })[];
 }
 
@@ -49,6 +52,7 @@ const TIMEOUT_MS = 240_000;
 const CHECK_INTERVAL_MS = 500;
 const TEND_EVERY_MS = 1_000;
 const TELL_EVERY_MS = 10_000;
+const ASK_EVERY_MS = 10_000;
 
 /** Plays the schedule of a seed on the real components, awaits that all comes to rest and to its end, and judges what happened. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -66,6 +70,7 @@ class Run {
   readonly #world: ChaosEnvironment;
   readonly #options: ChaosOptions;
   readonly #users: Workload;
+  readonly #questions: Questions;
   readonly #counts: Partial<Record<FaultKind, number>> = {};
   readonly #found: Violation[] = [];
   readonly #told = new Set<string>();
@@ -78,6 +83,7 @@ class Run {
     this.#world = world;
     this.#options = options;
     this.#users = new Workload(world, options.runners);
+    this.#questions = new Questions(world);
   }
 
   async play(): Promise<ChaosReport> {
@@ -91,6 +97,7 @@ class Run {
     const startedAt = observer.now();
     this.#repeat(TEND_EVERY_MS, async () => await this.#users.maintain());
     this.#repeat(TELL_EVERY_MS, () => this.#tell());
+    this.#repeat(ASK_EVERY_MS, async () => await this.#questions.ask());
     for (const { atMs, take } of steps) {
       await delay(Math.max(0, startedAt + atMs - observer.now()));
       this.#check();
@@ -231,6 +238,7 @@ class Run {
       jobs: this.#users.jobs,
       faults: this.#counts,
       settledMs,
+      why: this.#questions.result(),
       slowdown: Math.round(this.#slowdown * 10) / 10,
       violations,
     };

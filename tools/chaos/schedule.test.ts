@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { FAULT_KINDS, faultKindInfo, type FaultKind } from './faultKinds.ts';
+import { FAULT_KINDS, LONG, faultKindInfo, type FaultKind } from './faultKinds.ts';
 import { CANCEL_KINDS, scheduleOf, type ScheduleOptions } from './schedule.ts';
 
 const OPTIONS: ScheduleOptions = { seed: 7, durationMs: 600_000, runners: 50, nodes: 'kwok' };
@@ -41,15 +41,28 @@ test.each(SEEDS)('seed %d: what holds the same does not overlap', (seed) => {
 test.each(['kwok', 'kubelet'] as const)(
   'ten minutes on %s have every kind that there is there, and none other',
   (nodes) => {
-    const there = (Object.keys(FAULT_KINDS) as FaultKind[]).filter(
-      (kind) => (faultKindInfo(kind).nodes ?? nodes) === nodes,
-    );
+    const there = (Object.keys(FAULT_KINDS) as FaultKind[]).filter((kind) => {
+      const info = faultKindInfo(kind);
+      return info.cards > 0 && (info.nodes ?? nodes) === nodes;
+    });
     for (const seed of SEEDS)
       expect(
         new Set(scheduleOf({ ...OPTIONS, seed, nodes }).faults.map(({ kind }) => kind)),
       ).toEqual(new Set(there));
   },
 );
+
+test('faults that keep jobs waiting come one after the other, each of them once, and last', () => {
+  const { faults } = scheduleOf({ ...OPTIONS, durationMs: 1_300_000, why: true });
+  const named = (Object.keys(FAULT_KINDS) as FaultKind[]).filter(
+    (kind) => faultKindInfo(kind).named !== undefined,
+  );
+  expect(faults.slice(0, named.length).map(({ kind }) => kind).toSorted()).toEqual(named.toSorted()); // prettier-ignore
+  for (const [index, { atMs, forMs }] of faults.entries()) {
+    expect(forMs).toBeGreaterThanOrEqual(LONG[0]);
+    expect(faults[index + 1]?.atMs ?? Infinity).toBeGreaterThan(atMs + forMs);
+  }
+});
 
 test('work goes with the number of runners, and has every way to be told to go', () => {
   const jobs = (runners: number): number =>

@@ -1,6 +1,6 @@
 import type { CancelMode } from '../../core/contract/index.ts';
 import { seededRandom } from '../simulator/faults.ts';
-import { FAULT_KINDS, faultKindInfo, type FaultKind, type Resource } from './faultKinds.ts';
+import { FAULT_KINDS, LONG, faultKindInfo, type FaultKind, type Resource } from './faultKinds.ts';
 
 export interface ScheduleOptions {
   readonly seed: number;
@@ -9,6 +9,8 @@ export interface ScheduleOptions {
   /** How many runners there shall be about. */
   readonly runners: number;
   readonly nodes: 'kwok' | 'kubelet';
+  /** Only faults that keep jobs waiting, one after the other, each long enough for that. @default false */
+  readonly why?: boolean;
 }
 
 /** A fault to come. Every one ends by itself before the schedule does. */
@@ -49,6 +51,7 @@ export interface Schedule {
 
 /** Runners are coming up until then. */
 const FIRST_FAULT_MS = 5_000;
+const LONG_APART_MS = 20_000;
 const FAULTS_APART_MS = [1_000, 6_000] as const;
 const ROLLOUT_EVERY_MS = 60_000;
 const JOB_MS = [300, 12_000] as const;
@@ -57,7 +60,8 @@ const RUNNERS_PER_JOB_A_SECOND = 60;
 
 /** What will happen, and when: the same for the same options. Pure. */
 export function scheduleOf(options: ScheduleOptions): Schedule {
-  return { faults: faultsOf(options), work: workOf(options) };
+  const faults = options.why === true ? longFaultsOf(options) : faultsOf(options);
+  return { faults, work: workOf(options) };
 }
 
 /** Dealt from a shuffled deck, so that in a run of some minutes every kind has its turn; a card that does not fit now waits for its time. */
@@ -87,6 +91,25 @@ function faultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] 
     faults.push({ atMs, kind, forMs, pick });
   }
   return faults;
+}
+
+/** Each kind in turn, with time between two for what the one before has held back. */
+function longFaultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] {
+  const random = seededRandom(seed);
+  const kinds = (Object.keys(FAULT_KINDS) as FaultKind[]).filter((kind) => {
+    const info = faultKindInfo(kind);
+    return info.named !== undefined && (info.nodes ?? nodes) === nodes;
+  });
+  const faults: PlannedFault[] = [];
+  let deck: FaultKind[] = [];
+  for (let atMs = FIRST_FAULT_MS; ;) {
+    if (deck.length === 0) deck = shuffled(kinds, random);
+    const kind = deck.shift();
+    const forMs = between(random, LONG);
+    if (kind === undefined || atMs + forMs > durationMs) return faults;
+    faults.push({ atMs, kind, forMs, pick: random() });
+    atMs += forMs + LONG_APART_MS;
+  }
 }
 
 /** Of another stream of numbers than the faults: a new kind of fault changes nobody's work. */

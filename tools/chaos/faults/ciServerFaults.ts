@@ -29,6 +29,7 @@ export const ciServerFaults = {
       planned,
     ),
   ci_errors: switched({ kind: 'status', status: 503, probability: 0.7 }),
+  ci_away: switched({ kind: 'drop', when: 'before' }),
   ci_html: switched({ kind: 'status', ...HTML, probability: 0.7 }),
   ci_drops_requests: switched({ kind: 'drop', when: 'before', probability: 0.5 }),
   ci_drops_answers: switched({ kind: 'drop', when: 'after', probability: 0.5 }),

@@ -1,3 +1,4 @@
+import { PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { until } from '../waitUntil.ts';
 import { kill, start, status, type ComponentName } from '../../lab/lab.ts';
 import { WORKER_USER } from '../apiServerProxy.ts';
@@ -38,6 +39,7 @@ export const serverFaults = {
     proxy.cutWatches();
     return {};
   },
+  cluster_away: ({ proxy }) => ({ end: proxy.goAway() }),
   watch_silent: ({ proxy }) => ({ end: proxy.silenceWatches() }),
   connections_cut: ({ proxy }) => {
     proxy.cutAll();
@@ -45,22 +47,42 @@ export const serverFaults = {
   },
   creation_answered_late: late('answeredLaterMs'),
   creation_arrives_late: late('arriveLaterMs'),
-  deletion_denied: async (world) => {
-    const allow = await denyDeletions(world);
-    return { end: allow };
+  deletion_denied: async (world) => ({ end: await denyPods(world, 'DELETE') }),
+  pods_denied: async (world) => ({ end: await denyPods(world, 'CREATE') }),
+  quota_used_up: async ({ objects, name: namespace }) => {
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'used-up', namespace },
+      spec: { hard: { pods: '0' } },
+    };
+    await objects.create(quota);
+    return { end: async () => void (await objects.delete(quota)) };
+  },
+  nodes_cordoned: async ({ core }) => {
+    const { items } = await core.listNode();
+    const cordon = async (unschedulable: boolean): Promise<void> => {
+      for (const { metadata } of items)
+        await core.patchNode(
+          { name: metadata?.name ?? '', body: { spec: { unschedulable } } },
+          setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+        );
+    };
+    await cordon(true);
+    return { end: async () => await cordon(false) };
   },
 } satisfies Record<string, Fault>;
 
-/** Denies the deletion of every pod of the run's namespace, as an administrator's rule. @returns what takes it back */
-async function denyDeletions({
-  objects,
-  name: namespace,
-}: ChaosEnvironment): Promise<() => Promise<void>> {
+/** Denies that workers create or delete pods of the run's namespace, as an administrator's rule. @returns what takes it back */
+async function denyPods(
+  { objects, name: namespace }: ChaosEnvironment,
+  operation: 'CREATE' | 'DELETE',
+): Promise<() => Promise<void>> {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const matchConstraints = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
     resourceRules: [
-      { apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] },
+      { apiGroups: [''], apiVersions: ['v1'], operations: [operation], resources: ['pods'] },
     ],
   };
   // Nodes are to remove the objects of pods that have gone.
