@@ -31,7 +31,6 @@ const WHY: Readonly<Record<RerunReason, string>> = {
   job_unknown: 'the CI server lists no job of this runner',
   succeeded: 'it succeeded',
   other_conclusion: 'its conclusion is not that of a lost job',
-  ended_before: 'it ended before its runner was stopped',
   other_runner: 'the CI server gave it to another runner',
   failed_itself: 'nothing shows that its runner was the reason of its failure',
   cancelled: 'it was cancelled',

@@ -68,20 +68,18 @@ export interface RerunInput {
 
 /**
  * Reasons why a job was not rerun. `job_unknown`: no job of this runner was found. `succeeded`: it
- * succeeded all the same. `other_conclusion`: its conclusion, such as
- * `timed_out`, is not that of a lost job. `ended_before`: it ended before the runner was stopped. `other_runner`:
- * the CI server gave it to another runner. `failed_itself`:
- * nothing shows that its runner was the reason. `cancelled`: someone cancelled it. `already_rerun`:
- * someone else has rerun it. `per_run`, `per_day`: the maximum was reached. `not_concluded`: the CI
- * server did not end the job in time. `run_active`: other jobs of its workflow run did not end in
- * time. `rejected`: the CI server rejected the request. `unavailable`: it did not answer in time.
- * `interrupted`: the workflow was cancelled.
+ * succeeded all the same. `other_conclusion`: its conclusion, such as `timed_out`, is not that of a
+ * lost job. `other_runner`: the CI server gave it to another runner. `failed_itself`: nothing shows
+ * that its runner was the reason. `cancelled`: someone cancelled it. `already_rerun`: someone else
+ * has rerun it. `per_run`, `per_day`: the maximum was reached. `not_concluded`: the CI server did not
+ * end the job in time. `run_active`: other jobs of its workflow run did not end in time. `rejected`:
+ * the CI server rejected the request. `unavailable`: it did not answer in time. `interrupted`: the
+ * workflow was cancelled.
  */
 export const RERUN_REASONS = [
   'job_unknown',
   'succeeded',
   'other_conclusion',
-  'ended_before',
   'other_runner',
   'failed_itself',
   'cancelled',

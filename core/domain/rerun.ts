@@ -54,7 +54,7 @@ export type RerunDecision =
  * by someone never runs again. Other jobs of the same workflow run may have been rerun meanwhile.
  */
 export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision {
-  const { runnerName, conclusion, completedAt, attempt, rerunAttempt } = job;
+  const { runnerName, conclusion, attempt, rerunAttempt } = job;
   if (rerunAttempt !== undefined) return skip('already_rerun');
   if (runnerName !== undefined && runnerName !== loss.runnerName) return skip('other_runner');
   if (conclusion === undefined) return { kind: 'wait', for: 'conclusion' };
@@ -62,15 +62,25 @@ export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision
   if (runnerName === undefined) return skip('other_runner');
   if (conclusion === 'success') return skip('succeeded');
   if (conclusion !== 'failure' && conclusion !== 'cancelled') return skip('other_conclusion');
-  if (
-    loss.stoppedAt !== undefined &&
-    completedAt !== undefined &&
-    completedAt + WHOLE_SECOND_MS <= loss.stoppedAt
-  )
-    return skip('ended_before');
   if (attempt > loss.perRun) return skip('per_run');
   if (!job.runEnded) return { kind: 'wait', for: 'run' };
-  return conclusion === 'failure' && loss.recorded ? { kind: 'rerun' } : { kind: 'prove' };
+  return conclusion === 'failure' && loss.recorded && !endedBefore(job, loss)
+    ? { kind: 'rerun' }
+    : { kind: 'prove' };
+}
+
+/**
+ * Whether the job ended before its runner was told to stop, so that the supervisor's record may be
+ * about another job. The times are of two clocks, and the CI server may give up an unreachable
+ * runner before its pod is told to stop, so an early end alone does not mean that the job was not
+ * lost.
+ */
+function endedBefore({ completedAt }: RerunCandidate, { stoppedAt }: LossFacts): boolean {
+  return (
+    stoppedAt !== undefined &&
+    completedAt !== undefined &&
+    completedAt + WHOLE_SECOND_MS <= stoppedAt
+  );
 }
 
 /**

@@ -169,6 +169,22 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual(['44']);
   });
 
+  test('is rerun although its end came first by the clocks', async () => {
+    const lost = await busyRunner('40');
+    reruns.end('40', 'failure');
+    await lost.run.handle.signal(jobEventSignal, {
+      action: 'completed',
+      conclusion: 'failure',
+      jobId: '40',
+      repository: 'acme/web',
+      runnerName: lost.runnerName,
+    });
+    // The API server's clock is ahead of those of GitHub and Temporal.
+    lose(lost, Date.now() + 30_000);
+    expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested', attempt: 2 });
+    expect(reruns.requested).toEqual(['40']);
+  });
+
   test('waits for the other jobs of its run', async () => {
     const lost = await busyRunner('46');
     reruns.end('46', 'failure', { runEnded: false });
@@ -269,9 +285,12 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
       { reason: 'failed_itself' },
     ],
     [
-      'had failed before',
-      (id) => reruns.end(id, 'failure', { completedAt: 1 }),
-      { reason: 'ended_before' },
+      'had failed by itself before',
+      (id) => {
+        reruns.end(id, 'failure', { completedAt: 1 });
+        reruns.evidence.set(id, 'none');
+      },
+      { reason: 'failed_itself' },
     ],
     [
       'was rerun by someone',

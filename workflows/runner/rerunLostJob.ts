@@ -79,15 +79,17 @@ interface JobsOfRunner {
 
 /**
  * Returns the job that the runner lost, or `undefined` if its workflow has to find it by the
- * runner's name. A job that failed before the pod was told to stop may have failed by itself, and
- * the runner may have lost another one, whose event has not arrived.
+ * runner's name. A job of a static runner that failed before the pod was told to stop may have
+ * failed by itself, and the runner may have lost another one, whose event has not arrived. An
+ * ephemeral runner has no other job.
  */
 export function jobToRerun(
   { jobs: { running }, failedJob, jobFailedAt, pod }: JobsOfRunner,
-  { jobInterrupted }: Pick<EndFacts, 'jobInterrupted'>,
+  { ephemeral, jobInterrupted }: Pick<EndFacts, 'ephemeral' | 'jobInterrupted'>,
 ): RerunJob | undefined {
   if (running?.repository !== undefined)
     return { id: parseJobKey(running.key).jobId, repository: running.repository };
+  if (ephemeral) return failedJob;
   const requestedAt = Date.parse(pod?.terminationRequestedAt ?? '');
   return jobInterrupted && (jobFailedAt ?? 0) >= requestedAt ? failedJob : undefined;
 }

@@ -89,10 +89,22 @@ const failedAt = (ms: number) => ({
   pod: { ...pod, terminationRequestedAt: ISO },
 });
 test.each([
-  ['the running job', { ...failedAt(0), jobs: { running } }, true, '2'],
-  ['the job that failed when the pod was told to stop', failedAt(0), true, '1'],
-  ['a job to be found: one failed before that', failedAt(-1), true, undefined],
-  ['no job', failedAt(0), false, undefined],
-])('%s runs again', (_what, runner, jobInterrupted, id) => {
-  expect(jobToRerun(runner as never, { jobInterrupted })?.id).toBe(id);
+  ['the running job', { ...failedAt(0), jobs: { running } }, { jobInterrupted: true }, '2'],
+  ['the job that failed when the pod was told to stop', failedAt(0), { jobInterrupted: true }, '1'],
+  ['a job to be found: one failed before that', failedAt(-1), { jobInterrupted: true }, undefined],
+  ['no job', failedAt(0), { jobInterrupted: false }, undefined],
+  [
+    'the only job of an ephemeral runner, which failed before that by a slow clock,',
+    failedAt(-30_000),
+    { ephemeral: true, jobInterrupted: true },
+    '1',
+  ],
+  [
+    'the only job of an ephemeral runner, which was given up as unreachable long before,',
+    failedAt(-20 * 60_000),
+    { ephemeral: true, jobInterrupted: false },
+    '1',
+  ],
+])('%s runs again', (_what, runner, facts, id) => {
+  expect(jobToRerun(runner as never, { ephemeral: false, ...facts })?.id).toBe(id);
 });
