@@ -30,14 +30,14 @@ export async function requestRerun(
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Returns how many earlier workflows have claimed a rerun within a day. Only earlier ones count, so
- * that many losses at the same time do not block one another.
+ * Returns how many reruns were requested within a day, or claimed by workflows that started earlier.
+ * Claims of later ones do not count, so that many losses at the same time do not block one another.
  */
 async function claimedBefore({ scope, set }: RequestRerunInput, claimedAt: Date): Promise<number> {
   const query = requestedRerunsQuery({
     scope,
     set,
-    since: new Date(claimedAt.getTime() - DAY_MS).toISOString(),
+    since: new Date(Date.now() - DAY_MS).toISOString(),
     before: claimedAt.toISOString(),
   });
   return (await getClient().workflow.count(query)).count;

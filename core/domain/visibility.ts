@@ -43,8 +43,9 @@ export function runningDeregistrationsQuery(): string {
 }
 
 /**
- * Returns the query for the reruns that were claimed in a period (ISO 8601): those of a set, or of
- * the runners of a scope that have no set. Only a runner starts a rerun as its child.
+ * Returns the query for the reruns of a set, or of the runners of a scope that have no set, that
+ * count towards its daily maximum: those that ended with a request since a time, and those that have
+ * claimed one and started before another (ISO 8601). Only a runner starts a rerun as its child.
  */
 export function requestedRerunsQuery({
   scope,
@@ -61,7 +62,7 @@ export function requestedRerunsQuery({
     set === undefined
       ? `${SEARCH_ATTRIBUTES.scope.name} = ${quoteLiteral(scope.name)} AND ${SEARCH_ATTRIBUTES.set.name} IS NULL`
       : `${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`;
-  return `WorkflowType = ${quoteLiteral(RERUN_WORKFLOW)} AND ${owner} AND ${SEARCH_ATTRIBUTES.outcome.name} = 'requested' AND ParentWorkflowId IS NOT NULL AND StartTime >= ${quoteLiteral(since)} AND StartTime < ${quoteLiteral(before)}`;
+  return `WorkflowType = ${quoteLiteral(RERUN_WORKFLOW)} AND ${owner} AND ${SEARCH_ATTRIBUTES.outcome.name} = 'requested' AND ParentWorkflowId IS NOT NULL AND ((ExecutionStatus = 'Completed' AND CloseTime >= ${quoteLiteral(since)}) OR (${OPEN_FILTER} AND StartTime < ${quoteLiteral(before)}))`;
 }
 
 function isThere(served: ServedLocation): string {

@@ -342,6 +342,38 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual(['51']);
   });
 
+  test('counts towards a daily maximum also if it was lost later and ended earlier', async () => {
+    const organization = `o-${randomUUID().slice(0, 8)}`;
+    const input = { organization, rerun: { onLoss: true, perDay: 1 } };
+    const losses = new Map<string, string>();
+    for (const id of ['53', '54']) {
+      const lost = await busyRunner(id, { ...input, name: id }, false);
+      await lost.run.handle.signal(jobEventSignal, {
+        action: 'in_progress',
+        jobId: id,
+        repository: `${organization}/web`,
+      });
+      await lost.run.reaches('the job', ({ job }) => job !== undefined);
+      lose(lost);
+      await lost.run.result();
+      losses.set(id, lost.runnerName);
+    }
+    reruns.end('54', 'failure');
+    expect(await resultOf(losses.get('54') ?? '')).toMatchObject({ outcome: 'requested' });
+    await until('visibility', async () => {
+      const { count } = await all.world.client.workflow.count(
+        `WorkflowType = 'rerun' AND RunnerScope = '${organization}' AND ExecutionStatus = 'Completed'`,
+      );
+      return count === 1;
+    });
+    reruns.end('53', 'failure');
+    expect(await resultOf(losses.get('53') ?? '')).toMatchObject({
+      outcome: 'skipped',
+      reason: 'per_day',
+    });
+    expect(reruns.requested).toEqual(['54']);
+  });
+
   test.each<[string, Partial<RunnerInput>, (lost: { run: RunnerRun; pod: string }) => unknown]>([
     ['nobody asked for it', { rerun: { onLoss: false } }, () => undefined],
     ['it ran out of memory', {}, ({ pod }) => all.compute.end(pod, 137, { oomKilled: true })],
