@@ -1,14 +1,15 @@
-import { activityInfo, cancellationSignal, getClient } from '@temporalio/activity';
+import { cancellationSignal, getClient } from '@temporalio/activity';
 import { type RequestRerunInput, type RerunPlan } from '../../core/activities/index.ts';
 import { requestedRerunsQuery } from '../../core/domain/visibility.ts';
-import type { ActivityPorts } from '../ports.ts';
+import { CiServerError, type ActivityPorts } from '../ports.ts';
+import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.ts';
 import { checkJob, withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';
 
 /**
  * Requests the rerun. The job is read right before. If the same job has run again in a later attempt
- * of its workflow run, and this is not the first attempt of the activity, an earlier one has
- * requested it.
+ * of its workflow run, and an earlier attempt of the activity has sent a request without a response,
+ * that request was accepted.
  */
 export async function requestRerun(
   ports: ActivityPorts,
@@ -17,14 +18,26 @@ export async function requestRerun(
   const claimedAt = await requireParentRunner(input.runnerName);
   return await withReruns(ports, input, async (reruns) => {
     const { job, decision } = await checkJob(reruns, input);
-    if (job?.rerunAttempt !== undefined && activityInfo().attempt > 1)
+    if (job?.rerunAttempt !== undefined && heartbeatDetails().unanswered === true)
       return { kind: 'rerun', attempt: job.rerunAttempt };
     if (decision.kind === 'skip') return { kind: 'skipped', reason: decision.reason };
     if ((await claimedBefore(input, claimedAt)) >= input.perDay)
       return { kind: 'skipped', reason: 'per_day' };
-    await reruns.rerun(input.scope, input.job, cancellationSignal());
+    await requestOnce(async () => await reruns.rerun(input.scope, input.job, cancellationSignal()));
     return { kind: 'rerun', attempt: (job?.latestAttempt ?? 1) + 1 };
   });
+}
+
+/** Sends a request, of which the next attempt learns if its response is not known. */
+async function requestOnce(send: () => Promise<void>): Promise<void> {
+  changeHeartbeatDetails({ unanswered: true });
+  try {
+    await send();
+  } catch (error) {
+    const isAnswered = error instanceof CiServerError && error.kind !== 'unavailable';
+    if (isAnswered) changeHeartbeatDetails({ unanswered: false });
+    throw error;
+  }
 }
 
 const DAY_MS = 24 * 3_600_000;

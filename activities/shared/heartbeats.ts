@@ -1,4 +1,4 @@
-import { activityInfo, heartbeat } from '@temporalio/activity';
+import { Context, activityInfo, heartbeat } from '@temporalio/activity';
 
 /**
  * Heartbeat details: progress shown to operators, and the only state that an attempt passes to the
@@ -8,11 +8,24 @@ export interface HeartbeatDetails {
   readonly progress?: string;
   /** Number of rejections of the activity by reason. */
   readonly rejections: Readonly<Record<string, number>>;
+  /** Whether a request that must not be repeated was sent, and no response to it is known. */
+  readonly unanswered?: boolean;
 }
 
-/** Returns the number of rejections by reason of all earlier attempts. */
-export function previousRejections(): HeartbeatDetails['rejections'] {
-  return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.rejections ?? {};
+/** Details of attempts that have changed them. */
+const changed = new WeakMap<Context, HeartbeatDetails>();
+
+/** Returns the details of this attempt, which begin as those of the previous one. */
+export function heartbeatDetails(): HeartbeatDetails {
+  const previous = activityInfo().heartbeatDetails as HeartbeatDetails | undefined;
+  return changed.get(Context.current()) ?? { rejections: {}, ...previous };
+}
+
+/** Changes the details, and sends them. */
+export function changeHeartbeatDetails(more: Partial<HeartbeatDetails>): void {
+  const details = { ...heartbeatDetails(), ...more };
+  changed.set(Context.current(), details);
+  heartbeat(details);
 }
 
 /**
@@ -28,12 +41,8 @@ export async function withHeartbeats<T>(
 ): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs;
   if (timeoutMs === undefined || timeoutMs <= 0) return await run();
-  const rejections = previousRejections();
   const beat = (): void =>
-    heartbeat({
-      progress: typeof doing === 'string' ? doing : doing(),
-      rejections,
-    } satisfies HeartbeatDetails);
+    changeHeartbeatDetails({ progress: typeof doing === 'string' ? doing : doing() });
   const timer = setInterval(beat, timeoutMs / 3);
   try {
     return await run();

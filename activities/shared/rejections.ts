@@ -3,9 +3,9 @@
  * Temporal counts all attempts together. With that count, one lost connection after hours of
  * waiting for a job would cause a delay of minutes.
  */
-import { activityInfo, heartbeat } from '@temporalio/activity';
+import { activityInfo } from '@temporalio/activity';
 import { toFailure, type RetryDelays } from './failures.ts';
-import { previousRejections } from './heartbeats.ts';
+import { changeHeartbeatDetails, heartbeatDetails } from './heartbeats.ts';
 import { CiServerError, ComputeError } from '../ports.ts';
 
 /** Maps the error of a port as {@link toFailure} does, with the backoff of its own reason. */
@@ -24,8 +24,8 @@ export function refusal(error: unknown, pace: RetryDelays, refusalIsFinal: boole
 export function countRejection(reason: string): number {
   // A local activity has no next attempt that would read the heartbeat details.
   if (activityInfo().isLocal) return 1;
-  const refusals = previousRejections();
-  const times = (refusals[reason] ?? 0) + 1;
-  heartbeat({ rejections: { ...refusals, [reason]: times } });
+  const { rejections } = heartbeatDetails();
+  const times = (rejections[reason] ?? 0) + 1;
+  changeHeartbeatDetails({ rejections: { ...rejections, [reason]: times } });
   return times;
 }

@@ -12,6 +12,10 @@ export class FakeReruns implements JobReruns {
   readonly requested: string[] = [];
   /** Thrown by the next requests. */
   readonly failures: Error[] = [];
+  /** Thrown by the next requests that the server accepts. */
+  readonly lostResponses: Error[] = [];
+  /** Runs before the next request. */
+  beforeRequest?: (() => void) | undefined;
 
   /** A job that a runner runs. */
   begin(id: string, runnerName: string): void {
@@ -38,6 +42,9 @@ export class FakeReruns implements JobReruns {
   }
 
   async rerun(_scope: Scope, { id }: RerunJob): Promise<void> {
+    const { beforeRequest } = this;
+    delete this.beforeRequest;
+    beforeRequest?.();
     const failure = this.failures.shift();
     if (failure !== undefined) throw failure;
     const job = this.jobs.get(id);
@@ -46,5 +53,7 @@ export class FakeReruns implements JobReruns {
     this.requested.push(id);
     const attempt = (job.latestAttempt ?? 1) + 1;
     this.jobs.set(id, { ...job, latestAttempt: attempt, rerunAttempt: attempt, runEnded: false });
+    const lost = this.lostResponses.shift();
+    if (lost !== undefined) throw lost;
   }
 }

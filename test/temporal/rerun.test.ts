@@ -252,25 +252,29 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(result).toMatchObject({ outcome: 'requested' });
   });
 
-  test('is not rerun twice when the worker dies between GitHub’s answer and its record', async () => {
+  test('is not rerun twice when the response of GitHub is lost', async () => {
     const lost = await busyRunner('45');
-    all.world.pretences.push({
-      activity: 'requestRerun',
-      answer: async (input: { job: { id: string } }) => {
-        await reruns.rerun(
-          { kind: 'organization', name: 'acme' },
-          {
-            ...input.job,
-            repository: 'acme/web',
-          },
-        );
-        throw new Error('the worker died here');
-      },
-    });
+    reruns.lostResponses.push(new CiServerError('unavailable', 'no answer'));
     reruns.end('45', 'failure');
     lose(lost);
     expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'requested', attempt: 2 });
     expect(reruns.requested).toEqual(['45']);
+  });
+
+  test('is not claimed if someone reran it after a request that GitHub rejected', async () => {
+    const lost = await busyRunner('39');
+    reruns.failures.push(
+      new CiServerError('rate_limited', 'secondary limit', { status: 403, retryAfterMs: 50 }),
+    );
+    reruns.end('39', 'failure');
+    reruns.beforeRequest = () =>
+      reruns.end('39', 'failure', { latestAttempt: 2, rerunAttempt: 2, runEnded: false });
+    lose(lost);
+    expect(await resultOf(lost.runnerName)).toMatchObject({
+      outcome: 'skipped',
+      reason: 'already_rerun',
+    });
+    expect(reruns.requested).toEqual([]);
   });
 
   test.each<[string, (id: string) => void, object]>([
