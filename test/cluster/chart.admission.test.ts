@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ApiextensionsV1Api, CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { CHART, FULL_VALUES, Helm, PLAIN_VALUES, type Manifest } from '../support/chart.ts';
@@ -21,6 +22,7 @@ const prepare = async (): Promise<{ kubeconfig: string; definitions: Manifest[] 
   kubeconfig: (await ensureLab({ kubernetes: true })).kubernetes!.kubeconfig,
 });
 
+const GITEA_PAGE = readFileSync('docs/gitea.md', 'utf8');
 const RUNNER_SETS = 'runnersets.holdfast.dev';
 const DEFINITION = join(CHART, 'crds', `${RUNNER_SETS}.yaml`);
 
@@ -151,6 +153,14 @@ await describeIf(
           { ...full.find(({ kind }) => kind === 'Service')!, spec: { port: 1 } } as Manifest,
         ]),
       ).toEqual([expect.stringContaining('unknown field "spec.port"')]);
+    });
+
+    test('the values for Gitea are taken, and so is every object of theirs', async () => {
+      const [, block = ''] = /```yaml\n( *# values\.yaml\n.*?)```/s.exec(GITEA_PAGE) ?? [];
+      const values = parse(block.replaceAll(/^ {3}/gm, '')) as Record<string, unknown>;
+      const objects = await helm.template({ ...values, runnersNamespace }, { namespace });
+      expect(JSON.stringify(objects)).toMatch(/server\W+gitea/);
+      expect(await refusals(objects)).toEqual([]);
     });
 
     test('its pods pass Pod Security "restricted"', async () => {
