@@ -74,7 +74,7 @@ test.each<[what: string, tag: string, files: Partial<ReleaseFiles>, fault: RegEx
     'an empty section',
     'v1.2.3',
     { changelog: '## [1.2.3] - 2027-01-31\n\n## [1.2.2] - 2027-01-01\n\n- Another.\n' },
-    /^CHANGELOG\.md: section \[1\.2\.3\]/
+    /^CHANGELOG\.md: section \[1\.2\.3\]/,
   ],
   [
     'no repository',
