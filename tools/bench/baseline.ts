@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BarePods } from './barePods.ts';
 import { mapConcurrently } from './concurrency.ts';
+import type { Pace } from './jobPace.ts';
 import { percentile, roundTo } from './statistics.ts';
 import { STARTUP_MS } from './world.ts';
 
@@ -34,6 +35,27 @@ export async function baselineCompletion(pods: BarePods, count: number): Promise
     }),
   );
   return percentile(took, 0.95);
+}
+
+/** Pods at that pace, each for one job. @returns asked for → up and as long again as a runner takes to start, in ms */
+export async function baselineQueue(
+  pods: BarePods,
+  { rate, count, jobMs }: Pace,
+): Promise<number[]> {
+  const startedAt = performance.now();
+  return await Promise.all(
+    numbers(count).map(async (job) => {
+      await delay(Math.max(0, startedAt + (job * 1_000) / rate - performance.now()));
+      const queuedAt = Date.now();
+      const name = await pods.create();
+      await delay(STARTUP_MS);
+      const tookMs = Date.now() - queuedAt;
+      await delay(jobMs);
+      await pods.end(name);
+      await pods.remove(name);
+      return tookMs;
+    }),
+  );
 }
 
 export interface ChurnFloor {

@@ -138,6 +138,20 @@ export function cpuOfJobs(
   };
 }
 
+/** CPU of each process beyond what it takes while nothing happens, for each of so many jobs, in ms. */
+export function cpuMsByProcess(
+  spent: CpuSpent,
+  idle: CpuSpent,
+  jobs: number,
+): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(spent.cpuSeconds).map(([name, value]) => {
+      const whenIdle = ((idle.cpuSeconds[name] ?? 0) / idle.wallSeconds) * spent.wallSeconds;
+      return [name, Math.round(((value - whenIdle) / jobs) * 1_000)];
+    }),
+  );
+}
+
 async function used(pids: ReadonlyMap<string, number>): Promise<Map<string, number>> {
   return new Map(
     await Promise.all(

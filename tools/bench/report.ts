@@ -22,11 +22,11 @@ function measuredOf(benchmark: Benchmark, figures: Figures): [string, FigureInfo
   );
 }
 
-/** As JSON: `a.b` becomes `b` in an object `a`. */
+/** As JSON: `a.b` becomes `b` in an object `a`. A point between two digits is part of a name. */
 export function nested(figures: Figures): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(figures)) {
-    const path = key.split('.');
+    const path = key.split(/(?<!\d)\.|\.(?!\d)/);
     const name = path.pop() ?? key;
     let at = root;
     for (const part of path) at = (at[part] ??= {}) as Record<string, unknown>;

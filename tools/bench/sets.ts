@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import { queryWholeSetStatus } from '../../activities/runnerSet/querySetStatus.ts';
+import { SetNotAdmittedError, queryWholeSetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setWorkflowId,
@@ -44,7 +44,8 @@ async function untilAdmitted(client: Client, name: string): Promise<void> {
     try {
       return void (await statusOf(client, name));
     } catch (error) {
-      if (!(error instanceof QueryNotRegisteredError)) throw error;
+      if (!(error instanceof QueryNotRegisteredError || error instanceof SetNotAdmittedError))
+        throw error;
       await delay(50);
     }
   }

@@ -26,3 +26,20 @@ export function temporalRequests(samples: readonly Sample[]): Record<string, num
       sum(samples, 'temporal_activity_poll_no_task_total'),
   };
 }
+
+/** What has been added since, without zeros. */
+export function requestsSince(
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const added = Object.entries(after).map(([key, value]): [string, number] => [
+    key,
+    value - (before[key] ?? 0),
+  ]);
+  return Object.fromEntries(added.filter(([, value]) => value !== 0));
+}
+
+/** Of all kinds together. */
+export function totalRequests(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((all, count) => all + count, 0);
+}

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { setWorkflowId } from '../../../core/contract/index.ts';
-import { runnerWorkflowIdFromName } from '../../../core/domain/setRunnerNames.ts';
-import type { SimulatedJob } from '../../simulator/types.ts';
 import type { FigureInfo, Figures, Measured, WorldBenchmark } from '../benchmark.ts';
 import { deliver, queuedDeliveries } from '../deliveries.ts';
-import { REPOSITORY, countClosed } from '../runners.ts';
+import { queueAtPace, timeOfStep, untilAtRest } from '../jobPace.ts';
+import { countClosed } from '../runners.ts';
 import { startSet, statusOf } from '../sets.ts';
 import { percentile, roundTo } from '../statistics.ts';
 import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
@@ -104,14 +103,7 @@ async function follow(
   const { agent, client, simulator } = world;
   const before = { gone: agent.count('gone'), closed: await countClosed(world) };
   const startedAt = performance.now();
-  const queued: Promise<SimulatedJob>[] = [];
-  for (let number = 0; number < count; number++) {
-    await delay(Math.max(0, startedAt + (number * 1_000) / rate - performance.now()));
-    queued.push(
-      simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS }),
-    );
-  }
-  const ids = new Set((await Promise.all(queued)).map(({ id }) => id));
+  const ids = await queueAtPace(world, set, { rate, count, jobMs: JOB_MS });
   const queuedWithinMs = roundTo(performance.now() - startedAt);
   await agent.until(
     `${count} jobs are done and their pods are gone`,
@@ -121,14 +113,10 @@ async function follow(
   const allDoneMs = roundTo(performance.now() - startedAt);
   await untilAtRest(world, set, before.closed + count);
   const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
-  const times = jobs.map((job): { queuedAt: number; onlineAt: number } => {
-    const online = agent.of(runnerWorkflowIdFromName(set, job.runner_name ?? '') ?? '').online;
-    if (job.conclusion !== 'success' || job.assignments !== 1 || online === undefined)
-      throw new Error(
-        `job ${job.id} was not run once by a runner of the set: ${JSON.stringify(job)}`,
-      );
-    return { queuedAt: Date.parse(job.created_at), onlineAt: online };
-  });
+  const times = jobs.map((job) => ({
+    queuedAt: Date.parse(job.created_at),
+    onlineAt: timeOfStep(world, set, job, 'online'),
+  }));
   const waited = times.map(({ queuedAt, onlineAt }) => onlineAt - queuedAt);
   const online = times.map(({ onlineAt }) => onlineAt);
   const { jobs: counted } = await statusOf(client, set);
@@ -150,25 +138,6 @@ async function follow(
     ),
     ...counted,
   };
-}
-
-/** So that one rate's runners do not wait in another's way. */
-async function untilAtRest(world: BenchEnvironment, set: string, closed: number): Promise<void> {
-  const deadline = Date.now() + GIVE_UP_MS;
-  for (;;) {
-    const { runners, jobs } = await statusOf(world.client, set);
-    if (
-      runners.length === 0 &&
-      jobs.queued + jobs.running === 0 &&
-      (await countClosed(world)) >= closed
-    )
-      return;
-    if (Date.now() > deadline)
-      throw new Error(
-        `set ${set} has not come to rest: ${runners.length} runners, ${JSON.stringify(jobs)}`,
-      );
-    await delay(250);
-  }
 }
 
 /** Every job whose event was accepted counts, a moment later. */

@@ -7,6 +7,7 @@ import { finish } from './jobCompletion.ts';
 import { fleet } from './fleet.ts';
 import { job } from './job.ts';
 import { lifecycle } from './lifecycle.ts';
+import { queue } from './queue.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
 import { shards } from './shards.ts';
@@ -23,6 +24,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   waiting,
   churn,
   steady,
+  queue,
   fleet,
   shards,
   events,

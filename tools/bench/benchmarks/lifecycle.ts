@@ -6,7 +6,7 @@ import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY, startRunner, untilClosed, untilPhase } from '../runners.ts';
 import { startSet } from '../sets.ts';
 import { roundTo } from '../statistics.ts';
-import { temporalRequests } from '../temporalRequests.ts';
+import { requestsSince, temporalRequests, totalRequests } from '../temporalRequests.ts';
 import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 
 /** From temporal.api.enums.v1.EventType. */
@@ -93,11 +93,11 @@ export const lifecycle: WorldBenchmark = {
           `the worker counts ${own} requests "${key}", and the API server ${servers}: one of them is wrong`,
         );
     }
-    const kubernetes = difference(before.worker, after.worker);
-    const github = difference(before.github, after.github);
+    const kubernetes = requestsSince(before.worker, after.worker);
+    const github = requestsSince(before.github, after.github);
     // Whoever starts it is no worker.
     const temporal = {
-      ...difference(before.temporal, after.temporal),
+      ...requestsSince(before.temporal, after.temporal),
       StartWorkflowExecution: runners,
     };
     const inSet = await livesInSet(world, worker, runners);
@@ -108,11 +108,11 @@ export const lifecycle: WorldBenchmark = {
         workflowTasksInSet: inSet.workflowTasks,
         events: dearest(({ events }) => events),
         bytes: dearest(({ bytes }) => bytes),
-        temporalRequests: roundTo(total(temporal) / runners, 1),
+        temporalRequests: roundTo(totalRequests(temporal) / runners, 1),
         temporalRequestsInSet: inSet.temporalRequests,
         visibilityWrites: dearest(({ visibilityWrites }) => visibilityWrites),
-        githubRequests: roundTo(total(github) / runners, 1),
-        kubernetesRequests: roundTo(total(kubernetes) / runners, 1),
+        githubRequests: roundTo(totalRequests(github) / runners, 1),
+        kubernetesRequests: roundTo(totalRequests(kubernetes) / runners, 1),
       },
       details: { github, kubernetes, temporal, inSet: inSet.details },
     };
@@ -165,7 +165,7 @@ async function livesInSet(
   for (let job = 0; job < IN_SET; job++)
     await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS });
   await untilClosed(world, before + IN_SET);
-  const requests = difference(requestsBefore, temporalRequests(await worker.metrics()));
+  const requests = requestsSince(requestsBefore, temporalRequests(await worker.metrics()));
   const setTasks = (await ofSet()) - tasksBefore;
   const lives = await Promise.all(
     [...agent.all().keys()].map(async (workflowId) => await lifeOf(world, workflowId)),
@@ -177,7 +177,7 @@ async function livesInSet(
   const tasks = sum(({ workflowTasks }) => workflowTasks);
   return {
     workflowTasks: roundTo((tasks + setTasks) / IN_SET, 1),
-    temporalRequests: roundTo(total(requests) / IN_SET, 1),
+    temporalRequests: roundTo(totalRequests(requests) / IN_SET, 1),
     details: {
       workflowTasksOfLife: roundTo(tasks / IN_SET, 1),
       events: roundTo(sum(({ events }) => events) / IN_SET, 1),
@@ -227,20 +227,4 @@ async function readCounters(
     }
   }
   return { worker, done, github: byStatus, temporal: temporalRequests(ofWorker) };
-}
-
-/** What has been added, without zeros. */
-function difference(
-  before: Record<string, number>,
-  after: Record<string, number>,
-): Record<string, number> {
-  const added = Object.entries(after).map(([key, value]): [string, number] => [
-    key,
-    value - (before[key] ?? 0),
-  ]);
-  return Object.fromEntries(added.filter(([, value]) => value !== 0));
-}
-
-function total(counts: Record<string, number>): number {
-  return Object.values(counts).reduce((all, count) => all + count, 0);
 }

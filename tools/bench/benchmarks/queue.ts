@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { BarePods } from '../barePods.ts';
+import { baselineQueue } from '../baseline.ts';
+import type { FigureInfo, Measured, WorldBenchmark } from '../benchmark.ts';
+import { cpuMsByProcess, cpuOfJobs } from '../cpuAccount.ts';
+import { queueAtPace, timeOfStep, untilAtRest } from '../jobPace.ts';
+import type { WorkerProcess } from '../processes/workerProcess.ts';
+import { countClosed } from '../runners.ts';
+import { startSet } from '../sets.ts';
+import { percentile, roundTo } from '../statistics.ts';
+import { requestsSince, temporalRequests, totalRequests } from '../temporalRequests.ts';
+import { warmUp } from '../warmUp.ts';
+import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
+
+/** Jobs by how many come in a second. */
+const JOBS: ReadonlyMap<number, number> = new Map([
+  [0.5, 20],
+  [1, 30],
+  [2, 40],
+  [5, 60],
+]);
+/** Fewer of them, to profile one kind. */
+const RATES = process.env['HOLDFAST_BENCH_RATES']?.split(',').map(Number) ?? [...JOBS.keys()];
+/** The rate of the budgets: what a small organization has. */
+const USUAL = 1;
+const BURST = 50;
+const JOB_MS = 4_000;
+/** Enough for a p95. */
+const FLOOR_JOBS = 20;
+const GIVE_UP_MS = 600_000;
+/** From the last pod that is gone until its workflow and the set have nothing more to do. */
+const SETTLED_MS = 3_000;
+/** The p95 may exceed that of the floor by so much. */
+const BEYOND_FLOOR_MS = 100;
+
+export const queue: WorldBenchmark = {
+  name: 'queue',
+  summary:
+    'single jobs of 4 s for a set of at most N runners, none of them ready, that follows webhooks: 0.5, 1, 2 and 5 a second; then 50 at once',
+  defaultRunners: 100,
+  figures: {
+    ...Object.fromEntries([...JOBS.keys()].flatMap((rate) => Object.entries(figuresOf(rate)))),
+    'burst.requestsPerJob': { unit: 'requests', what: `to Temporal, ${BURST} jobs queued at once` },
+    'burst.cpuMsPerJob': { unit: 'ms', what: 'CPU of worker and Temporal, idle taken off' },
+    singleTimes: { unit: '×', what: `CPU of a job at ${USUAL} a second, of that in the burst` },
+    beyondFloorP95Ms: {
+      unit: 'ms',
+      what: `p95 at ${USUAL} a second, beyond that of the floor`,
+      budget: { kind: 'max', limit: BEYOND_FLOOR_MS },
+    },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { simulator, agent, progress } = world;
+    const worker = await world.startWorker().ready();
+    await warmUp(world);
+    await simulator.setWebhook({ url: (await worker.webhook()).href, secret: WEBHOOK_SECRET });
+    const set = await startSet(world, 'queue', { minIdle: 0, max: runners });
+    const first = queueAtPace(world, set, { rate: Infinity, count: 1, jobMs: JOB_MS });
+    await agent.until('a job runs', () => agent.count('jobStarted') > 0, GIVE_UP_MS);
+    const pods = await BarePods.open(world);
+    await first;
+    await agent.until('it is over', () => agent.count('gone') > 0, GIVE_UP_MS);
+    const figures: Record<string, number> = {};
+    const details: Record<string, unknown> = { runners };
+    await delay(SETTLED_MS);
+    for (const rate of RATES) {
+      const count = JOBS.get(rate) ?? 0;
+      progress(`${rate} jobs a second, ${count} of them`);
+      const measured = await follow(world, worker, set, { rate, count });
+      const floor = await baselineQueue(pods, { rate, count: FLOOR_JOBS, jobMs: JOB_MS });
+      const all = {
+        ...measured.figures,
+        'floor.p50Ms': percentile(floor, 0.5),
+        'floor.p95Ms': percentile(floor, 0.95),
+      };
+      for (const [key, value] of Object.entries(all)) figures[`rates.${rate}.${key}`] = value;
+      details[`rate${rate}`] = measured.details;
+    }
+    progress(`${BURST} jobs at once`);
+    const burst = await follow(world, worker, set, { rate: Infinity, count: BURST });
+    details['burst'] = { ...burst.details, p50Ms: burst.figures['p50Ms'] };
+    const of = (key: string): number => figures[`rates.${USUAL}.${key}`] ?? Number.NaN;
+    const { requestsPerJob = Number.NaN, cpuMsPerJob = Number.NaN } = burst.figures;
+    return {
+      figures: {
+        ...figures,
+        'burst.requestsPerJob': requestsPerJob,
+        'burst.cpuMsPerJob': cpuMsPerJob,
+        singleTimes: roundTo(of('cpuMsPerJob') / cpuMsPerJob, 2),
+        beyondFloorP95Ms: of('p95Ms') - of('floor.p95Ms'),
+      },
+      details,
+    };
+  },
+};
+
+function figuresOf(rate: number): Record<string, FigureInfo> {
+  const at = `rates.${rate}`;
+  const cpu = { unit: 'ms', what: 'CPU of worker and Temporal, idle taken off' };
+  return {
+    [`${at}.p50Ms`]: {
+      unit: 'ms',
+      what: `job queued, its webhook sent → job started, at ${rate} a second, median`,
+    },
+    [`${at}.p95Ms`]: { unit: 'ms', what: '… p95' },
+    [`${at}.requestsPerJob`]: {
+      unit: 'requests',
+      what: 'to Temporal: its runner, its set, its webhooks',
+    },
+    [`${at}.cpuMsPerJob`]: rate === USUAL ? { ...cpu, budget: { kind: 'max', limit: 120 } } : cpu,
+    [`${at}.floor.p50Ms`]: { unit: 'ms', what: 'the same pods by a bare script, as p50Ms' },
+    [`${at}.floor.p95Ms`]: { unit: 'ms', what: '… p95' },
+  };
+}
+
+/** Queues jobs at that pace, waits until all are over, and counts what they took. */
+async function follow(
+  world: BenchEnvironment,
+  worker: WorkerProcess,
+  set: string,
+  { rate, count }: { rate: number; count: number },
+): Promise<Measured> {
+  const { agent, simulator } = world;
+  const before = { gone: agent.count('gone'), closed: await countClosed(world) };
+  const idle = await world.idleCpu();
+  const requestsBefore = temporalRequests(await worker.metrics());
+  const account = await world.cpuAccount();
+  const ids = await queueAtPace(world, set, { rate, count, jobMs: JOB_MS });
+  await agent.until(
+    `${count} jobs are done and their pods are gone`,
+    () => agent.count('gone') >= before.gone + count,
+    GIVE_UP_MS,
+  );
+  await delay(SETTLED_MS);
+  const spent = await account.spent();
+  const requests = requestsSince(requestsBefore, temporalRequests(await worker.metrics()));
+  await untilAtRest(world, set, before.closed + count);
+  const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
+  const waited = jobs.map(
+    (job) => timeOfStep(world, set, job, 'jobStarted') - Date.parse(job.created_at),
+  );
+  return {
+    figures: {
+      p50Ms: percentile(waited, 0.5),
+      p95Ms: percentile(waited, 0.95),
+      requestsPerJob: roundTo(totalRequests(requests) / count, 1),
+      cpuMsPerJob: cpuOfJobs(spent, idle, count).ms,
+    },
+    details: {
+      cpuMs: cpuMsByProcess(spent, idle, count),
+      requests: Object.fromEntries(
+        Object.entries(requests).map(([kind, number]) => [kind, roundTo(number / count, 2)]),
+      ),
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/** Jobs that are queued at a pace, for a set that learns of them from webhooks. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
+import type { SimulatedJob } from '../simulator/types.ts';
+import type { PodStep } from './processes/kwokAgentProtocol.ts';
+import { REPOSITORY, countClosed } from './runners.ts';
+import { statusOf } from './sets.ts';
+import type { BenchEnvironment } from './world.ts';
+
+const GIVE_UP_MS = 600_000;
+
+export interface Pace {
+  /** Jobs a second; `Infinity`: all at once. */
+  readonly rate: number;
+  readonly count: number;
+  readonly jobMs: number;
+}
+
+/** Queues jobs for runners of the set, whatever becomes of those before. @returns the IDs of the jobs */
+export async function queueAtPace(
+  { simulator }: BenchEnvironment,
+  set: string,
+  { rate, count, jobMs }: Pace,
+): Promise<ReadonlySet<number>> {
+  const startedAt = performance.now();
+  const queued: Promise<SimulatedJob>[] = [];
+  for (let number = 0; number < count; number++) {
+    await delay(Math.max(0, startedAt + (number * 1_000) / rate - performance.now()));
+    queued.push(
+      simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: jobMs }),
+    );
+  }
+  return new Set((await Promise.all(queued)).map(({ id }) => id));
+}
+
+/**
+ * When the runner that ran the job took that step (ms since the epoch).
+ * @throws Error if the job was not run once, with success, by a runner of the set
+ */
+export function timeOfStep(
+  { agent }: BenchEnvironment,
+  set: string,
+  job: SimulatedJob,
+  step: PodStep['step'],
+): number {
+  const at = agent.of(runnerWorkflowIdFromName(set, job.runner_name ?? '') ?? '')[step];
+  if (job.conclusion !== 'success' || job.assignments !== 1 || at === undefined)
+    throw new Error(
+      `job ${job.id} was not run once by a runner of the set: ${JSON.stringify(job)}`,
+    );
+  return at;
+}
+
+/** So that one rate's runners do not wait in another's way. */
+export async function untilAtRest(
+  world: BenchEnvironment,
+  set: string,
+  closed: number,
+): Promise<void> {
+  const deadline = Date.now() + GIVE_UP_MS;
+  for (;;) {
+    const { runners, jobs } = await statusOf(world.client, set);
+    if (
+      runners.length === 0 &&
+      jobs.queued + jobs.running === 0 &&
+      (await countClosed(world)) >= closed
+    )
+      return;
+    if (Date.now() > deadline)
+      throw new Error(
+        `set ${set} has not come to rest: ${runners.length} runners, ${JSON.stringify(jobs)}`,
+      );
+    await delay(250);
+  }
+}
