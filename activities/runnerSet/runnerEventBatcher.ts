@@ -19,6 +19,8 @@ import { isNonRetryable } from '../shared/grpcStatus.ts';
 const SIGNAL_DEADLINE_MS = 6_000;
 /** Timeout of the activity that notifies a set (workflows/shared/activityProxies.ts). */
 const TIMEOUT_MS = 10_000;
+/** Number of events of one set that wait for others at most: each may have a slot of the worker. */
+const MAX_LAZY = 20;
 /** Maximum events per signal. Each is about 300 bytes; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
 
@@ -30,8 +32,8 @@ export interface BatchTiming {
    */
   readonly pauseMs?: number;
   /**
-   * Time that a non-urgent event waits for others to share a signal (ms).
-   * @default 500
+   * Maximum time that an event that may wait does so for others, to share their signal (ms).
+   * @default 1000
    */
   readonly lazyMs?: number;
 }
@@ -72,7 +74,7 @@ export class RunnerEventBatcher {
   readonly #outsideOfActivities = AsyncLocalStorage.snapshot();
 
   constructor(pace: BatchTiming = {}) {
-    this.#pace = { pauseMs: 250, lazyMs: 500, ...pace };
+    this.#pace = { pauseMs: 250, lazyMs: 1_000, ...pace };
   }
 
   /**
@@ -81,7 +83,7 @@ export class RunnerEventBatcher {
    * lists its runners.
    * @throws the error of the signal if a retry may succeed
    */
-  async notify({ set, event }: SetNotification): Promise<void> {
+  async notify({ set, event, mayWait }: SetNotification): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const entry: Waiting = {
       event: { ...event, at: Date.now() },
@@ -92,14 +94,14 @@ export class RunnerEventBatcher {
     const lane = this.#lanes.get(set);
     // A runner that comes online is not urgent, because the set does not start anything in
     // response.
-    const lazy = event.kind === 'online';
+    const lazy = event.kind === 'online' || mayWait === true;
     if (lane === undefined) {
       const fresh: Lane = { waiting: [entry], hurried: !lazy, hurry: () => undefined };
       this.#lanes.set(set, fresh);
       void this.#outsideOfActivities(async () => await this.#run(set, fresh));
     } else {
       lane.waiting.push(entry);
-      if (!lazy) {
+      if (!lazy || lane.waiting.length >= MAX_LAZY) {
         lane.hurried = true;
         lane.hurry();
       }

@@ -59,6 +59,7 @@ async function start(
     template,
     notifyBusy,
     notifyEndEarly,
+    endMayWait,
     priority,
   }: StartRunnersInput,
   { workflowId, slot, traceparent }: StartRunnersInput['runners'][number],
@@ -70,6 +71,7 @@ async function start(
       slot,
       notifyBusy: notifyBusy || undefined,
       notifyEndEarly: notifyEndEarly || undefined,
+      endMayWait: endMayWait || undefined,
     }),
   };
   try {

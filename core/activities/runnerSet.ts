@@ -73,6 +73,8 @@ export interface SetNotification {
   /** Name of the set. */
   readonly set: string;
   readonly event: RunnerEvent;
+  /** Whether it may wait for other events of the set. @default only `online` may */
+  readonly mayWait?: true;
 }
 
 /**
@@ -115,6 +117,8 @@ export interface StartRunnersInput {
   readonly notifyBusy: boolean;
   /** Whether the runners notify the set of their end before their pods are deleted. */
   readonly notifyEndEarly: boolean;
+  /** Whether the ends of the runners may reach the set a moment later. @default false */
+  readonly endMayWait?: boolean;
   readonly priority: SetPriority;
   /** Runners to start. `traceparent`: that of the job that the runner is started for. */
   readonly runners: readonly {

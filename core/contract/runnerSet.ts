@@ -289,6 +289,11 @@ export interface SetRoutingInfo {
    * deleted themselves.
    */
   draining?: true;
+  /**
+   * Whether the set acts when a job starts or ends: it replaces runners ahead, or limits the jobs of
+   * repositories. Absent: such events may reach it a moment later, together with others.
+   */
+  prompt?: true;
 }
 /** Memo key of {@link SetRoutingInfo}. */
 export const SET_ROUTING_MEMO = 'routing';
@@ -333,6 +338,11 @@ export interface SetRunnerMemo {
    * may start before its pod is deleted.
    */
   notifyEndEarly?: true;
+  /**
+   * Whether the end may reach the set a moment later, together with other events: no job waited for
+   * a runner to leave when this one was started.
+   */
+  endMayWait?: true;
 }
 /** Memo key of {@link SetRunnerMemo}. */
 export const SET_RUNNER_MEMO = 'runnerSet';

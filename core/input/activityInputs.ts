@@ -93,6 +93,7 @@ const sessionCursor = z.object({
 const setNotification = z.object({
   set: setName,
   event: z.object({ kind: z.enum(['online', 'busy', 'ended']), workflowId, runnerName }),
+  mayWait: z.literal(true).exactOptional(),
 });
 const claims = z.array(volumeClaim).max(20, 'must have at most 20 claims');
 

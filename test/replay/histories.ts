@@ -25,7 +25,12 @@ export interface RecordedEvent {
     readonly workflowId: string;
     readonly workflowType: { readonly name: string };
   };
-  readonly markerRecordedEventAttributes?: { readonly markerName: string };
+  readonly markerRecordedEventAttributes?: {
+    readonly markerName: string;
+    readonly details?: Readonly<
+      Record<string, { readonly payloads: readonly { readonly data: string }[] }>
+    >;
+  };
   readonly workflowExecutionContinuedAsNewEventAttributes?: { readonly newExecutionRunId: string };
 }
 

@@ -260,8 +260,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
         };
       },
     });
-    await set.command({ command: 'scale', replicas: 1 });
-    await set.reaches('a start', ({ runners }) => runners.length === 1);
+    // So many that they are not started within the workflow task.
+    await set.command({ command: 'scale', replicas: 6 });
+    await set.reaches('a start', ({ runners }) => runners.length === 6);
     const { runId } = await set.handle.describe();
     const news = {
       events: [
@@ -279,12 +280,27 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     expect((await set.handle.describe()).runId).toBe(runId);
     resolve();
     await until('another run', async () => (await set.handle.describe()).runId !== runId);
-    await set.comesTo({ idle: 1 });
+    await set.comesTo({ idle: 6 });
     // Whoever has started it: what a busy set has to read anew, when it is not let continue at once, may take longer than Temporal's ten seconds.
     const { events } = await set.handle.fetchHistory();
     expect(
       Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds),
     ).toBe(SET_TASK_TIMEOUT_MS / 1_000);
+    await endsClean(set);
+  });
+
+  test('a start that fails within the workflow task is repeated by an activity of its own', async () => {
+    world.pretences.push({
+      activity: 'startRunners',
+      answer: async () => await Promise.reject(new Error('Temporal is away')),
+    });
+    const set = await start({ replicas: 1 });
+    await set.comesTo({ idle: 1 });
+    const { events = [] } = await set.handle.fetchHistory();
+    const scheduled = events?.map(
+      ({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType?.name,
+    );
+    expect(scheduled?.filter((name) => name === 'startRunners')).toHaveLength(1);
     await endsClean(set);
   });
 

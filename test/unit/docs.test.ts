@@ -99,6 +99,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
       HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/idleRunners.ts',
+      HOLDFAST_BENCH_RATES: 'tools/bench/benchmarks/queue.ts',
       HOLDFAST_BENCH_RESYNC: 'tools/bench/benchmarks/idleRunners.ts',
       HOLDFAST_LAB_DIR: 'tools/lab/main.ts',
     };

@@ -74,6 +74,20 @@ describe('the figures of the benchmarks', () => {
       ],
     ],
     [
+      'queue',
+      [
+        ...['0.5', '1', '2', '5'].flatMap((rate) =>
+          ['p50Ms', 'p95Ms', 'requestsPerJob', 'cpuMsPerJob', 'floor.p50Ms', 'floor.p95Ms'].map(
+            (key) => `rates.${rate}.${key}`,
+          ),
+        ),
+        'burst.requestsPerJob',
+        'burst.cpuMsPerJob',
+        'singleTimes',
+        'beyondFloorP95Ms',
+      ],
+    ],
+    [
       'fleet',
       [
         ...['1', '10', '50'].flatMap((rate) =>
@@ -261,9 +275,10 @@ describe('budgets', () => {
 });
 
 test('a point in the key of a figure is an object in the JSON', () => {
-  expect(nested({ runs: 3, 'a.b.c': 1, 'a.b.d': 2, 'a.e': 4 })).toEqual({
+  expect(nested({ runs: 3, 'a.b.c': 1, 'a.b.d': 2, 'a.e': 4, 'f.0.5.g': 5 })).toEqual({
     runs: 3,
     a: { b: { c: 1, d: 2 }, e: 4 },
+    f: { '0.5': { g: 5 } },
   });
 });
 

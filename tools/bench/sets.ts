@@ -2,7 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import { SetNotAdmittedError, queryWholeSetStatus } from '../../activities/runnerSet/querySetStatus.ts';
+import {
+  SetNotAdmittedError,
+  queryWholeSetStatus,
+} from '../../activities/runnerSet/querySetStatus.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setWorkflowId,

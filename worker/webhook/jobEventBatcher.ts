@@ -34,6 +34,16 @@ export interface BatchLimits {
    */
   readonly pauseMs?: number;
   /**
+   * Maximum time that an event that may wait does so for others, to share their signal (ms).
+   * @default 1000
+   */
+  readonly lazyMs?: number;
+  /**
+   * Maximum events that wait for others, for all sets together.
+   * @default 200
+   */
+  readonly maxLazy?: number;
+  /**
    * Time to wait after a failed signal to the same set (ms).
    * @default 1000
    */
@@ -56,6 +66,8 @@ const SIGNAL_DEADLINE_MS = 6_000;
 
 interface Waiting {
   readonly event: JobEvent;
+  /** Whether it may wait for others. */
+  readonly mayWait: boolean;
   readonly size: number;
   readonly since: number;
   /** The caller that added the event has received its failure. */
@@ -66,12 +78,20 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Events on their way to one set. A lane without events has a signal in flight, or a pause. */
+interface Lane {
+  readonly waiting: Waiting[];
+  /** Ends the wait for further events. */
+  hurry: () => void;
+}
+
 /**
- * Limits what a burst of events costs a set: each signal is four events of its history and a
- * workflow task, and a run accepts 10,000 signals. A single event is sent immediately. Events that
- * arrive while a signal is in flight, or shortly afterwards, share the next one. A caller that adds
- * an event gets the result of its own signal. A set that does not answer gets a signal every two
- * seconds, and none shortly before Temporal's limit.
+ * Limits what events cost a set: each signal is four events of its history and a workflow task, and
+ * a run accepts 10,000 signals. An event is sent immediately, unless it may wait: then it shares
+ * the signal of the next one, or is sent after a second. Events that arrive while a signal is in
+ * flight, or shortly afterwards, share the next one. A caller that adds an event gets the result of
+ * its own signal. A set that does not answer gets a signal every two seconds, and none shortly
+ * before Temporal's limit.
  *
  * An event that fails for a temporary reason is retried for a while, until the process ends. GitHub
  * redelivers a rejected delivery only on request of an App
@@ -81,10 +101,11 @@ interface Waiting {
 export class JobEventBatcher {
   readonly #client: () => Client;
   readonly #limits: Required<BatchLimits>;
-  /** Waiting events by workflow ID. An entry without events has a signal in flight, or a pause. */
-  readonly #lanes = new Map<string, Waiting[]>();
+  /** By workflow ID. */
+  readonly #lanes = new Map<string, Lane>();
   readonly #paces = new SignalPaces();
   #lingering = 0;
+  #lazy = 0;
   #closed = false;
 
   /**
@@ -97,6 +118,8 @@ export class JobEventBatcher {
       maxEvents: 200,
       maxSize: 262_144,
       pauseMs: 50,
+      lazyMs: 1_000,
+      maxLazy: 200,
       retryPauseMs: 1_000,
       backgroundRetryMs: 60_000,
       maxBackgroundRetries: 10_000,
@@ -107,14 +130,21 @@ export class JobEventBatcher {
   /**
    * Sends an event with the next signal to the set. Resolves when Temporal has accepted it.
    * @param signal - ends the wait; the event is still retried in the background
+   * @param mayWait - whether the set does nothing at once in response to the event
    * @returns `false` if the set has ended
    * @throws the error of the signal, or the reason of `signal`
    */
-  async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
+  async send(
+    workflowId: string,
+    event: JobEvent,
+    signal: AbortSignal,
+    { mayWait = false }: { readonly mayWait?: boolean } = {},
+  ): Promise<boolean> {
     signal.throwIfAborted();
     const sent = Promise.withResolvers<void>();
     const entry: Waiting = {
       event,
+      mayWait: mayWait && !this.#closed && this.#lazy < this.#limits.maxLazy,
       size: JSON.stringify(event).length,
       since: performance.now(),
       lingers: false,
@@ -124,14 +154,13 @@ export class JobEventBatcher {
     };
     const giveUp = (): void => {
       const lane = this.#lanes.get(workflowId);
-      const place = lane?.indexOf(entry) ?? -1;
-      if (place >= 0 && !this.#keepRetrying(entry)) lane?.splice(place, 1);
+      const place = lane?.waiting.indexOf(entry) ?? -1;
+      if (place >= 0 && !this.#keepRetrying(entry)) lane?.waiting.splice(place, 1);
       sent.reject(signal.reason);
     };
     signal.addEventListener('abort', giveUp, { once: true });
-    const lane = this.#lanes.get(workflowId);
-    if (lane) lane.push(entry);
-    else void this.#run(workflowId, [entry]);
+    if (entry.mayWait) this.#lazy++;
+    this.#add(workflowId, entry);
     try {
       await sent.promise;
       return true;
@@ -139,21 +168,52 @@ export class JobEventBatcher {
       if (error instanceof WorkflowNotFoundError) return false;
       throw error;
     } finally {
+      if (entry.mayWait) this.#lazy--;
       signal.removeEventListener('abort', giveUp);
     }
   }
 
-  /** Ends the retries in the background. */
+  /** Ends the waits for further events. Failed events are not retried any more. */
   close(): void {
     this.#closed = true;
+    for (const { hurry } of this.#lanes.values()) hurry();
   }
 
-  async #run(workflowId: string, lane: Waiting[]): Promise<void> {
-    this.#lanes.set(workflowId, lane);
-    while (lane.length > 0) {
+  #add(workflowId: string, entry: Waiting): void {
+    const lane = this.#lanes.get(workflowId);
+    if (lane === undefined) {
+      const fresh: Lane = { waiting: [entry], hurry: () => undefined };
+      this.#lanes.set(workflowId, fresh);
+      return void this.#run(workflowId, fresh);
+    }
+    lane.waiting.push(entry);
+    if (!entry.mayWait) lane.hurry();
+  }
+
+  /** Waits until an event is there that must not wait, or the oldest has waited long enough. */
+  async #untilDue(lane: Lane): Promise<void> {
+    const [oldest] = lane.waiting;
+    if (oldest === undefined || this.#closed || lane.waiting.some(({ mayWait }) => !mayWait))
+      return;
+    const waitMs = oldest.since + this.#limits.lazyMs - performance.now();
+    if (waitMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      lane.hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    lane.hurry = () => undefined;
+  }
+
+  async #run(workflowId: string, lane: Lane): Promise<void> {
+    const { waiting } = lane;
+    while (waiting.length > 0) {
+      await this.#untilDue(lane);
       const pace = this.#paces.isCheckDue(workflowId) ? await this.#check(workflowId) : 'normal';
       const slow = pace !== 'normal';
-      const batch = lane.splice(0, this.#batchSize(lane, slow ? SLOW_MAX_EVENTS : undefined));
+      const batch = waiting.splice(0, this.#batchSize(waiting, slow ? SLOW_MAX_EVENTS : undefined));
       const [oldest] = batch;
       if (oldest === undefined) break;
       let pause = delay(slow ? SLOW_PAUSE_MS : this.#limits.pauseMs, undefined, { ref: false });
@@ -176,7 +236,7 @@ export class JobEventBatcher {
           ? []
           : batch.filter((entry) => this.#keepRetrying(entry));
         for (const entry of batch) if (!again.includes(entry)) this.#stopRetrying(entry);
-        lane.unshift(...again);
+        waiting.unshift(...again);
         if (again.length > 0) pause = delay(this.#limits.retryPauseMs, undefined, { ref: false });
       }
       await pause;

@@ -350,13 +350,18 @@ class Receiver {
   ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
-      const { chosen, running } = await this.#options.sets.route(job, again);
+      const { chosen, running, prompt } = await this.#options.sets.route(job, again);
       const isOwnThere = ownId !== undefined && running.has(ownId);
       const ids = [
         ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
       ];
       const told = await Promise.all(
-        ids.map(async (id) => await this.#signals.send(id, job.event, signal)),
+        ids.map(
+          async (id) =>
+            await this.#signals.send(id, job.event, signal, {
+              mayWait: !prompt.has(id) && maySetWait(job),
+            }),
+        ),
       );
       // The list of sets is outdated. The CI server has to redeliver the event.
       if (again && chosen !== undefined && !told.includes(true))
@@ -385,6 +390,16 @@ class Receiver {
       return [];
     }
   }
+}
+
+/**
+ * Whether a set may have the event a moment later: that a job has started or succeeded. A set starts
+ * a runner for a queued job. The time of a failed job matters to its runner, which gets the event
+ * after its set.
+ */
+function maySetWait({ event, runner }: JobDelivery): boolean {
+  if (event.action === 'queued') return false;
+  return event.action === 'in_progress' || runner?.event.conclusion === 'success';
 }
 
 /**

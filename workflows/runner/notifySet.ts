@@ -76,6 +76,7 @@ export function endedNotification(
     state.hadJob || (spec.ephemeral && outcome === 'succeeded' && verdictCancel === undefined);
   return {
     set,
+    ...omitUndefined({ mayWait: setMemo().endMayWait }),
     event: {
       kind: 'ended',
       ...eventBase(state),

@@ -227,6 +227,14 @@ export function mayNotifyEndEarly({ facts, bounds }: SetState): boolean {
 }
 
 /**
+ * Whether the ends of runners that are started now may be reported a moment later. Not if a job may
+ * wait for one of them to leave, nor if the set keeps a number of runners.
+ */
+export function mayNotifyEndLate({ facts, bounds }: SetState): boolean {
+  return bounds.kind === 'elastic' && !keepsIdleRunners(bounds) && !facts.full && !facts.spec.slots;
+}
+
+/**
  * Failure of a queue check on a CI server that has no list of its jobs. The check is not repeated.
  */
 export const QUEUE_CHECK_UNSUPPORTED = 'unsupported';

@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import {
+  localStartRunners,
   queueCheckActivities,
   toCallResult,
   temporalActivities,
@@ -28,6 +29,7 @@ import {
   QUEUE_CHECK_UNSUPPORTED,
   decideSet,
   mayNotifyEndEarly,
+  mayNotifyEndLate,
   needsBusyEvents,
   type SetDecision,
 } from './plan.ts';
@@ -43,10 +45,17 @@ import { listenerInput } from './scaleSetDemand.ts';
 import { advertisedCapacity } from './size.ts';
 import type { SetState } from './state.ts';
 import { areDetailsDue, setDetails, setStatus } from './status.ts';
-import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
+import type {
+  HoldfastActivities,
+  ListedRunner,
+  StartRunnersInput,
+  Timestamped,
+} from '../../core/activities/index.ts';
 
 /** Maximum number of runners started by one activity. */
 const BATCH = 100;
+/** Maximum number of runners started in a workflow task: queries of the set wait meanwhile. */
+const LOCAL_BATCH = 5;
 /** Maximum number of runners drained by one activity. Each drain needs a list of the last seconds. */
 const DRAIN_BATCH = 500;
 /** Maximum number of runners whose end one activity checks: about 150 KiB. */
@@ -501,23 +510,35 @@ export class RunningSet {
     });
     // Add them before they are started, so that an end that is reported immediately finds them.
     this.state.onRunnersStarting(runners, this.#now);
-    const {
-      at,
-      rejected,
-      message = 'refused',
-    } = await temporalActivities(`Start ${count} runners`).startRunners({
+    const input = {
       set: name,
       templateHash,
       ephemeral,
       template,
       notifyBusy: needsBusyEvents(this.state, this.#now),
       notifyEndEarly: mayNotifyEndEarly(this.state),
+      endMayWait: mayNotifyEndLate(this.state),
       priority,
       runners,
-    });
+    };
+    const { at, rejected, message = 'refused' } = await this.#startAll(input);
     if (rejected.length > 0)
       this.#inbox.push({ change: (state, now) => state.onStartRejected(rejected, message, now) });
     return { at };
+  }
+
+  /**
+   * A few runners are started in this worker, as part of the workflow task: that saves a task for
+   * most jobs. If the worker dies meanwhile, the next one starts the same workflow IDs. Not if they
+   * have slots, which the next one may assign to other runners.
+   */
+  async #startAll(input: StartRunnersInput): ReturnType<HoldfastActivities['startRunners']> {
+    const { length } = input.runners;
+    if (length <= LOCAL_BATCH && !this.state.facts.spec.slots) {
+      const called = await toCallResult(localStartRunners(input));
+      if (called.kind === 'done') return called.value;
+    }
+    return await temporalActivities(`Start ${length} runners`).startRunners(input);
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timestamped> {
@@ -546,7 +567,8 @@ function sameRouting(memo: unknown, routing: SetRoutingInfo): boolean {
  * does not preserve it.
  */
 function routingText(routing: Partial<SetRoutingInfo>): string {
-  const { ciServer, labels, scope, scopeKind, group, groupJobs, atCapacity, draining } = routing;
+  const { ciServer, labels, scope, scopeKind, group, groupJobs } = routing;
+  const { atCapacity, draining, prompt } = routing;
   return JSON.stringify([
     ciServer,
     labels,
@@ -556,5 +578,6 @@ function routingText(routing: Partial<SetRoutingInfo>): string {
     groupJobs,
     atCapacity,
     draining,
+    prompt,
   ]);
 }

@@ -20,6 +20,7 @@ import {
   type WithLocation,
   type PodDeletion,
   type SetNotification,
+  type StartRunnersInput,
   type TearDownInput,
 } from '../../core/activities/index.ts';
 import { ciTaskQueue, clusterTaskQueue, listenTaskQueue } from '../../core/contract/index.ts';
@@ -88,6 +89,19 @@ export async function localTearDown(
     startToCloseTimeout: '10s',
     retry: { maximumAttempts: 1 },
   }).tearDown(input);
+}
+
+/**
+ * Starts a few runners of a set, in the worker that has the set. It has one attempt only; {@link
+ * temporalActivities} do what it did not complete.
+ */
+export async function localStartRunners(
+  input: StartRunnersInput,
+): ReturnType<HoldfastActivities['startRunners']> {
+  return await proxyLocalActivities<HoldfastActivities>({
+    startToCloseTimeout: '5s',
+    retry: { maximumAttempts: 1 },
+  }).startRunners(input);
 }
 
 /**

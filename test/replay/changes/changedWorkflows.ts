@@ -68,10 +68,22 @@ export const CHANGES: readonly Change[] = [
     to: 'this.state.onRunnersStarting(runners, (await workerActivities("read the time").getTime()).at);',
     breaks: ({ events }) =>
       events.some(
-        (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners',
+        (event) =>
+          event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners' ||
+          localActivityOf(event) === 'startRunners',
       ),
   },
 ];
+
+/** Name of the local activity whose result the event records, if it does. */
+function localActivityOf({
+  markerRecordedEventAttributes: marker,
+}: RecordedHistory['events'][number]): string | undefined {
+  const data = marker?.details?.['data']?.payloads?.[0]?.data;
+  if (data === undefined) return undefined;
+  const call = JSON.parse(Buffer.from(data, 'base64').toString()) as { activity_type?: string };
+  return call.activity_type;
+}
 
 const PROJECT = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 

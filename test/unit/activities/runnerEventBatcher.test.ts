@@ -93,6 +93,25 @@ describe('a batch', () => {
     ]);
   });
 
+  test('an end that may wait does, with others, until one comes that may not', async () => {
+    const { sent, tell } = telling();
+    const late = [
+      tell({ ...word('ended', 'a'), mayWait: true }),
+      tell({ ...word('ended', 'b'), mayWait: true }),
+    ];
+    await jest.advanceTimersByTimeAsync(400);
+    await Promise.all([...late, tell(word('ended', 'c'))]);
+    expect(sent).toEqual(['set-linux 400: ended a 0, ended b 0, ended c 400']);
+  });
+
+  test('many that may wait do not: each has a slot of the worker', async () => {
+    const { sent, tell } = telling();
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => await tell(word('online', `r${index}`))),
+    );
+    expect(sent).toHaveLength(1);
+  });
+
   test('each set has its own', async () => {
     const { sent, tell } = telling();
     await Promise.all([tell(word('ended', 'a')), tell(word('ended', 'b', 'arm'))]);

@@ -43,7 +43,11 @@ describe("the webhook's server", () => {
       workflow: { getHandle: () => ({ signal: async () => await accept() }) },
     };
     const sets = {
-      route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
+      route: async () => ({
+        chosen: 'set-linux',
+        running: new Set(['set-linux']),
+        prompt: new Set(),
+      }),
     } as unknown as SetDirectory;
     server = await createWebhookServer({
       client: () => client as unknown as Client,

@@ -1,7 +1,11 @@
 /** Replace-ahead: the successor of a runner is started when its job starts, whoever tells that it does. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
-import { mayNotifyEndEarly, needsBusyEvents } from '../../../workflows/runnerSet/plan.ts';
+import {
+  mayNotifyEndEarly,
+  mayNotifyEndLate,
+  needsBusyEvents,
+} from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 const template = { organization: 'acme' };
@@ -159,4 +163,14 @@ test.each<[string, Partial<RunnerSetInput>, boolean]>([
 ])('runners tell of their end before their pods are gone: %s', (_what, size, early) => {
   const { state } = new SetModel({ name: 'linux', template, ...size });
   expect(mayNotifyEndEarly(state)).toBe(early);
+});
+
+test.each<[string, Partial<RunnerSetInput>, boolean]>([
+  ['one that follows its jobs', { minIdle: 0, max: 2 }, true],
+  ['one that is full', { minIdle: 0, max: 0 }, false],
+  ['one that keeps idle runners', { minIdle: 1, max: 3 }, false],
+  ['a fixed number', { replicas: 2 }, false],
+])('the end of a runner may reach its set late: %s', (_what, size, late) => {
+  const { state } = new SetModel({ name: 'linux', template, ...size });
+  expect(mayNotifyEndLate(state)).toBe(late);
 });
