@@ -54,11 +54,14 @@ const LEAVE =
 const FINDS =
   'test "$(cat "$SHARED_DIR/more/cluster")" = c-1; test "$(cat "$ARTIFACT_DIR/1.txt")" = one;';
 
+const PRIVATE = '(umask 077; echo key >"$SHARED_DIR/key");';
+const IS_PRIVATE = 'test "$(stat -c %a "$SHARED_DIR/key")" = 600;';
+
 const scenarios: Record<string, Scenario<WithClaims>> = {
   'from step to step, whatever users their images have': async ({ world }) => {
     const job = await ClusterJob.start(world, 'users', {
-      pre: [step('rent', LEAVE, 1_001)],
-      test: [step('unit', `${FINDS} echo two >"$ARTIFACT_DIR/2.txt"`)],
+      pre: [step('rent', `${LEAVE} ${PRIVATE}`, 1_001)],
+      test: [step('unit', `${FINDS} ${IS_PRIVATE} echo two >"$ARTIFACT_DIR/2.txt"`)],
       post: [step('clean', `${FINDS} cat "$ARTIFACT_DIR/2.txt"; rm "$ARTIFACT_DIR"/*`, 2_002)],
     });
     const result = await job.result();

@@ -455,6 +455,7 @@ describe("without a store, with a claim of the step's job", () => {
     expect(built(ofJob(), template).spec?.securityContext).toEqual({
       seccompProfile: { type: 'RuntimeDefault' },
       fsGroup,
+      fsGroupChangePolicy: 'OnRootMismatch',
     });
   });
 

@@ -190,7 +190,8 @@ export function withJobClaim(runner: Partial<V1Container>, claimName: string): S
     initContainers: [],
     containers: [],
     volumes: [{ name: JOB_VOLUME, persistentVolumeClaim: { claimName } }],
-    securityContext: { fsGroup: JOB_CLAIM_GROUP },
+    // Otherwise every step would change the modes of all files, such as those of private keys.
+    securityContext: { fsGroup: JOB_CLAIM_GROUP, fsGroupChangePolicy: 'OnRootMismatch' },
     runner: {
       ...runner,
       env: [...(runner.env ?? []), ...variables(FOLDERS)],
