@@ -169,9 +169,9 @@ export interface CiServer {
   /**
    * Returns until when the server accepts runners of a version.
    * @param version - such as `2.338.0`
-   * @returns `undefined` if the server does not know the version, or tells no deadlines
+   * @returns `undefined` if the server does not know the version, or reports no deadlines
    * @throws CiServerError
-   * @default the server tells no deadlines
+   * @default the server reports no deadlines
    */
   versionDeadline?(
     scope: Scope,
@@ -224,8 +224,8 @@ export interface ScaleSets {
     signal?: AbortSignal,
   ): Promise<'removed' | 'absent'>;
   /**
-   * Opens the only session of a scale set. A request whose response is lost leaves a session that
-   * nobody knows, so it is never repeated by the adapter.
+   * Opens the only session of a scale set. A request whose response is lost leaves a session with
+   * an unknown ID, so it is never repeated by the adapter.
    * @param owner - name that the server shows to others who request a session
    * @throws CiServerError `conflict` if a session exists; `session_lost` if the scale set is gone
    */
@@ -295,7 +295,7 @@ export interface JobReruns {
    */
   rerun(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<void>;
   /**
-   * Returns the permissions that reruns need and the credential lacks, as far as the server tells.
+   * Returns the permissions that reruns need and the credential lacks, as far as the server reports them.
    */
   missingPermissions(signal?: AbortSignal): Promise<readonly string[]>;
 }

@@ -20,7 +20,7 @@ export const UPLOADER_ENV = {
   region: 'HOLDFAST_UPLOAD_REGION',
   /** `true`: the bucket name is part of the URL path. */
   pathStyle: 'HOLDFAST_UPLOAD_PATH_STYLE',
-  /** Directory with the files of the bucket's key. Default: the SDK looks for credentials. */
+  /** Directory with the credentials for the bucket. @default the SDK finds the credentials */
   key: 'HOLDFAST_UPLOAD_KEY',
   /** Directory of the step in the store. */
   to: 'HOLDFAST_UPLOAD_TO',

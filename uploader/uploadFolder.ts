@@ -47,7 +47,10 @@ export async function uploadDirectory(directory: string, target: UploadTarget): 
   }
 }
 
-/** @param prefix - path of this directory within ARTIFACT_DIR, with a trailing slash */
+/**
+ * Uploads the files of an open directory.
+ * @param prefix - path of this directory within ARTIFACT_DIR, with a trailing slash
+ */
 async function uploadOpenDirectory(
   directory: FileHandle,
   prefix: string,

@@ -4,7 +4,7 @@
  */
 export interface ArtifactStore {
   /**
-   * Stores the content under a key, atomically: until then, the previous content of the key stays.
+   * Stores the content under a key, atomically: before that, the key keeps its previous content.
    * @throws Error if it could not be stored. A retry is possible
    */
   put(key: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;

@@ -18,9 +18,9 @@ const CONNECT_MS = 5_000;
 const PART_BYTES = 5 * 1024 ** 2;
 
 /**
- * Store in an S3 bucket. S3 shows an object only once all of it has arrived. Without a
- * `keyDirectory` the SDK finds the credentials: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`,
- * a profile, or the cloud's identity of this machine or pod.
+ * Creates a store in an S3 bucket. S3 shows an object only after all of it has arrived. Without a
+ * `keyDirectory` the SDK finds the credentials: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a
+ * profile, or the cloud's identity of this machine or pod.
  */
 export function createBucketStore({
   bucket,
@@ -68,7 +68,7 @@ export function createBucketStore({
         return (await Body?.transformToByteArray()) ?? new Uint8Array();
       } catch (error) {
         if (error instanceof NoSuchKey) return undefined;
-        throw told(`get ${Key} from`, bucket, error);
+        throw requestError(`get ${Key} from`, bucket, error);
       }
     },
   };
@@ -88,7 +88,7 @@ async function said<T>(what: string, bucket: string, doing: Promise<T>): Promise
   try {
     return await doing;
   } catch (error) {
-    throw told(what, bucket, error);
+    throw requestError(what, bucket, error);
   }
 }
 
@@ -96,7 +96,7 @@ async function said<T>(what: string, bucket: string, doing: Promise<T>): Promise
  * Returns an error that names the request. Errors of the SDK do not, and are empty if the server
  * does not answer.
  */
-function told(what: string, bucket: string, error: unknown): Error {
+function requestError(what: string, bucket: string, error: unknown): Error {
   const {
     name = 'Error',
     message = '',

@@ -12,7 +12,7 @@ export function createDirectoryStore(root: string): ArtifactStore {
     async put(key, content) {
       const path = pathOf(root, key);
       await mkdir(dirname(path), { recursive: true });
-      // The temporary name is not derived from the file name, which may already have the maximum
+      // The temporary name does not contain the file name, which may already have the maximum
       // length.
       const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
       try {
@@ -48,6 +48,6 @@ function pathOf(root: string, key: string): string {
       (segment) => segment === '' || segment === '.' || segment === '..' || segment.includes('\0'),
     )
   )
-    throw new Error(`No key of an artifact: ${JSON.stringify(key)}`);
+    throw new Error(`invalid artifact key: ${JSON.stringify(key)}`);
   return join(root, ...segments);
 }

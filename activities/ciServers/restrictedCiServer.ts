@@ -206,7 +206,10 @@ function restrictScaleSets(
   };
 }
 
-/** @param check - throws if the credential may not be used for the scope */
+/**
+ * Returns the same reruns, restricted by a check.
+ * @param check - throws if the credential may not be used for the scope
+ */
 function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobReruns {
   return {
     async getJob(scope, job, signal) {

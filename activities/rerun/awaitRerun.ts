@@ -67,7 +67,10 @@ export async function checkJob(reruns: JobReruns, input: AwaitRerunInput): Promi
   return { job: found, decision: decideByEvidence(found.conclusion, evidence) };
 }
 
-/** @throws ApplicationFailure `JobNotEndedYet` */
+/**
+ * Returns the end of the wait after its maximum duration.
+ * @throws ApplicationFailure `JobNotEndedYet` before that
+ */
 function waitMore(
   what: 'conclusion' | 'run',
   { lostAtMs, job: { id, repository } }: AwaitRerunInput,

@@ -10,7 +10,7 @@ import type { ActivityPorts } from '../ports.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
 /** Number of attempts of a wait that also notify the set. */
-const TELLING_TRIES = 3;
+const MAX_NOTIFY_ATTEMPTS = 3;
 
 /**
  * Reads the live state of the pod once. If the condition does not hold yet, the activity completes
@@ -25,11 +25,13 @@ export async function awaitPod(
 ): Promise<PodSnapshot> {
   // Not in every resync. An attempt or two may have died before Temporal received the event. After
   // those, the set learns it from its own list.
-  const told =
-    notify !== undefined && activityInfo().attempt <= TELLING_TRIES ? notifySet(notify) : undefined;
-  const [looked] = await Promise.all([findPod(ports, input), told]);
-  if (looked === undefined) throw new CompleteAsyncError();
-  return looked;
+  const notification =
+    notify !== undefined && activityInfo().attempt <= MAX_NOTIFY_ATTEMPTS
+      ? notifySet(notify)
+      : undefined;
+  const [pod] = await Promise.all([findPod(ports, input), notification]);
+  if (pod === undefined) throw new CompleteAsyncError();
+  return pod;
 }
 
 /**

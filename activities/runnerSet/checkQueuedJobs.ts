@@ -50,7 +50,7 @@ export async function checkQueuedJobs(
     // that has ended.
     await getClient().withAbortSignal(stop, async () => {
       const { mine, others, endedSets } = await jobsOfSet(running, server.kind, input, jobs);
-      const look: QueueCheckResult = {
+      const result: QueueCheckResult = {
         checkedAt: input.requestedAt - ageMs,
         complete,
         jobs: [...mine, ...found],
@@ -59,7 +59,7 @@ export async function checkQueuedJobs(
         ...omitUndefined({ budgetUntil, unsupported }),
       };
       const handle = getClient().workflow.getHandle(setWorkflowId(input.set));
-      for (const part of partsOf(look)) await handle.signal(queueCheckedSignal, part);
+      for (const part of partsOf(result)) await handle.signal(queueCheckedSignal, part);
     });
     return { supported: true };
   } catch (error) {
@@ -77,16 +77,16 @@ const MAX_JOBS = 2_000;
  * absent jobs; it also has the keys of the jobs in the earlier ones. Sets need no labels, so they
  * are removed.
  */
-function partsOf({ jobs, ...look }: QueueCheckResult): QueueCheckResult[] {
+function partsOf({ jobs, ...result }: QueueCheckResult): QueueCheckResult[] {
   const plain = jobs.map((job): CiJob => ({ ...job, labels: [] }));
   const count = Math.max(1, Math.ceil(plain.length / MAX_JOBS));
   return Array.from({ length: count }, (_none, part) => {
     const from = part * MAX_JOBS;
     const some = plain.slice(from, from + MAX_JOBS);
     if (part < count - 1)
-      return { ...look, jobs: some, complete: false, continues: true, absent: [], endedSets: [] };
+      return { ...result, jobs: some, complete: false, continues: true, absent: [], endedSets: [] };
     return {
-      ...look,
+      ...result,
       jobs: some,
       ...(from === 0 ? {} : { listed: plain.slice(0, from).map(keyOf) }),
     };

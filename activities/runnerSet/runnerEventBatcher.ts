@@ -44,7 +44,10 @@ export type NotifySet = (word: SetNotification) => Promise<void>;
 interface Waiting {
   readonly event: TimedRunnerEvent;
   readonly client: Client;
-  /** @param refusal - why the set rejected the event, if it did */
+  /**
+   * Completes the call.
+   * @param refusal - why the set rejected the event, if it did
+   */
   readonly resolve: (refusal?: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -156,7 +159,10 @@ function rejectAll(batch: readonly Waiting[], set: string): void {
     reject(new SetBacklogError(`${setWorkflowId(set)}: does not answer, and takes no more events`));
 }
 
-/** The caller has given up and sends the event again. It must not precede newer events. */
+/**
+ * Drops events whose callers have given up. They send the event again, and it must not precede
+ * newer events.
+ */
 function dropLate({ waiting }: Lane): void {
   const tooLate = Date.now() - TIMEOUT_MS;
   let late = 0;
@@ -165,7 +171,10 @@ function dropLate({ waiting }: Lane): void {
     reject(new Error('the event waited too long for its set'));
 }
 
-/** A rejected event must not fail the others, so each is then sent on its own. */
+/**
+ * Sends a batch. If it is rejected, each event is sent on its own, so that a rejected event does
+ * not fail the others.
+ */
 async function send(set: string, batch: readonly Waiting[]): Promise<void> {
   const [first] = batch;
   if (first === undefined) return;

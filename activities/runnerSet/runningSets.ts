@@ -56,7 +56,7 @@ const MAX_SETS = 5_000;
 const LIST_DEADLINE_MS = 3_000;
 /**
  * Maximum age of a list that is used while no newer one can be read (ms). Sets change rarely, and
- * the periodic check of queued jobs finds what an old list has routed to nobody.
+ * the periodic check of queued jobs finds what an old list has routed to no set.
  */
 const MAX_STALE_MS = 10 * 60_000;
 /** Time to wait before the next request after a failed one, while an old list is used (ms). */
@@ -120,7 +120,7 @@ export class RunningSets {
 
   async #lookAndKeep(): Promise<SetsSnapshot> {
     try {
-      this.#cached = await this.#look();
+      this.#cached = await this.#read();
       this.#failedAt = -Infinity;
       return this.#cached;
     } catch (error) {
@@ -130,7 +130,7 @@ export class RunningSets {
     }
   }
 
-  async #look(): Promise<SetsSnapshot> {
+  async #read(): Promise<SetsSnapshot> {
     const at = this.#now();
     const client = this.#options.client();
     const covers = await client.withDeadline(

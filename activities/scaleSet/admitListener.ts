@@ -28,7 +28,10 @@ export function admitListener(
   return { listener: parsed.spec, hash: listenerHash(parsed.spec) };
 }
 
-/** An unknown credential is no error here: the worker that has it may be another one. */
+/**
+ * Returns the error of a check. An unknown credential is no error here, because another worker may
+ * have it.
+ */
 function accessError(
   ciServers: CiServers,
   credential: string,

@@ -9,7 +9,7 @@ import {
   type ScaleSetListenerInput,
 } from '../../core/contract/index.ts';
 
-/** Starts the listener of a set, or tells the running one its changed input. Idempotent. */
+/** Starts the listener of a set, or sends the changed input to the running one. Idempotent. */
 export async function startListener(input: ScaleSetListenerInput): Promise<{ at: number }> {
   const client = getClient();
   const workflowId = scaleSetListenerWorkflowId(input.set);

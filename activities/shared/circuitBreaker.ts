@@ -8,7 +8,7 @@ export interface BreakerPermit {
   /** The server answered. The breaker ignores the content of the response. */
   answered(): void;
   /**
-   * The server did not answer, or something before the server did.
+   * Records that there was no response, or one that did not come from the server.
    * @param reason - shown to people
    */
   failed(reason: string): void;

@@ -20,8 +20,8 @@ export interface OwnedDeletion {
 /** The objects of one installation in a cluster, for the sweep. */
 export interface OwnedObjects {
   /**
-   * Returns the time by the cluster's clock (ms since the epoch), as far as the latest response
-   * tells it. Workers may have different clocks, and each reads the marks of the others.
+   * Returns the time by the cluster's clock (ms since the epoch), according to the latest
+   * response. Workers may have different clocks, and each reads the marks of the others.
    */
   now(): number;
   /**

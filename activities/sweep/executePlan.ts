@@ -123,13 +123,13 @@ async function act(
     case 'registration':
       if (finding.step === 'repair') return await repairRegistration(tools, finding);
       return finding.step === 'mark' ? 'marked' : 'waits';
-    case 'life':
+    case 'runner':
       if (finding.step === 'repair')
         return finding.as === 'unresponsive_runner'
           ? await replaceUnresponsive(tools, finding, pods)
           : await stopStep(tools, finding, pods);
       if (finding.step === 'terminate') return await terminateStuckRunner(tools, finding, pods);
-      if (finding.step === 'signal') await wakeRunner(tools, finding.life);
+      if (finding.step === 'signal') await wakeRunner(tools, finding.runner);
       return finding.step === 'mark' ? 'marked' : 'waits';
   }
 }
@@ -184,8 +184,8 @@ function nameOf(finding: Finding): string {
         : `${finding.object.kind} ${finding.object.name}`;
     case 'registration':
       return finding.registration.name;
-    case 'life':
-      return finding.life.workflowId;
+    case 'runner':
+      return finding.runner.workflowId;
   }
 }
 
@@ -195,13 +195,13 @@ function locationOf(finding: Finding): string {
       return finding.object.namespace;
     case 'registration':
       return `${finding.registration.scope.kind} ${finding.registration.scope.name}`;
-    case 'life':
-      return finding.life.taskQueue;
+    case 'runner':
+      return finding.runner.taskQueue;
   }
 }
 
 function workflowOf(finding: Finding): string | undefined {
-  if (finding.subject === 'life') return finding.life.workflowId;
+  if (finding.subject === 'runner') return finding.runner.workflowId;
   return finding.subject === 'object' ? finding.object.identity?.workflowId : undefined;
 }
 

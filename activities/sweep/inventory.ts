@@ -24,7 +24,7 @@ import type {
   RunnerWorkflow,
   ObservedRegistration,
 } from '../../core/sweep/facts.ts';
-import { judgeRunner } from '../../core/sweep/assessRunner.ts';
+import { assessRunner } from '../../core/sweep/assessRunner.ts';
 import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { isLocationLabel, locationLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
@@ -117,7 +117,7 @@ export async function collectInventory(
   spec: SweepSpec,
   served: ServedLocation,
   owned: OwnedObjects,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
 ): Promise<Inventory> {
   const { signal, progress } = sources;
   const incompleteLists: SweepReport['incompleteLists'] = [];
@@ -140,8 +140,8 @@ export async function collectInventory(
   };
 
   const ownId = await attempt('workflows', async () => {
-    await lives.answers();
-    return await lives.namespaceId();
+    await workflows.answers();
+    return await workflows.namespaceId();
   });
   if (ownId === undefined) return { ...NOTHING, examined, incompleteLists, skippedLists };
   progress?.('listing pods, workflows and their objects');
@@ -155,8 +155,8 @@ export async function collectInventory(
         async (kind) => await attempt(`${kind}s`, async () => await owned.list(kind, signal)),
       ),
     ),
-    attempt('workflows', async () => await lives.running()),
-    attempt('workflows that remove registrations', async () => await lives.deregistrations()),
+    attempt('workflows', async () => await workflows.running()),
+    attempt('workflows that remove registrations', async () => await workflows.deregistrations()),
   ]);
   const wasUnseen = (list: string): boolean =>
     [...skippedLists, ...incompleteLists].some((each) => each.list === list);
@@ -186,13 +186,13 @@ export async function collectInventory(
   progress?.('describing the workflows of the listed objects');
   const queues = new TaskQueuePollers(sources.client, () => owned.now());
   const seen = await attempt('workflows', async () => {
-    const lifeOf = await ownerWorkflows(lists, lives);
+    const ownerOf = await ownerWorkflows(lists, workflows);
     const remaining = jobObjects.flatMap((listed) => listed ?? []);
     return {
-      lifeOf,
-      jobObjects: await inspectJobObjects(remaining, pods, sources.compute, lives),
-      lives: await runningRunners(lists, lives, queues, owned.now(), spec),
-      locationKnown: running.length > 0 || (await lives.locationKnown()),
+      ownerOf,
+      jobObjects: await inspectJobObjects(remaining, pods, sources.compute, workflows),
+      runners: await runningRunners(lists, workflows, queues, owned.now(), spec),
+      locationKnown: running.length > 0 || (await workflows.locationKnown()),
     };
   });
   progress?.('listing registrations');
@@ -201,7 +201,10 @@ export async function collectInventory(
       ? [{ scope: registration.scope, credential: registration.credential }]
       : [],
   );
-  const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted));
+  const scopes = await attempt(
+    'scopes',
+    async () => await listScopes(sources, spec, workflows, noted),
+  );
   incompleteLists.push(...(scopes?.incompleteLists ?? []));
   skippedLists.push(...(scopes?.skippedLists ?? []));
   const registrations =
@@ -213,10 +216,10 @@ export async function collectInventory(
         await registrationsOf(
           scopes.listed,
           lists,
-          seen.lifeOf,
+          seen.ownerOf,
           // A label names only the location, which runners of another Temporal namespace share.
           otherTemporal.length > 0 ? new Set() : ourLabels(lists, served),
-          lives,
+          workflows,
           queues,
         ),
     ));
@@ -227,19 +230,19 @@ export async function collectInventory(
   if (seen === undefined || registrations === undefined || incompleteLists.length > 0)
     return { ...seenSoFar, notVisible: scopes?.notVisible ?? 0 };
   const podsOf = Map.groupBy(own.pod, ({ identity }) => identity?.workflowId);
-  const seenObject = (object: OwnedObject): ObjectWithOwner => ({
+  const withOwner = (object: OwnedObject): ObjectWithOwner => ({
     object,
-    life: seen.lifeOf(object),
+    owner: seen.ownerOf(object),
     used: (podsOf.get(object.identity?.workflowId) ?? []).some((pod) =>
       isOfSameRunner(object, pod),
     ),
   });
   const findings = {
-    pods: own.pod.map(seenObject),
-    resources: [...own.secret, ...own.claim].map(seenObject),
+    pods: own.pod.map(withOwner),
+    resources: [...own.secret, ...own.claim].map(withOwner),
     jobObjects: seen.jobObjects,
     registrations,
-    runners: withRegistrations(seen.lives, registrations),
+    runners: withRegistrations(seen.runners, registrations),
     locationKnown: seen.locationKnown,
   };
   return { ...seenSoFar, findings, notVisible: scopes?.notVisible ?? 0 };
@@ -247,31 +250,31 @@ export async function collectInventory(
 
 /** Adds each runner's registration, as its worker recorded it on the pod. */
 function withRegistrations(
-  lives: readonly RunnerWorkflow[],
+  runners: readonly RunnerWorkflow[],
   registrations: readonly ObservedRegistration[],
 ): RunnerWorkflow[] {
   const keyOf = ({ scope, name }: Pick<ObservedRegistration, 'scope' | 'name'>): string =>
     `${scope.kind} ${scope.name} ${name}`;
   const listed = new Map(registrations.map((registration) => [keyOf(registration), registration]));
-  return lives.map((life) => {
-    const [noted] = life.pods.flatMap(({ registration }) =>
+  return runners.map((runner) => {
+    const [noted] = runner.pods.flatMap(({ registration }) =>
       registration?.scope === undefined
         ? []
         : [{ scope: registration.scope, name: registration.name }],
     );
-    return { ...life, ...omitUndefined({ registration: noted && listed.get(keyOf(noted)) }) };
+    return { ...runner, ...omitUndefined({ registration: noted && listed.get(keyOf(noted)) }) };
   });
 }
 
 /** Returns whether the pod uses this Secret or claim. */
 export function isOfSameRunner({ kind, identity }: OwnedObject, pod: OwnedObject): boolean {
-  const isSameLife =
+  const isSameExecution =
     identity?.workflowId === pod.identity?.workflowId &&
     identity?.firstRunId === pod.identity?.firstRunId;
-  return isSameLife && (kind === 'claim' || identity?.attempt === pod.identity?.attempt);
+  return isSameExecution && (kind === 'claim' || identity?.attempt === pod.identity?.attempt);
 }
 
-const lifeKey = ({
+const executionKey = ({
   workflowId,
   firstRunId,
 }: {
@@ -287,14 +290,14 @@ const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
  */
 async function ownerWorkflows(
   { running, ...lists }: Lists,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
 ): Promise<(object: OwnedObject) => OwnerWorkflow> {
   const hashes = new Map(
-    running.map((life) => [life.workflowId, parseRunnerNameHash(nameOf(life))]),
+    running.map((each) => [each.workflowId, parseRunnerNameHash(nameOf(each))]),
   );
   const identities = new Map(
     [...lists.pod, ...lists.secret, ...lists.claim].flatMap(({ identity }) =>
-      identity ? [[lifeKey(identity), identity] as const] : [],
+      identity ? [[executionKey(identity), identity] as const] : [],
     ),
   );
   const known = new Map<string, OwnerWorkflow>();
@@ -305,17 +308,17 @@ async function ownerWorkflows(
         key,
         hashes.get(identity.workflowId) === runnerHash(identity)
           ? { state: 'running' }
-          : await lives.life(identity),
+          : await workflows.owner(identity),
       );
     },
     { concurrency: AT_ONCE },
   );
-  return ({ identity }) => (identity && known.get(lifeKey(identity))) ?? { state: 'unknown' };
+  return ({ identity }) => (identity && known.get(executionKey(identity))) ?? { state: 'unknown' };
 }
 
 async function runningRunners(
   { running, pod: pods }: Lists,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
   queues: TaskQueuePollers,
   nowMs: number,
   spec: SweepSpec,
@@ -329,9 +332,9 @@ async function runningRunners(
       const phase = (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ??
         'Requested') as RunnerPhase;
       const job = parentExecution?.workflowId
-        ? await lives.job(parentExecution.workflowId)
+        ? await workflows.job(parentExecution.workflowId)
         : undefined;
-      const life = {
+      const runner = {
         workflowId,
         runId,
         taskQueue,
@@ -343,9 +346,9 @@ async function runningRunners(
         willResume: false,
         ...omitUndefined({ job, paused: isPaused(listed.status) || undefined }),
       };
-      return judgeRunner(life, nowMs, spec).kind === 'condemned'
-        ? await recheckRunner(life, lives)
-        : [life];
+      return assessRunner(runner, nowMs, spec).kind === 'finding'
+        ? await recheckRunner(runner, workflows)
+        : [runner];
     },
     { concurrency: AT_ONCE },
   );
@@ -357,19 +360,19 @@ async function runningRunners(
  * @returns an empty list if the workflow has ended since it was listed
  */
 export async function recheckRunner(
-  life: RunnerWorkflow,
-  lives: RunnerWorkflows,
+  runner: RunnerWorkflow,
+  workflows: RunnerWorkflows,
 ): Promise<RunnerWorkflow[]> {
-  const description = await lives.describe(life.workflowId);
+  const description = await workflows.describe(runner.workflowId);
   if (description === undefined || !isOpen(description.status)) return [];
   const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
   const waits = originalScheduledTime ?? scheduledTime;
   const taskPendingSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
   const { runId } = description;
-  const input = await lives.input({ workflowId: life.workflowId, runId });
+  const input = await workflows.input({ workflowId: runner.workflowId, runId });
   return [
     {
-      ...life,
+      ...runner,
       runId,
       willResume: input?.replacesLost === true,
       ...omitUndefined({
@@ -383,18 +386,18 @@ export async function recheckRunner(
 async function registrationsOf(
   listed: readonly ListedScope[],
   lists: Lists,
-  lifeOf: (object: OwnedObject) => OwnerWorkflow,
+  ownerOf: (object: OwnedObject) => OwnerWorkflow,
   labels: ReadonlySet<string>,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
   queues: TaskQueuePollers,
 ): Promise<ObservedRegistration[]> {
   const ofRunning = [...lists.pod, ...lists.secret].filter(
-    (object) => lifeOf(object).state === 'running',
+    (object) => ownerOf(object).state === 'running',
   );
   const hashesOf = (objects: readonly OwnedObject[]): (string | undefined)[] =>
     objects.map(({ identity }) => identity && runnerHash(identity));
   const alive = new Set([
-    ...lists.running.map((life) => parseRunnerNameHash(nameOf(life))),
+    ...lists.running.map((each) => parseRunnerNameHash(nameOf(each))),
     ...hashesOf(ofRunning),
   ]);
   const withPod = new Set(hashesOf(lists.allPods));
@@ -418,7 +421,7 @@ async function registrationsOf(
         !busy &&
         (!has.some(isLocationLabel) || labels.size === 0) &&
         records++ < MAX_RECORDS &&
-        (await lives.knowsRunner(name));
+        (await workflows.knowsRunner(name));
       const removal = `deregistration-${name}`;
       const queue = removals.get(removal);
       const deregistrationId =

@@ -20,7 +20,7 @@ export async function inspectJobObjects(
   listed: readonly OwnedObject[],
   pods: readonly OwnedObject[],
   compute: Compute,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
 ): Promise<JobObjectUse[]> {
   const known = new Set(pods.map(({ namespace, name }) => `${namespace}/${name}`));
   return await pMap(
@@ -28,7 +28,7 @@ export async function inspectJobObjects(
     async (object) =>
       known.has(`${object.namespace}/${object.runnerPod}`)
         ? { object, used: true }
-        : await inspectJobObject(object, compute, lives),
+        : await inspectJobObject(object, compute, workflows),
     { concurrency: AT_ONCE },
   );
 }
@@ -39,7 +39,7 @@ export async function inspectJobObjects(
 export async function inspectJobObject(
   object: OwnedObject,
   compute: Compute,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
 ): Promise<JobObjectUse> {
   const { runnerPod: name = '', namespace } = object;
   // The name is not in the format of this installation. Another controller in this namespace may
@@ -47,7 +47,7 @@ export async function inspectJobObject(
   if (workflowIdInPodName(name) === undefined) return { object, used: false };
   if ((await compute.getPod({ name, namespace })) !== undefined) return { object, used: true };
   return {
-    object: { ...object, ...omitUndefined({ identity: await lives.runnerOfPod(name) }) },
+    object: { ...object, ...omitUndefined({ identity: await workflows.runnerOfPod(name) }) },
     used: false,
   };
 }

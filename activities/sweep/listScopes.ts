@@ -45,10 +45,10 @@ export interface ListedScopes {
 export async function listScopes(
   { ciServers, signal }: SweepSources,
   spec: SweepSpec,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
   noted: readonly CredentialScope[],
 ): Promise<ListedScopes> {
-  const scopes = await wantedScopes(spec, lives, noted);
+  const scopes = await wantedScopes(spec, workflows, noted);
   const listed: ListedScope[] = [];
   const incompleteLists: { list: string; reason: string }[] = [];
   const skippedLists: { list: string; reason: string }[] = [];
@@ -80,17 +80,17 @@ export async function listScopes(
 
 async function wantedScopes(
   spec: SweepSpec,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
   noted: readonly CredentialScope[],
 ): Promise<WantedScope[]> {
   const wanted = new Map<string, WantedScope>();
   for (const each of [...spec.scopes, ...noted])
     wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, isNoted: true });
   const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
-  for (const life of await lives.oneOfEachScope()) {
-    if (known.has(life.scope)) continue;
+  for (const runner of await workflows.oneOfEachScope()) {
+    if (known.has(runner.scope)) continue;
     // Visibility records name the scope, but not its kind or the credential.
-    const at = (await lives.input(life))?.at;
+    const at = (await workflows.input(runner))?.at;
     if (at !== undefined)
       wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, isNoted: false });
   }

@@ -50,8 +50,8 @@ export class TaskQueuePollers {
     );
     return hasRecentPoller(
       (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
-      // Temporal's clock may differ from both. A queue counts as polled in doubt, because the sweep
-      // terminates only what nothing works on.
+      // The clock of Temporal may differ from both clocks here. The earlier time is used, so that a
+      // queue rather counts as polled: the sweep terminates workflows only if no worker polls.
       Math.min(Date.now(), this.#now()),
     );
   }

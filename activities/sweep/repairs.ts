@@ -1,6 +1,6 @@
 /**
- * The repairs of findings. Each reads the live state and assesses it again, because an earlier
- * observation or a list is never enough reason to delete.
+ * Repairs of findings. Each reads the live state and assesses it again, because an earlier
+ * observation or a list is not sufficient for a deletion.
  */
 import {
   ORPHANED_POD_MESSAGE,
@@ -15,9 +15,9 @@ import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
 import type { Assessment, RunnerWorkflow } from '../../core/sweep/facts.ts';
 import { assessJobObject } from '../../core/sweep/assessJobObject.ts';
-import { isOverdue, judgePod } from '../../core/sweep/assessPod.ts';
-import { judgeResource } from '../../core/sweep/assessResource.ts';
-import { judgeRunner } from '../../core/sweep/assessRunner.ts';
+import { isOverdue, assessPod } from '../../core/sweep/assessPod.ts';
+import { assessResource } from '../../core/sweep/assessResource.ts';
+import { assessRunner } from '../../core/sweep/assessRunner.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
 import { stuckRunnerStep } from '../../core/sweep/stuckRunnerStep.ts';
@@ -45,24 +45,24 @@ export interface RepairTools {
   readonly sources: SweepSources;
   readonly spec: SweepSpec;
   readonly owned: OwnedObjects;
-  readonly lives: RunnerWorkflows;
+  readonly workflows: RunnerWorkflows;
 }
 
 /** Stops an orphaned pod. Its registration is removed first, so that it gets no further job. */
 export async function repairPod(
-  { sources, spec, owned, lives }: RepairTools,
+  { sources, spec, owned, workflows }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
 ): Promise<Repaired> {
   const pod = await owned.get(object);
   if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
-  const judgement = judgePod(pod, await lives.life(pod.identity), owned.now(), spec);
-  if (!isStill(judgement, as)) return resultNote(judgement);
+  const assessment = assessPod(pod, await workflows.owner(pod.identity), owned.now(), spec);
+  if (!isStill(assessment, as)) return resultNote(assessment);
   const { logger, compute } = sources;
-  const wasAlive = pod.pod?.ended === false;
-  const at = await registrationOf(pod, lives);
+  const wasRunning = pod.pod?.ended === false;
+  const at = await registrationOf(pod, workflows);
   const removal = at === undefined ? undefined : await removeFirst(sources, at);
   const overdue = isOverdue(pod, owned.now());
-  if (wasAlive) await owned.mark(pod, objectMark(as, reason, owned.now()));
+  if (wasRunning) await owned.mark(pod, objectMark(as, reason, owned.now()));
   logger.warn(
     {
       pod: pod.name,
@@ -71,18 +71,18 @@ export async function repairPod(
       workflowId: pod.identity.workflowId,
       registration: removal,
     },
-    wasAlive ? ORPHANED_POD_MESSAGE : `deleting the pod: ${reason}`,
+    wasRunning ? ORPHANED_POD_MESSAGE : `deleting the pod: ${reason}`,
   );
   // Hand off before the pod is deleted: if this process ends in between, the removal continues.
   const isLeft = removal !== undefined && removal !== 'removed' && removal !== 'absent';
   const note =
-    at !== undefined && (wasAlive || isLeft)
-      ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOff(sources.client, sources.taskQueue, at, at, wasAlive ? ORPHANED_POD_MESSAGE : reason)}`
+    at !== undefined && (wasRunning || isLeft)
+      ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOff(sources.client, sources.taskQueue, at, at, wasRunning ? ORPHANED_POD_MESSAGE : reason)}`
       : undefined;
-  const isTold = wasAlive && pod.pod?.online !== undefined;
+  const isSignaled = wasRunning && pod.pod?.online !== undefined;
   await owned.delete(pod, {
     ...(overdue ? { gracePeriodSeconds: 0 } : {}),
-    ...(isTold && !overdue ? { stopReason: 'cancelled' as const } : {}),
+    ...(isSignaled && !overdue ? { stopReason: 'cancelled' as const } : {}),
   });
   await compute.deleteRegistrationSecret(pod.identity, pod.namespace);
   return { kind: 'repaired', ...omitUndefined({ note }) };
@@ -94,7 +94,7 @@ export async function repairPod(
  */
 async function registrationOf(
   { registration, identity }: OwnedObject,
-  lives: RunnerWorkflows,
+  workflows: RunnerWorkflows,
 ): Promise<
   (OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>) | undefined
 > {
@@ -102,8 +102,8 @@ async function registrationOf(
   const { name, id, scope, credential } = registration;
   if (scope !== undefined && credential !== undefined)
     return { name, scope, credential, ...omitUndefined({ id }) };
-  const description = await lives.describe(identity.workflowId);
-  const at = description && (await lives.input(description))?.at;
+  const description = await workflows.describe(identity.workflowId);
+  const at = description && (await workflows.input(description))?.at;
   return at && { name, ...at, ...omitUndefined({ id }) };
 }
 
@@ -135,14 +135,14 @@ async function removeFirst(
 
 /** Deletes an object of a job after reading its live state. */
 export async function repairJobObject(
-  { spec, owned, lives, sources }: RepairTools,
+  { spec, owned, workflows, sources }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
 ): Promise<Repaired> {
   const now = await owned.get(object);
   if (now?.mark === undefined) return CHANGED;
-  const { object: proven, used } = await inspectJobObject(now, sources.compute, lives);
-  const judgement = assessJobObject(proven, used, owned.now(), spec);
-  if (!isStill(judgement, as)) return resultNote(judgement);
+  const { object: proven, used } = await inspectJobObject(now, sources.compute, workflows);
+  const assessment = assessJobObject(proven, used, owned.now(), spec);
+  if (!isStill(assessment, as)) return resultNote(assessment);
   sources.logger.warn(
     {
       kind: now.kind,
@@ -159,15 +159,21 @@ export async function repairJobObject(
 
 /** Deletes a Secret or claim after reading its live state. */
 export async function repairResource(
-  { spec, owned, lives, sources }: RepairTools,
+  { spec, owned, workflows, sources }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
   const now = await owned.get(object);
   if (now?.identity === undefined || now.mark === undefined) return CHANGED;
   const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
-  const judgement = judgeResource(now, await lives.life(now.identity), used, owned.now(), spec);
-  if (!isStill(judgement, as)) return resultNote(judgement);
+  const assessment = assessResource(
+    now,
+    await workflows.owner(now.identity),
+    used,
+    owned.now(),
+    spec,
+  );
+  if (!isStill(assessment, as)) return resultNote(assessment);
   sources.logger.warn(
     {
       kind: now.kind,
@@ -184,13 +190,13 @@ export async function repairResource(
 
 /** Removes a registration if the CI server still lists its runner as offline and idle. */
 export async function repairRegistration(
-  { sources, lives }: RepairTools,
+  { sources, workflows }: RepairTools,
   { registration, reason }: Extract<Finding, { subject: 'registration' }>,
 ): Promise<Repaired> {
   const { scope, credential, id, name } = registration;
   const server = sources.ciServers.get(credential);
   const now = await server.findRunner(scope, { id, name }, sources.signal);
-  if (now === undefined || now.name !== name || (await lives.runs(name))) return CHANGED;
+  if (now === undefined || now.name !== name || (await workflows.runs(name))) return CHANGED;
   if (now.online || now.busy) return { kind: 'skipped', why: 'online_or_busy' };
   sources.logger.warn(
     { runner: name, id, scope: `${scope.kind} ${scope.name}` },
@@ -219,28 +225,28 @@ export async function wakeRunner(
 }
 
 /**
- * Stops a container step that outlived its job, within its grace period. The reason is in its
- * result.
+ * Stops a container step that outlived its job, within its grace period. The result of the step
+ * contains the reason.
  */
 export async function stopStep(
-  { sources, spec, owned, lives }: RepairTools,
-  { life, as, reason }: Extract<Finding, { subject: 'life' }>,
+  { sources, spec, owned, workflows }: RepairTools,
+  { runner, as, reason }: Extract<Finding, { subject: 'runner' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
-  const { workflowId, runId } = life;
-  const { job: before, ...rest } = life;
-  const job = before && (await lives.job(before.workflowId));
+  const { workflowId, runId } = runner;
+  const { job: before, ...rest } = runner;
+  const job = before && (await workflows.job(before.workflowId));
   const [now] = await recheckRunner(
     {
       ...rest,
       ...omitUndefined({ job }),
       pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
     },
-    lives,
+    workflows,
   );
   if (now === undefined || now.runId !== runId) return CHANGED;
-  const judgement = judgeRunner(now, owned.now(), spec);
-  if (!isStill(judgement, as)) return resultNote(judgement);
+  const assessment = assessRunner(now, owned.now(), spec);
+  if (!isStill(assessment, as)) return resultNote(assessment);
   sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
   await sources.client.workflow
     .getHandle(workflowId, runId)
@@ -254,25 +260,25 @@ export async function stopStep(
  */
 export async function replaceUnresponsive(
   { sources, spec, owned }: RepairTools,
-  { life, as, reason }: Extract<Finding, { subject: 'life' }>,
+  { runner, as, reason }: Extract<Finding, { subject: 'runner' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
-  const { workflowId, runId, registration } = life;
+  const { workflowId, runId, registration } = runner;
   if (registration === undefined) return CHANGED;
   const { scope, credential, id, name } = registration;
-  const runner = await sources.ciServers
+  const current = await sources.ciServers
     .get(credential)
     .findRunner(scope, { id, name }, sources.signal);
-  if (runner?.name !== name) return CHANGED;
-  const { online, busy } = runner;
+  if (current?.name !== name) return CHANGED;
+  const { online, busy } = current;
   const now = {
-    ...life,
+    ...runner,
     pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
     registration: { ...registration, online, busy },
   };
   if (now.pods.some((pod) => pod.registration?.name !== name)) return CHANGED;
-  const judgement = judgeRunner(now, owned.now(), spec);
-  if (!isStill(judgement, as)) return resultNote(judgement);
+  const assessment = assessRunner(now, owned.now(), spec);
+  if (!isStill(assessment, as)) return resultNote(assessment);
   sources.logger.warn(
     { workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` },
     `replacing the runner: ${reason}`,
@@ -288,30 +294,30 @@ export async function replaceUnresponsive(
  * of its registration is handed off.
  */
 export async function terminateStuckRunner(
-  { sources, spec, owned, lives }: RepairTools,
-  { life, mark }: Extract<Finding, { subject: 'life' }>,
+  { sources, spec, owned, workflows }: RepairTools,
+  { runner, mark }: Extract<Finding, { subject: 'runner' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
-  const { workflowId, runId, taskQueue, runnerName } = life;
+  const { workflowId, runId, taskQueue, runnerName } = runner;
   const hasPoller = await new TaskQueuePollers(sources.client, () => owned.now()).isPolled(
     taskQueue,
   );
   const [now] = await recheckRunner(
     {
-      ...life,
+      ...runner,
       hasPoller,
       pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
     },
-    lives,
+    workflows,
   );
   if (
     now === undefined ||
     now.runId !== runId ||
-    judgeRunner(now, owned.now(), spec).kind !== 'condemned'
+    assessRunner(now, owned.now(), spec).kind !== 'finding'
   )
     return CHANGED;
   if (stuckRunnerStep(now, mark, owned.now(), spec).kind !== 'terminate') return CHANGED;
-  const at = (await lives.input({ workflowId, runId }))?.at;
+  const at = (await workflows.input({ workflowId, runId }))?.at;
   sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, STUCK_RUNNER_MESSAGE);
   await sources.client.workflow.getHandle(workflowId, runId).terminate(STUCK_RUNNER_MESSAGE);
   const removal =
@@ -320,14 +326,16 @@ export async function terminateStuckRunner(
       : await handOff(sources.client, taskQueue, { name: runnerName }, at, STUCK_RUNNER_MESSAGE);
   return {
     kind: 'repaired',
-    ...omitUndefined({ note: removal && `its registration was handed on to ${removal}` }),
+    ...omitUndefined({
+      note: removal && `the removal of its registration was handed off to ${removal}`,
+    }),
   };
 }
 
-function isStill(judgement: Assessment, as: Finding['as']): boolean {
-  return judgement.kind === 'condemned' && judgement.as === as;
+function isStill(assessment: Assessment, as: Finding['as']): boolean {
+  return assessment.kind === 'finding' && assessment.as === as;
 }
 
-function resultNote(judgement: Assessment): Repaired {
-  return judgement.kind === 'skip' ? { kind: 'skipped', why: judgement.why } : CHANGED;
+function resultNote(assessment: Assessment): Repaired {
+  return assessment.kind === 'skip' ? { kind: 'skipped', why: assessment.why } : CHANGED;
 }

@@ -84,7 +84,7 @@ export class RunnerWorkflows {
 
   /**
    * Returns the open workflows from visibility, which may lag. A missing workflow has ended only
-   * if {@link life} confirms it.
+   * if {@link owner} confirms it.
    */
   async running(): Promise<WorkflowExecutionInfo[]> {
     return await this.#list(`${runnersInQuery(this.#served)} AND ${OPEN_FILTER}`);
@@ -98,7 +98,7 @@ export class RunnerWorkflows {
   /**
    * Returns whether a runner with this name belongs, or belonged, to this location. Search
    * attributes can be forged by anyone who can start a workflow. The hash in the name is computed
-   * from workflow and run IDs, which nobody can choose.
+   * from workflow and run IDs, which no client can choose.
    */
   async knowsRunner(name: string): Promise<boolean> {
     for (const { workflowId, runId } of await this.#list(
@@ -115,7 +115,7 @@ export class RunnerWorkflows {
 
   /**
    * Returns the runner whose pod has, or had, this name. The hash in the name is computed from
-   * workflow and run IDs, which nobody can choose.
+   * workflow and run IDs, which no client can choose.
    * @returns `undefined` if there is none, or if its workflow ID is too long for a pod name or has
    * characters that pod names exclude
    */
@@ -166,13 +166,13 @@ export class RunnerWorkflows {
         found.length === 0
           ? ''
           : ` AND ${name} NOT IN (${found.map(({ scope }) => quoteLiteral(scope)).join(', ')})`;
-      const [life] = await this.#list(
+      const [runner] = await this.#list(
         `${runnersInQuery(this.#served)} AND ${name} IS NOT NULL${others}`,
         1,
       );
-      const scope = life?.typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope);
-      if (life === undefined || scope === undefined || found.length >= MAX_SCOPES) return found;
-      found.push({ workflowId: life.workflowId, runId: life.runId, scope });
+      const scope = runner?.typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope);
+      if (runner === undefined || scope === undefined || found.length >= MAX_SCOPES) return found;
+      found.push({ workflowId: runner.workflowId, runId: runner.runId, scope });
     }
   }
 
@@ -180,7 +180,7 @@ export class RunnerWorkflows {
    * Returns the state of a runner workflow. Another workflow that reuses the workflow ID does not
    * count as it.
    */
-  async life({
+  async owner({
     workflowId,
     firstRunId,
   }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<OwnerWorkflow> {

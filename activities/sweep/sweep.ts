@@ -77,13 +77,13 @@ export async function sweep(
     return finish();
   }
   report.location = formatServedLocation(served);
-  const lives = new RunnerWorkflows(client, served);
+  const workflows = new RunnerWorkflows(client, served);
   const { findings, notVisible, foreign, ...seen } = await collectInventory(
     sources,
     spec,
     served,
     ownedObjects,
-    lives,
+    workflows,
   );
   Object.assign(report, seen);
   if (findings === undefined) return finish();
@@ -97,7 +97,7 @@ export async function sweep(
   if (spec.dryRun || plan.abortReason !== undefined) {
     items = plan.findings.map((finding) => sweptItem(finding, 'found'));
   } else {
-    const done = await executePlan({ sources, spec, owned: ownedObjects, lives }, plan);
+    const done = await executePlan({ sources, spec, owned: ownedObjects, workflows }, plan);
     ({ items } = done);
     report.marks = done.marks;
     for (const reason of done.skipped) skip(reason);

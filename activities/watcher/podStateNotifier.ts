@@ -33,9 +33,9 @@ interface Announced {
    * immediately.
    */
   dueMs: number;
-  told?: State;
+  notified?: State;
   /** Latest notification, which may still be in progress. */
-  telling: Promise<void>;
+  notifying: Promise<void>;
   /**
    * Notification that waits for its turn, and the time since when the state holds (ms since the
    * epoch).
@@ -79,7 +79,7 @@ export class PodStateNotifier {
 
   /** Notifies the workflow of the pod of a new state, now or when the limits permit it. */
   notify(pod: PodView, state: State): void {
-    const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, telling: Promise.resolve() };
+    const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, notifying: Promise.resolve() };
     this.#pods.set(pod.uid, announced, { noDisposeOnSet: true });
     // A notification is already waiting. It is sent with the latest state.
     const nowMs = Date.now();
@@ -112,9 +112,9 @@ export class PodStateNotifier {
    * @returns whether the pod was busy and its workflow has not been notified of that
    */
   forget({ uid }: PodView): boolean {
-    const untold = this.#pods.get(uid)?.next?.state === 'busy';
+    const isPending = this.#pods.get(uid)?.next?.state === 'busy';
     this.#pods.delete(uid);
-    return untold;
+    return isPending;
   }
 
   /** Stops the notifier. Delayed notifications of `busy` are sent first. */
@@ -127,7 +127,7 @@ export class PodStateNotifier {
   #turn(announced: Announced, { pod, state, sinceMs }: NonNullable<Announced['next']>): void {
     delete announced.next;
     // A runner is idle until the first notification.
-    const asBefore = state === (announced.told ?? 'idle');
+    const asBefore = state === (announced.notified ?? 'idle');
     // A job that started and ended in the meantime needs no notification.
     if (!asBefore || state === 'busy')
       this.#announce(pod, announced, state, asBefore, Date.now() - sinceMs);
@@ -140,9 +140,9 @@ export class PodStateNotifier {
     again = false,
     durationMs = 0,
   ): void {
-    const before = announced.telling;
-    announced.told = state;
-    announced.telling = this.#queue.add(`podState of ${name}`, async () => {
+    const before = announced.notifying;
+    announced.notified = state;
+    announced.notifying = this.#queue.add(`podState of ${name}`, async () => {
       await before;
       // Every watcher sees the same time, so it makes the request ID unique across watchers.
       await this.#completer.signalPodState(

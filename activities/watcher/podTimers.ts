@@ -9,8 +9,9 @@ export class PodTimers {
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
   /**
-   * Calls `due` when the next such condition of the pod becomes true, unless the pod changes
-   * before.
+   * Calls `due` when the next such condition of the pod becomes true. A change of the pod cancels
+   * the timer.
+   * @param nowMs - current time (ms since the epoch)
    */
   set(pod: PodView, nowMs: number, due: () => void): void {
     clearTimeout(this.#timers.get(pod.name));

@@ -87,8 +87,8 @@ export async function decommission(
     async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
   );
 
-  const asked = new Map<string, Answer>();
-  let told = '';
+  const requested = new Map<string, Answer>();
+  let reported = '';
   for (
     let running = found, idle = running.length === 0 ? 1 : 0;
     idle < 2;
@@ -96,26 +96,26 @@ export async function decommission(
   ) {
     const ids = new Set(running.map(({ id }) => id));
     const mine = running.filter(
-      ({ id, owners }) => !asked.has(id) && !owners.some((owner) => ids.has(owner)),
+      ({ id, owners }) => !requested.has(id) && !owners.some((owner) => ids.has(owner)),
     );
     await pMap(
       mine,
       async (each) => {
         const answer = await requestEnd(session, output, each, reason);
-        if (answer !== 'not_yet') asked.set(each.id, answer);
+        if (answer !== 'not_yet') requested.set(each.id, answer);
       },
       { concurrency: AT_ONCE },
     );
     const now = summary(running) + pausedText(running);
-    if (now !== told && running.length > 0)
-      output.note('waiting', `still running: ${(told = now)}`);
+    if (now !== reported && running.length > 0)
+      output.note('waiting', `still running: ${(reported = now)}`);
     await delay(CHECK_INTERVAL_MS);
     running = await runningOn(session, taskQueue);
   }
   output.result(
     {
       taskQueue,
-      asked: [...asked.keys()].filter((id) => asked.get(id) === 'accepted').toSorted(),
+      requested: [...requested.keys()].filter((id) => requested.get(id) === 'accepted').toSorted(),
       schedule: schedule === 'deleted' ? 'deleted' : 'none',
     },
     [
@@ -162,7 +162,10 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
  */
 type Answer = 'accepted' | 'ended' | 'not_yet';
 
-/** Jobs, removals, commands and sweeps end by themselves, and listeners end with their sets. */
+/**
+ * Requests the end of a workflow. Jobs, removals, commands and sweeps end by themselves, and
+ * listeners end with their sets.
+ */
 async function requestEnd(
   session: Session,
   output: Output,

@@ -28,7 +28,7 @@ export const ATTACHED_JOB: AttachTarget = {
     const { workflowId, runId } = await describeResource(session, JOB, id);
     return { workflowId, runId, attached: true };
   },
-  look: async (session, workflowId) => {
+  observe: async (session, workflowId) => {
     const status = await queryStatus<JobStatus>(session, workflowId);
     if (status === undefined) return undefined;
     const { stage = 'ending', waitingFor, waitingUntil, cancel, log } = status;
@@ -49,7 +49,7 @@ export async function jobLogs(
   { follow = false, timestamps = false }: { follow?: boolean; timestamps?: boolean },
 ): Promise<void> {
   const forever = new AbortController().signal;
-  let told = 0;
+  let printed = 0;
   for (;;) {
     const description = await describeResource(session, JOB, id);
     const { workflowId, status } = description;
@@ -58,9 +58,9 @@ export async function jobLogs(
     if (log === undefined && end?.outcome === 'failed')
       throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
     if (log === undefined && !follow) throw new CliError('failed', `${workflowId}: ${NO_WORKER}`);
-    for (const { at, message } of (log ?? []).slice(told))
+    for (const { at, message } of (log ?? []).slice(printed))
       output.line(timestamps ? `${at} ${message}` : message);
-    told = Math.max(told, log?.length ?? 0);
+    printed = Math.max(printed, log?.length ?? 0);
     if (!follow || !isOpen(status))
       return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
     await sleep(REFRESH_MS, forever);

@@ -106,13 +106,13 @@ export async function runRevision(
 
 /** Describes what happens with this commit. */
 function statusText(
-  asked: string,
+  requested: string,
   { runNumber, commit = '', running, queued, outcome }: JobGroupStatus,
 ): string {
   const newest = `version ${runNumber} (${commit})`;
-  const told = commit === asked ? '' : `${asked} is not the newest; `;
+  const prefix = commit === requested ? '' : `${requested} is not the newest; `;
   if (queued)
-    return `${told}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
-  if (running !== undefined) return `${told}${newest} runs as ${running.workflowId}`;
-  return `${told}${newest} has been run: ${outcome}`;
+    return `${prefix}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
+  if (running !== undefined) return `${prefix}${newest} runs as ${running.workflowId}`;
+  return `${prefix}${newest} has been run: ${outcome}`;
 }

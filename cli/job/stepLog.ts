@@ -65,7 +65,7 @@ async function read(store: string, key: string): Promise<Uint8Array | undefined>
   }
 }
 
-/** A bucket is accessed like in the AWS CLI, with its variables and profiles. */
+/** Opens the store. A bucket is accessed like in the AWS CLI, with its variables and profiles. */
 async function storeAt(store: string): Promise<ArtifactStore> {
   const [, bucket, folder = ''] = /^s3:\/\/([^/]+)(?:\/(.*))?$/.exec(store) ?? [];
   if (bucket === undefined) {

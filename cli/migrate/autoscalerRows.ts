@@ -51,7 +51,10 @@ const triggersRow: FieldRow = (value, draft, field) => {
     );
 };
 
-/** `now`: current time (ms since the epoch). Overrides that have ended are left out. */
+/**
+ * Returns the rows of an autoscaler. Overrides that have ended are left out.
+ * @param now - current time (ms since the epoch)
+ */
 export const autoscalerRows = (now: number): FieldRows => ({
   scaleTargetRef: ignored,
   minReplicas: minReplicasRow,

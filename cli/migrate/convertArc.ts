@@ -80,11 +80,14 @@ function convert(
   convertLegacy(from, draft, autoscaler !== undefined);
 }
 
-/** A manifest may omit its namespace and get it from `kubectl -n`. */
+/**
+ * Returns whether two namespaces may be the same. A manifest may omit its namespace and get it from
+ * `kubectl -n`.
+ */
 const sameNamespace = (one: string | undefined, other: string | undefined): boolean =>
   one === undefined || other === undefined || one === other;
 
-/** An autoscaler scales the object with its name in its namespace. */
+/** Assigns each autoscaler to the object that it scales: the one with its name in its namespace. */
 function pairAutoscalers(objects: readonly ArcObject[]): {
   autoscalers: Map<ArcObject, ArcObject>;
   unused: SkippedObject[];

@@ -114,7 +114,7 @@ function kubeConfigOf({ kubeconfig, context }: MigrateFlags): ReturnType<typeof 
   }
 }
 
-/** Do not overwrite a file: it may have been edited. */
+/** Writes a new file. It does not overwrite one, which may have been edited. */
 function write(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx' });

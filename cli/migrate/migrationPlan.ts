@@ -12,7 +12,10 @@ import {
 } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
-/** Only valid Kubernetes names may be part of a command that a user copies to a shell. */
+/**
+ * Returns a name for a command that a user copies to a shell. Only valid Kubernetes names are used
+ * in it.
+ */
 const inCommand = (name: string | undefined, otherwise: string): string =>
   name !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : otherwise;
 

@@ -99,7 +99,10 @@ function offsetOf(time: string): number | undefined {
   return minutes === '00' ? Number(`${sign}${Number(hours) * 60}`) : undefined;
 }
 
-/** These names have the sign of POSIX: Etc/GMT-9 is nine hours east. https://data.iana.org/time-zones/tzdb/etcetera */
+/**
+ * Returns the time zone with this offset. Its name has the sign of POSIX: Etc/GMT-9 is nine hours
+ * east. https://data.iana.org/time-zones/tzdb/etcetera
+ */
 const zoneOf = (offset: number): string =>
   offset === 0 ? 'UTC' : `Etc/GMT${offset > 0 ? '-' : '+'}${Math.abs(offset) / 60}`;
 

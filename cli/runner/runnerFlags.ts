@@ -162,7 +162,7 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
     help: 'Grace period of a plain command, instead of these two',
   },
   {
-    option: '--signal-target <whom>',
+    option: '--signal-target <target>',
     field: 'stop.target',
     help: 'Which processes get the signals of a stop: group, or process (only the command) (default: group; process with --stop-grace-period)',
   },

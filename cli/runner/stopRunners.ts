@@ -98,7 +98,7 @@ const resultOf = (stopped: Stopped, { action }: StopOptions): IdResult => ({
   failed: isBad(stopped.end),
 });
 
-/** After a request to stop, `aborted` is what was asked for. */
+/** Returns whether the runner failed. After a request to stop, `aborted` is the expected outcome. */
 const isBad = (end: RunnerEnd | undefined): boolean =>
   end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
 
@@ -107,7 +107,10 @@ interface RunnerRun {
   readonly runId: string;
 }
 
-/** @throws CliError */
+/**
+ * Sends the request to one runner.
+ * @throws CliError
+ */
 async function stopOne(
   session: Session,
   { workflowId, runId }: RunnerRun,
@@ -123,7 +126,10 @@ async function stopOne(
   };
 }
 
-/** A selected runner may have ended meanwhile, and its failure must not hide the others. */
+/**
+ * Stops a selected runner. It may have ended meanwhile, and its failure must not hide the results
+ * of the others.
+ */
 async function stopOneOfMany(
   session: Session,
   runner: RunnerRun,

@@ -26,19 +26,20 @@ const MAX_REPORTS = 100;
  */
 export async function sweepResults(
   session: Session,
-  lives: readonly RunnerRow[],
+  runners: readonly RunnerRow[],
 ): Promise<ReadonlyMap<string, string>> {
-  const since = lives.flatMap(({ endedAt }) => endedAt ?? []).toSorted()[0];
+  const since = runners.flatMap(({ endedAt }) => endedAt ?? []).toSorted()[0];
   if (since === undefined) return new Map();
   const reports = await reportsSince(session, since);
-  const words = await pMap(
-    lives,
-    async (life) => reported(life, reports) ?? (await handedOn(session, life)),
+  const results = await pMap(
+    runners,
+    async (runner) =>
+      reportedReason(runner, reports) ?? (await deregistrationReason(session, runner)),
     { concurrency: AT_ONCE },
   );
   return new Map(
-    lives.flatMap(({ runId }, index) =>
-      words[index] === undefined ? [] : [[runId, words[index]]],
+    runners.flatMap(({ runId }, index) =>
+      results[index] === undefined ? [] : [[runId, results[index]]],
     ),
   );
 }
@@ -74,7 +75,7 @@ async function reportsSince(session: Session, since: string): Promise<SweepRepor
  * Returns the action from the reports. An earlier runner may have had the same ID, so only later
  * sweeps count.
  */
-function reported(
+function reportedReason(
   { id, endedAt = '' }: RunnerRow,
   reports: readonly SweepReport[],
 ): string | undefined {
@@ -90,7 +91,7 @@ function reported(
  * Returns the action from the deregistration of the runner. Its reason shows the action also for a
  * standalone sweep, which leaves no report in Temporal.
  */
-async function handedOn(
+async function deregistrationReason(
   session: Session,
   { name, endedAt = '' }: RunnerRow,
 ): Promise<string | undefined> {

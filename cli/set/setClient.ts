@@ -136,7 +136,8 @@ export async function querySetState(
 }
 
 /**
- * Like {@link querySetState}, but returns `undefined` for a set that no worker has admitted yet.
+ * Queries the status like {@link querySetState}, but returns `undefined` for a set that no worker
+ * has admitted yet.
  */
 export async function queryAdmittedSet(
   ...call: Parameters<typeof querySetState>

@@ -20,7 +20,7 @@ const REFRESH_MS = 1_000;
 /** Time to wait for the rest of the output of a runner that has ended (ms). */
 const LAST_OUTPUT_MS = 2_000;
 /** Time that detaching waits for a cancel request in flight (ms). */
-const LAST_WORDS_MS = 1_500;
+const DETACH_WAIT_MS = 1_500;
 
 /** Kind of the followed object, with the names of its commands. */
 export interface AttachTarget {
@@ -42,7 +42,7 @@ export interface AttachTarget {
    * Returns the status of the workflow, or `undefined` if no worker answers.
    * @throws CliError
    */
-  readonly look: (session: Session, workflowId: string) => Promise<Observation | undefined>;
+  readonly observe: (session: Session, workflowId: string) => Promise<Observation | undefined>;
   /**
    * Prints the output until the object has ended.
    * @param how.ended - aborted when the object has ended
@@ -69,7 +69,7 @@ const ATTACHED_RUNNER: AttachTarget = {
   },
   drains: 'the job may finish',
   find: findRunner,
-  look: async (session, workflowId) => {
+  observe: async (session, workflowId) => {
     const status = await queryStatus(session, workflowId);
     return status && { phase: status.phase, status };
   },
@@ -237,7 +237,7 @@ async function exitBeforeStart(
   { commands }: AttachTarget,
 ): Promise<number> {
   const { any } = requests;
-  const delivered = await requests.settled(LAST_WORDS_MS);
+  const delivered = await requests.settled(DETACH_WAIT_MS);
   if (how.kind === 'detach') {
     const state = !any || delivered ? 'goes on' : `was not cancelled (${commands.cancel})`;
     line.message(
@@ -282,7 +282,7 @@ async function detach(
   { commands }: AttachTarget,
 ): Promise<number> {
   const { any } = requests;
-  const delivered = await requests.settled(LAST_WORDS_MS);
+  const delivered = await requests.settled(DETACH_WAIT_MS);
   line.end();
   const cancelState = delivered
     ? 'keeps its cancel request'
@@ -301,7 +301,7 @@ async function exit(
   requests: CancelRequests,
   { commands }: AttachTarget,
 ): Promise<number> {
-  const delivered = await requests.settled(LAST_WORDS_MS);
+  const delivered = await requests.settled(DETACH_WAIT_MS);
   line.end();
   line.message(
     'left',
@@ -439,7 +439,7 @@ class CancelRequests {
       return false;
     const handle = this.session.client.workflow.getHandle(this.workflowId);
     const reason = `${cause} in ${this.command}`;
-    let told = false;
+    let reported = false;
     while (!this.over.aborted) {
       try {
         await this.session.attempt(() => handle.signal(cancelSignal, { mode, reason }), 5_000);
@@ -447,8 +447,8 @@ class CancelRequests {
       } catch (error) {
         const known = toCliError(error, this.session.errorSubject(this.workflowId));
         if (known.code === 'not_found') return true; // it has ended meanwhile
-        if (!told) this.onProblem(mode, known.message);
-        told = true;
+        if (!reported) this.onProblem(mode, known.message);
+        reported = true;
         await sleep(REFRESH_MS, this.over);
       }
     }
@@ -470,7 +470,7 @@ async function watch(
 ): Promise<never> {
   let phase = 'Requested';
   while (!over.aborted) {
-    const seen = await look(session, workflowId, phase, lost(), followed);
+    const seen = await observe(session, workflowId, phase, lost(), followed);
     if (over.aborted) break;
     phase = seen.phase;
     line.show(seen);
@@ -479,7 +479,7 @@ async function watch(
   return new Promise<never>(() => {});
 }
 
-async function look(
+async function observe(
   session: Session,
   workflowId: string,
   phase: string,
@@ -487,7 +487,7 @@ async function look(
   followed: AttachTarget,
 ): Promise<Observation> {
   try {
-    const seen = await followed.look(session, workflowId);
+    const seen = await followed.observe(session, workflowId);
     if (seen !== undefined) return seen;
     const description = await session.attempt(
       (client) => client.workflow.getHandle(workflowId).describe(),

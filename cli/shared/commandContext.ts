@@ -53,7 +53,7 @@ export async function withSession(
 ): Promise<void> {
   const { Session } = await import('./session.ts');
   const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env, {
-    onTrouble: (message) => output.note('warning', `warning: ${message}`),
+    onProblem: (message) => output.note('warning', `warning: ${message}`),
   });
   try {
     await use(session);

@@ -103,7 +103,7 @@ export class Output {
   }
 }
 
-/** Like {@link stripControlCharacters}, but keeps the spaces that align columns. */
+/** Cleans a line like {@link stripControlCharacters}, but keeps the spaces that align columns. */
 const cleanLine = (line: string): string =>
   line
     .split(/( +)/)

@@ -66,7 +66,7 @@ export async function pendingActivities(
   );
 }
 
-/** Only heartbeats of Holdfast's activities have this field. */
+/** Returns the progress in a heartbeat. Only heartbeats of Holdfast's activities have it. */
 function progressOf(payload: Payload | undefined): string | undefined {
   if (
     !payload?.data ||

@@ -41,7 +41,7 @@ export class ProgressLine {
   private readonly live: boolean;
   private text: string | undefined;
   private drawn = false;
-  private told = 0;
+  private printed = 0;
 
   /**
    * Creates the line.
@@ -74,9 +74,9 @@ export class ProgressLine {
    * @param log - complete log
    */
   printLog(log: readonly JobLogLine[] = []): void {
-    for (const { at, message } of log.slice(this.told))
+    for (const { at, message } of log.slice(this.printed))
       this.message('log', message, Date.parse(at));
-    this.told = Math.max(this.told, log.length);
+    this.printed = Math.max(this.printed, log.length);
   }
 
   /** Prints a message that stays on the screen. */

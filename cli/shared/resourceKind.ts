@@ -14,7 +14,7 @@ export interface ResourceKind {
   readonly noun: 'runner' | 'set' | 'job';
   readonly plural: Plural;
   readonly workflowType: string;
-  /** Workflow IDs that a user may mean, in the order in which they are tried. */
+  /** Returns the workflow IDs that a user may mean, in the order in which they are tried. */
   readonly candidates: (nameOrId: string) => readonly string[];
 }
 

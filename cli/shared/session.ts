@@ -50,7 +50,7 @@ const CALL_TIMEOUT_MS = 10_000;
  * Time to wait before calling a workflow again that does not accept messages yet (ms), for example
  * because its input is not validated.
  */
-const HEARING_MS = 100;
+const DELIVERY_RETRY_MS = 100;
 
 /**
  * Returns the settings of the connection. Options take precedence over the environment, the
@@ -173,14 +173,14 @@ function dataConverterIn(env: Env): DataConverter {
  */
 async function tracingIn(
   env: Env,
-  onTrouble: SessionOptions['onTrouble'],
+  onProblem: SessionOptions['onProblem'],
 ): Promise<Tracing | undefined> {
   const warnings: ConfigProblem[] = [];
   const wanted = tracingEnabled(env, warnings);
-  for (const { setting, message } of warnings) onTrouble?.(`${setting}: ${message}`);
+  for (const { setting, message } of warnings) onProblem?.(`${setting}: ${message}`);
   return wanted
     ? (await import('../../worker/tracing/startTracing.ts')).startTracing('holdfast', (message) =>
-        onTrouble?.(message),
+        onProblem?.(message),
       )
     : undefined;
 }
@@ -205,7 +205,7 @@ export interface SessionOptions {
    * cannot be exported.
    * @default problems are not reported
    */
-  readonly onTrouble?: (message: string) => void;
+  readonly onProblem?: (message: string) => void;
   /**
    * Interval between two checks of the credential files (ms).
    * @default 10000
@@ -226,11 +226,11 @@ export class Session {
   #options: ClientOptions;
   #client: Client;
   #checking = false;
-  #told: string | undefined;
+  #lastProblem: string | undefined;
 
   private constructor(
     { client, settings, dataConverter, tracing, trace, read }: Opened,
-    { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions,
+    { onProblem, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions,
   ) {
     this.settings = settings;
     this.#client = client;
@@ -240,7 +240,7 @@ export class Session {
     this.#options = settings.options;
     this.#read = read;
     this.#checks = setInterval(
-      () => void this.#check().catch((error: unknown) => this.#reportTrouble(error, onTrouble)),
+      () => void this.#check().catch((error: unknown) => this.#reportProblem(error, onProblem)),
       checkMs,
     ).unref();
   }
@@ -257,7 +257,7 @@ export class Session {
     const read = (): ConnectionSettings => connectionSettings(flags, env);
     const settings = read();
     const dataConverter = dataConverterIn(env);
-    const tracing = await tracingIn(env, options.onTrouble);
+    const tracing = await tracingIn(env, options.onProblem);
     const client = await connect(settings, dataConverter, tracing);
     return new Session(
       { client, settings, dataConverter, tracing, trace: env['TRACEPARENT'], read },
@@ -340,8 +340,8 @@ export class Session {
       try {
         return await this.attempt(fn, deadline - performance.now());
       } catch (error) {
-        if (!isUndelivered(error) || performance.now() + HEARING_MS >= deadline) throw error;
-        await delay(HEARING_MS);
+        if (!isUndelivered(error) || performance.now() + DELIVERY_RETRY_MS >= deadline) throw error;
+        await delay(DELIVERY_RETRY_MS);
       }
     }
   }
@@ -380,13 +380,13 @@ export class Session {
     return ui === undefined ? undefined : workflowListUrl(ui, namespace, query);
   }
 
-  #reportTrouble(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
+  #reportProblem(error: unknown, onProblem: SessionOptions['onProblem']): void {
     const { message } = error as Error;
-    if (message !== this.#told)
-      onTrouble?.(
+    if (message !== this.#lastProblem)
+      onProblem?.(
         `the changed credentials for Temporal cannot be used, the previous ones stay in use: ${message}`,
       );
-    this.#told = message;
+    this.#lastProblem = message;
   }
 
   async close(): Promise<void> {

@@ -107,20 +107,20 @@ async function watch(
   workflowId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let told: string | undefined; !signal.aborted; await sleep(REFRESH_MS, signal)) {
+  for (let reported: string | undefined; !signal.aborted; await sleep(REFRESH_MS, signal)) {
     const description = await session
       .attempt(async (client) => await client.workflow.getHandle(workflowId).describe())
       .catch(() => undefined);
     const [activity] =
       description === undefined ? [] : await pendingActivities(description.raw, session.converter);
     const doing = activity?.state === 'started' ? activity.progress : activity?.lastFailure;
-    if (doing !== undefined && doing !== told && !signal.aborted)
+    if (doing !== undefined && doing !== reported && !signal.aborted)
       output.note('progress', doing, { id: workflowId });
-    told = doing ?? told;
+    reported = doing ?? reported;
   }
 }
 
-/** The failure contains the report. */
+/** Returns the report that the failure contains. */
 function reportOf(error: unknown): SweepReport | undefined {
   const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === FAILURE_TYPES.sweepIncomplete

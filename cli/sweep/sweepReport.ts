@@ -11,8 +11,8 @@ import { table } from '../shared/table.ts';
  */
 export function printSweep(output: Output, report: SweepReport): number {
   output.result(report, sweepLines(report));
-  const trouble = sweepProblem(report);
-  return trouble === undefined ? EXIT.ok : output.error(new CliError('failed', trouble));
+  const problem = sweepProblem(report);
+  return problem === undefined ? EXIT.ok : output.error(new CliError('failed', problem));
 }
 
 /** Returns why the sweep counts as failed, or `undefined` if it succeeded. */

@@ -55,10 +55,10 @@ export async function sweepStandalone(
   );
   const ports = await createPorts(config, { logger, metrics: createMetrics() });
   const stop = listenForShutdown();
-  let told: string | undefined;
+  let reported: string | undefined;
   const progress = (doing: string): void => {
-    if (doing !== told) output.note('progress', doing);
-    told = doing;
+    if (doing !== reported) output.note('progress', doing);
+    reported = doing;
   };
   try {
     const { compute, ciServers } = ports;

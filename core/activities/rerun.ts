@@ -37,7 +37,7 @@ export interface AwaitRerunInput extends LostRunnerInput {
   readonly job: RerunJob;
   readonly perRun: number;
   readonly recorded: boolean;
-  /** Time at which the runner was told to stop (ms since the epoch). */
+  /** Time at which the runner was asked to stop (ms since the epoch). */
   readonly stoppedAtMs?: number;
   /** Time at which the loss was reported (ms since the epoch). */
   readonly lostAtMs: number;

@@ -40,7 +40,7 @@ export interface AdmittedRunner extends RunnerSpec {
 export type WithLocation<T> = T & { readonly location: Location };
 
 /**
- * Activities of the workflows `runner` and `deregistration`. All are idempotent: killing a worker
+ * Activities of the workflows `runner` and `deregistration`. All are idempotent: a worker that ends
  * between a side effect and its completion does not change the final result.
  */
 export interface RunnerActivities {
@@ -68,7 +68,7 @@ export interface RunnerActivities {
   getPod(input: WithLocation<PodInput>): Promise<PodSnapshot>;
   /** Polls the CI server until the runner is online there. */
   awaitRunnerOnline(input: AwaitRunnerOnlineInput): Promise<OnlineRunner>;
-  /** Removes the registration of a runner, and nothing else. */
+  /** Removes the registration of a runner. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /**
    * Deletes pod, registration Secret and claims, as far as they are named. All deletions of a
@@ -180,8 +180,8 @@ export interface RemoveRegistrationInput {
   readonly scope: Scope;
   readonly credential: string;
   /**
-   * Runner to remove, found by its name if its ID is not known. It is removed only if it was
-   * registered by Holdfast from the worker's location.
+   * Runner to remove. It is found by its name if its ID is not known, and removed only if Holdfast
+   * registered it from the worker's location.
    */
   readonly runner: { readonly id?: string; readonly name: string };
   /** Whether the runner belongs to a scale set. @default false */
@@ -211,8 +211,8 @@ export interface RegistrationRemoval {
    */
   readonly afterRetry?: true;
   /**
-   * Number of attempts for this runner, including this one. A lower bound: the count is lost with a
-   * worker that dies.
+   * Number of attempts for this runner, including this one. It is a lower bound, because the count
+   * is lost with the worker.
    */
   readonly attempts: number;
   readonly runnerId?: string;

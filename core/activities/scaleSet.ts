@@ -20,7 +20,7 @@ export interface ScaleSetActivities {
    */
   closeScaleSet(input: CloseScaleSetInput): Promise<void>;
   /**
-   * Starts the listener of a set, or tells the running one its changed input.
+   * Starts the listener of a set, or sends the changed input to the running one.
    * @returns the time of the call (ms since the epoch)
    */
   startListener(input: ScaleSetListenerInput): Promise<{ at: number }>;

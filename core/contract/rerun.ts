@@ -56,7 +56,7 @@ export interface RerunInput {
   /** Name of the lost runner at the CI server. */
   runnerName: string;
   cause: RunnerCause;
-  /** Time at which the runner was told to stop (ISO 8601). Absent if it was lost without notice. */
+  /** Time at which the runner was asked to stop (ISO 8601). Absent if it was lost without notice. */
   stoppedAt?: string;
   /** Whether the supervisor has recorded that the stop interrupted the job. @default false */
   recorded?: true;

@@ -1,6 +1,6 @@
 /**
- * Formats external text for people. The texts of a pod, a job name, a label or a CI server are
- * data, wherever they are shown. Pure.
+ * Makes external text safe to show. The texts of a pod, a job name, a label or a CI server are
+ * untrusted. Pure.
  */
 
 // Cc: C0 and C1 control characters (including ESC). The others change the direction of text or are
@@ -38,8 +38,8 @@ export function escapeControlCharacters(text: string): string {
 }
 
 /**
- * Formats a text for a line or a table cell in Markdown: it appears literally, without links, HTML
- * or code, and is truncated if it is long. A URL becomes at most a link to itself.
+ * Formats a text for a line or a table cell in Markdown. It appears literally, without HTML or
+ * code, and is truncated if it is long. A URL becomes at most a link to itself.
  */
 export function escapeMarkdown(text: string): string {
   return truncate(stripControlCharacters(text), MAX_MARKDOWN).replaceAll(MARKDOWN, '\\$&');

@@ -1,24 +1,27 @@
 /**
- * GitHub's filter patterns for branches and paths:
+ * Filter patterns of GitHub for branches and paths:
  * https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#filter-pattern-cheat-sheet
  *
- * Glob libraries interpret `?`, `+` and `**` within a segment differently (GitHub: the preceding
- * character, and any number of directories). Regular expressions are not used, because the text to
- * match comes from outside and matching must not take long. Pure.
+ * Glob libraries interpret `?`, `+` and `**` within a segment differently. In GitHub, the first two
+ * apply to the preceding character, and `**` matches any number of directories. Regular expressions
+ * are not used, because the text is untrusted and matching must not take long. Pure.
  */
 
-/** One element of a pattern: which characters it matches, and how often. */
+/** Element of a pattern: the characters that it matches, and their number. */
 interface Token {
   readonly takes: (character: string) => boolean;
   readonly least: 0 | 1;
   readonly many: boolean;
-  /** Number of tokens, including this one, that may be skipped together. */
+  /**
+   * Number of tokens, including this one, that may be skipped together.
+   * @default 1 if `least` is 0
+   */
   readonly skips?: number;
 }
 
 const ANY = (): boolean => true;
 const WITHIN = (character: string): boolean => character !== '/';
-/** Precedes the two tokens of `**` + `/`, which also match nothing. */
+/** Token before the two tokens of `**` and `/`. With it, they may match nothing together. */
 const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
 
 /** Maximum length of a text (characters). A longer text matches nothing. */
@@ -59,7 +62,7 @@ export function patternError(pattern: string): string | undefined {
   return undefined;
 }
 
-/** Adds all positions that are reached without another character. */
+/** Adds all positions that can be reached without another character. */
 function reach(tokens: readonly Token[], from: ReadonlySet<number>): Set<number> {
   const reached = new Set(from);
   for (const at of reached) {

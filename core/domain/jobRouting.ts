@@ -237,8 +237,8 @@ function firstOf<T extends RoutableSet>(
 }
 
 /**
- * FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), with mixed bits, so that IDs that
- * differ in their last digit do not get similar hashes.
+ * Returns a hash by FNV-1a with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its bits are
+ * mixed, so that IDs that differ in their last digit do not get similar hashes.
  */
 function hashOf(text: string, seed: number): number {
   let hash = seed;
@@ -247,7 +247,8 @@ function hashOf(text: string, seed: number): number {
 }
 
 /**
- * Finalizer of MurmurHash3 (https://github.com/aappleby/smhasher/wiki/MurmurHash3).
+ * Mixes the bits with the finalizer of MurmurHash3
+ * (https://github.com/aappleby/smhasher/wiki/MurmurHash3).
  * @returns 0 to 2^32 - 1
  */
 function mixed(hash: number): number {

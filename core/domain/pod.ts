@@ -226,13 +226,18 @@ export interface PodSnapshot extends PodRef {
    * change between idle and busy from the next.
    */
   readonly readinessChangedAt?: string;
-  /** Set if the runner takes further jobs after a job, for a pod whose probes report it. */
+  /**
+   * Whether the runner takes further jobs after a job. Only for a pod whose probes report its
+   * state.
+   * @default false
+   */
   readonly reusable?: true;
   /** Same as {@link PodRequest.notifyBusy}. */
   readonly notifyBusy?: true;
   /**
-   * Set for a pod that has ended if it was busy when it was last seen running and its workflow was
-   * not notified of that.
+   * Whether the pod has ended, was busy when it was last observed, and its workflow was not
+   * notified of that.
+   * @default false
    */
   readonly endedBusy?: true;
   /**

@@ -1,6 +1,6 @@
 /**
- * Maximum age of a poll of an active poller (ms). A poll ends after at most a minute, and the next
- * one follows. Temporal lists pollers for some minutes after their last poll.
+ * Maximum age of the last poll of an active poller (ms). A poll takes at most a minute, and the
+ * next one follows. Temporal lists pollers for some minutes after their last poll.
  */
 const POLL_MS = 75_000;
 

@@ -32,7 +32,7 @@ export type EndEvidence = 'shutdown' | 'lost' | 'cancelled' | 'none';
 /** Facts about the loss, and limits. */
 export interface LossFacts {
   readonly runnerName: string;
-  /** Time at which the runner was told to stop (ms since the epoch). */
+  /** Time at which the runner was asked to stop (ms since the epoch). */
   readonly stoppedAt?: number;
   /** Whether the supervisor has recorded that the stop interrupted the job. */
   readonly recorded: boolean;
@@ -70,9 +70,9 @@ export function decideRerun(job: RerunCandidate, loss: LossFacts): RerunDecision
 }
 
 /**
- * Whether the job ended before its runner was told to stop, so that the supervisor's record may be
+ * Whether the job ended before its runner was asked to stop, so that the supervisor's record may be
  * about another job. The times are of two clocks, and the CI server may give up an unreachable
- * runner before its pod is told to stop, so an early end alone does not mean that the job was not
+ * runner before its pod is asked to stop, so an early end alone does not mean that the job was not
  * lost.
  */
 function endedBefore({ completedAt }: RerunCandidate, { stoppedAt }: LossFacts): boolean {
@@ -108,7 +108,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Returns the delay until the next check of a lost job (ms). GitHub concludes the job of a runner
- * that was told to stop after 15 to 26 s, and that of a runner that was killed after 9 m 36 s to
+ * that was asked to stop after 15 to 26 s, and that of a runner that was killed after 9 m 36 s to
  * 9 m 45 s, so the checks are close together then.
  * @param sinceLossMs - time since the loss (ms)
  */

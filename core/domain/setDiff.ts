@@ -8,7 +8,11 @@ export interface SetChange {
   readonly field: string;
   readonly from?: unknown;
   readonly to?: unknown;
-  /** Set if the values belong to environment variables, which may be secret. They are left out. */
+  /**
+   * Whether the values belong to environment variables, which may be secret. They are left out
+   * then.
+   * @default false
+   */
   readonly redacted?: true;
 }
 
@@ -26,7 +30,10 @@ export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChan
   );
 }
 
-/** @param isHidden - returns whether the values of a field may be secret */
+/**
+ * Returns the changed fields.
+ * @param isHidden - returns whether the values of a field may be secret
+ */
 function diffDeclarations(
   before: object,
   after: object,

@@ -32,12 +32,12 @@ export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: Swe
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
   );
   const remaining = Object.values(skipped).reduce((sum, count) => sum + count, 0);
-  const looked = Object.entries(examined).map(([what, count]) => `${count} ${what}`);
+  const checked = Object.entries(examined).map(([what, count]) => `${count} ${what}`);
   return [
     ...(aborted === undefined ? [] : [`aborted: ${aborted}`]),
     `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
     ...(remaining === 0 ? [] : [`${remaining} skipped`]),
-    `checked ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
+    `checked ${checked.length === 0 ? 'nothing' : checked.join(', ')}`,
   ].join('; ');
 }
 
@@ -48,7 +48,7 @@ function finding(kind: string, { found, marked, repaired, failed }: SweepCounts)
   return `${found} ${kind}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
 }
 
-/** Returns why a sweep changed nothing: the lists that are incomplete. */
+/** Returns why a sweep changed nothing: its incomplete lists. */
 export function incompleteMessage(incomplete: SweepReport['incompleteLists']): string {
-  return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, reason }) => `${list} (${reason})`).join('; ')}`;
+  return `nothing was changed, because a list is incomplete: ${incomplete.map(({ list, reason }) => `${list} (${reason})`).join('; ')}`;
 }

@@ -429,6 +429,7 @@ const stepField = (field: string): string =>
   field.startsWith('pod.') ? 'volumes' : (STEP_FIELD[field] ?? field);
 
 /**
+ * Returns the input of a step's runner.
  * @param comeUp - timeouts of the repository for the pods of steps, which a step does not have
  * itself
  */

@@ -54,7 +54,7 @@ export interface RerunSpec extends Pick<
 > {
   readonly scope: Scope;
   readonly credential: string;
-  /** Time at which the runner was told to stop (ms since the epoch). */
+  /** Time at which the runner was asked to stop (ms since the epoch). */
   readonly stoppedAtMs?: number;
 }
 

@@ -43,7 +43,7 @@ export interface SetSpec
   readonly credential: string;
   readonly labels: readonly string[];
   readonly group: RunnerGroupRef;
-  /** Set if the set takes jobs without labels too. */
+  /** Whether the set also takes jobs without labels. @default false */
   readonly groupJobs?: true;
   /**
    * Limits of the CI server for jobs, added at admission.

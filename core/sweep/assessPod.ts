@@ -7,27 +7,27 @@ import type { OwnedObject } from './ownedObject.ts';
 
 /**
  * Assesses whether a pod is orphaned or expired. The first matching row applies. A running workflow
- * is responsible for its pods in any state, even while its worker is away.
- * @param life - workflow that the pod was created for
+ * is responsible for its pods in any state, even while no worker runs.
+ * @param owner - workflow that the pod was created for
  */
-export function judgePod(
+export function assessPod(
   object: OwnedObject,
-  life: OwnerWorkflow,
+  owner: OwnerWorkflow,
   nowMs: number,
   { minAgeMs, maxPodAgeMs }: SweepLimits,
 ): Assessment {
   const { pod, identity } = object;
   if (pod === undefined || identity === undefined) return skip('foreign');
-  if (life.state === 'running') return OK;
+  if (owner.state === 'running') return OK;
   if (object.onHold) return skip('on_hold');
-  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
+  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (owner.closedAtMs ?? 0) < minAgeMs)
     return skip('too_young');
   if (pod.terminating && !isOverdue(object, nowMs)) return skip('in_transition');
-  // A pod that remains after an eviction has ended.
+  // The eviction is about to end or delete the pod.
   if (pod.disruptionReason !== undefined && !pod.ended) return skip('in_transition');
-  const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
+  const whose = `its workflow ${identity.workflowId} ${owner.how ?? 'has ended'}`;
   if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
-  if (life.state !== 'finished')
+  if (owner.state !== 'finished')
     return finding('orphaned_pod', `the runner has ended, and ${whose}`);
   const ageMs = nowMs - object.createdAtMs;
   return ageMs < maxPodAgeMs

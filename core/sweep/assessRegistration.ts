@@ -1,7 +1,7 @@
 import { finding, OK, skip, type Assessment, type ObservedRegistration } from './facts.ts';
 
 /** Assesses whether a registration is orphaned. The first matching row applies. */
-export function judgeRegistration({
+export function assessRegistration({
   name,
   proof,
   hasRunner,

@@ -14,10 +14,10 @@ import {
 } from './facts.ts';
 import { scopeOf, massOfflineScopes } from './unresponsiveRunner.ts';
 import { assessJobObject } from './assessJobObject.ts';
-import { judgePod } from './assessPod.ts';
-import { judgeRegistration } from './assessRegistration.ts';
-import { judgeResource } from './assessResource.ts';
-import { judgeRunner } from './assessRunner.ts';
+import { assessPod } from './assessPod.ts';
+import { assessRegistration } from './assessRegistration.ts';
+import { assessResource } from './assessResource.ts';
+import { assessRunner } from './assessRunner.ts';
 import { parseObjectMark } from './objectMark.ts';
 import type { OwnedObject } from './ownedObject.ts';
 import { stuckRunnerStep, type StuckRunnerStep } from './stuckRunnerStep.ts';
@@ -25,7 +25,7 @@ import { stuckRunnerStep, type StuckRunnerStep } from './stuckRunnerStep.ts';
 /** Object, and the runner workflow that it was created for. */
 export interface ObjectWithOwner {
   readonly object: OwnedObject;
-  readonly life: OwnerWorkflow;
+  readonly owner: OwnerWorkflow;
   /** Whether a pod of that workflow exists. Only for a Secret or claim. */
   readonly used: boolean;
 }
@@ -63,8 +63,8 @@ export type Finding = { readonly as: FindingKind; readonly reason: string } & (
       readonly mark: SweepMark;
     }
   | {
-      readonly subject: 'life';
-      readonly life: RunnerWorkflow;
+      readonly subject: 'runner';
+      readonly runner: RunnerWorkflow;
       readonly step: StuckRunnerStep['kind'] | 'repair';
       readonly mark: SweepMark;
     }
@@ -82,7 +82,7 @@ export interface SweepPlan {
 }
 
 /**
- * Number of pods from which a sweep without force does not condemn more than half of them at once.
+ * Number of pods from which a sweep without force does not repair more than half of them at once.
  */
 const PODS_THRESHOLD = 10;
 
@@ -103,21 +103,21 @@ export function decideSweep(
   const findings: Finding[] = [];
   const unmark: OwnedObject[] = [];
   const markOf = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
-  const judged = <T>(
+  const record = <T>(
     subject: T,
-    judgement: Assessment,
+    assessment: Assessment,
     finding: (as: FindingKind, reason: string) => Finding,
     otherwise: (subject: T) => void = () => undefined,
   ): void => {
-    if (judgement.kind === 'condemned')
-      return void findings.push(finding(judgement.as, judgement.reason));
-    if (judgement.kind === 'skip') count(judgement.why);
+    if (assessment.kind === 'finding')
+      return void findings.push(finding(assessment.as, assessment.reason));
+    if (assessment.kind === 'skip') count(assessment.why);
     otherwise(subject);
   };
-  const seenObject = (object: OwnedObject, judgement: Assessment): void =>
-    judged(
+  const recordObject = (object: OwnedObject, assessment: Assessment): void =>
+    record(
       object,
-      judgement,
+      assessment,
       (as, reason) => ({
         as,
         reason,
@@ -128,14 +128,14 @@ export function decideSweep(
       () => (object.mark !== undefined && !object.onHold ? unmark.push(object) : undefined),
     );
 
-  for (const { object, life } of found.pods)
-    seenObject(object, judgePod(object, life, nowMs, spec));
-  for (const { object, life, used } of found.resources)
-    seenObject(object, judgeResource(object, life, used, nowMs, spec));
+  for (const { object, owner } of found.pods)
+    recordObject(object, assessPod(object, owner, nowMs, spec));
+  for (const { object, owner, used } of found.resources)
+    recordObject(object, assessResource(object, owner, used, nowMs, spec));
   for (const { object, used } of found.jobObjects)
-    seenObject(object, assessJobObject(object, used, nowMs, spec));
+    recordObject(object, assessJobObject(object, used, nowMs, spec));
   for (const registration of found.registrations) {
-    judged(registration, judgeRegistration(registration), (as, reason) => {
+    record(registration, assessRegistration(registration), (as, reason) => {
       const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
       const mark = earlier ?? {
         kind: 'orphaned_registration',
@@ -149,39 +149,42 @@ export function decideSweep(
     });
   }
   const offline = massOfflineScopes(found.runners);
-  for (const life of found.runners) {
-    if (nowMs - life.startedAtMs > spec.maxRunnerAgeMs) count('long_running');
-    const judgement = judgeRunner(life, nowMs, spec);
+  for (const runner of found.runners) {
+    if (nowMs - runner.startedAtMs > spec.maxRunnerAgeMs) count('long_running');
+    const assessment = assessRunner(runner, nowMs, spec);
     const isOfMany =
-      judgement.kind === 'condemned' &&
-      judgement.as === 'unresponsive_runner' &&
-      offline.has(scopeOf(life));
-    judged(life, isOfMany ? skip('mass_offline') : judgement, (as, reason) => {
+      assessment.kind === 'finding' &&
+      assessment.as === 'unresponsive_runner' &&
+      offline.has(scopeOf(runner));
+    record(runner, isOfMany ? skip('mass_offline') : assessment, (as, reason) => {
       if (as === 'unresponsive_runner')
-        return hungFinding(
-          life,
+        return unresponsiveFinding(
+          runner,
           reason,
-          markOf.get(`${as} ${life.registration?.name}`),
+          markOf.get(`${as} ${runner.registration?.name}`),
           nowMs,
           spec,
         );
-      const earlier = markOf.get(`${as} ${runnerKey(life)}`);
-      const mark = { key: runnerKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
+      const earlier = markOf.get(`${as} ${runnerKey(runner)}`);
+      const mark = {
+        key: runnerKey(runner),
+        since: earlier?.since ?? new Date(nowMs).toISOString(),
+      };
       if (as === 'orphaned_step')
         return {
           as,
           reason,
-          subject: 'life',
-          life,
+          subject: 'runner',
+          runner,
           step: stepAfter(earlier && Date.parse(earlier.since), spec.minAgeMs, nowMs),
           mark: { kind: as, ...mark },
         };
-      const { kind: step, ...unpolled } = stuckRunnerStep(life, earlier, nowMs, spec);
+      const { kind: step, ...unpolled } = stuckRunnerStep(runner, earlier, nowMs, spec);
       return {
         as,
         reason,
-        subject: 'life',
-        life,
+        subject: 'runner',
+        runner,
         step,
         mark: { kind: 'stuck_runner', ...mark, ...unpolled },
       };
@@ -226,8 +229,8 @@ function stepAfter(
  * Returns the finding of an unresponsive runner. It is repaired after it was found twice, so far
  * apart that neither an old list nor a short interruption explains both.
  */
-function hungFinding(
-  life: RunnerWorkflow,
+function unresponsiveFinding(
+  runner: RunnerWorkflow,
   reason: string,
   earlier: SweepMark | undefined,
   nowMs: number,
@@ -235,11 +238,11 @@ function hungFinding(
 ): Finding {
   const mark: SweepMark = earlier ?? {
     kind: 'unresponsive_runner',
-    key: life.registration?.name ?? '',
+    key: runner.registration?.name ?? '',
     since: new Date(nowMs).toISOString(),
   };
   const step = stepAfter(earlier && Date.parse(earlier.since), unresponsiveAfterMs, nowMs);
-  return { as: 'unresponsive_runner', reason, subject: 'life', life, step, mark };
+  return { as: 'unresponsive_runner', reason, subject: 'runner', runner, step, mark };
 }
 
 function abortReason(
@@ -247,12 +250,10 @@ function abortReason(
   findings: readonly Finding[],
 ): string | undefined {
   if (!locationKnown && findings.length > 0)
-    return `Temporal knows no runner of this installation, running or ended, and ${findings.length} of its pods, Secrets, claims and registrations are here: is this the right server and namespace? If so, force the sweep`;
-  const condemned = findings.filter(
-    ({ as }) => as === 'orphaned_pod' || as === 'expired_pod',
-  ).length;
-  if (pods.length < PODS_THRESHOLD || condemned * 2 <= pods.length) return undefined;
-  return `it would condemn ${condemned} of ${pods.length} pods, more than half; find the reason, and if it is right, force the sweep`;
+    return `Temporal knows no runner of this installation, running or ended, and ${findings.length} of its pods, Secrets, claims and registrations are here: check the server and the namespace of Temporal; if they are right, force the sweep`;
+  const repairs = findings.filter(({ as }) => as === 'orphaned_pod' || as === 'expired_pod').length;
+  if (pods.length < PODS_THRESHOLD || repairs * 2 <= pods.length) return undefined;
+  return `it would repair ${repairs} of ${pods.length} pods, more than half; find the reason, and if the findings are right, force the sweep`;
 }
 
 /** Returns the {@link SweepMark.key} of a registration. */

@@ -72,7 +72,7 @@ export type Assessment =
   /** The object has no problem. */
   | { readonly kind: 'fine' }
   | { readonly kind: 'skip'; readonly why: SweepSkip }
-  | { readonly kind: 'condemned'; readonly as: FindingKind; readonly reason: string };
+  | { readonly kind: 'finding'; readonly as: FindingKind; readonly reason: string };
 
 /** Assessment of an object without a problem. */
 export const OK: Assessment = { kind: 'fine' };
@@ -83,7 +83,7 @@ export const skip = (reason: SweepSkip): Assessment => ({ kind: 'skip', why: rea
  * @param reason - one sentence for the report
  */
 export const finding = (as: FindingKind, reason: string): Assessment => ({
-  kind: 'condemned',
+  kind: 'finding',
   as,
   reason,
 });

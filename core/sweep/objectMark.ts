@@ -1,6 +1,5 @@
 /**
- * Text with which a sweep marks a pod, Job, Secret or claim, for people and for the next sweep.
- * Pure.
+ * Mark of a sweep on a pod, Job, Secret or claim, as text for people and for the next sweep. Pure.
  */
 import { FINDING_KINDS, type FindingKind } from '../contract/index.ts';
 
@@ -12,8 +11,8 @@ export interface ObjectMark {
 }
 
 /**
- * Formats a mark: `2026-01-01T00:00:00.000Z orphaned pod: REASON`.
- * @param nowMs - ms since the epoch
+ * Formats a mark: `2026-01-01T00:00:00.000Z orphaned_pod: REASON`.
+ * @param nowMs - current time (ms since the epoch)
  */
 export function objectMark(kind: FindingKind, reason: string, nowMs: number): string {
   return `${new Date(nowMs).toISOString()} ${kind}: ${reason}`;

@@ -49,9 +49,11 @@ function idlePodOf({ phase, hasPoller, pods }: RunnerWorkflow): OwnedObject | un
  * Returns whether the runner is offline in one list of the CI server. The list may be outdated, so
  * it has no consequence by itself.
  */
-export function isUnresponsive(life: RunnerWorkflow): boolean {
+export function isUnresponsive(runner: RunnerWorkflow): boolean {
   return (
-    idlePodOf(life) !== undefined && life.registration?.online === false && !life.registration.busy
+    idlePodOf(runner) !== undefined &&
+    runner.registration?.online === false &&
+    !runner.registration.busy
   );
 }
 
@@ -59,9 +61,11 @@ export function isUnresponsive(life: RunnerWorkflow): boolean {
  * Returns the scopes in which so many idle runners are offline at once that none of them must be
  * replaced.
  */
-export function massOfflineScopes(lives: readonly RunnerWorkflow[]): ReadonlySet<string> {
+export function massOfflineScopes(runners: readonly RunnerWorkflow[]): ReadonlySet<string> {
   const idle = Map.groupBy(
-    lives.filter((life) => life.registration !== undefined && idlePodOf(life) !== undefined),
+    runners.filter(
+      (runner) => runner.registration !== undefined && idlePodOf(runner) !== undefined,
+    ),
     scopeOf,
   );
   return new Set(

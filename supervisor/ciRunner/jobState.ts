@@ -16,8 +16,8 @@ export interface JobState {
 export const INITIAL: JobState = { online: false, busy: false, hadJob: false, fromLog: false };
 
 /**
- * Sign of a job. `log…`: a line in the runner's log. `hook…`: one of the supervisor's job hooks
- * ran.
+ * Sign of the start or end of a job. `log…`: a line in the runner's log. `hook…`: one of the
+ * supervisor's job hooks ran.
  */
 export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
 
@@ -42,16 +42,16 @@ export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
 }
 
 /**
- * Whether the readiness probe succeeds: no job is running. A runner that takes one job only
- * (`ephemeral`) does not become ready again after it, so "ready" always means that it has had no
- * job. A reader that took the runner for busy because of a failed probe can revoke that.
+ * Returns whether the readiness probe succeeds: no job is running. An `ephemeral` runner takes one
+ * job and does not become ready again after it, so "ready" always means that it has had no job.
+ * Readers that assumed a busy runner after a failed probe can then revoke that.
  */
 export function isReady({ online, busy, hadJob }: JobState, ephemeral: boolean): boolean {
   return online && !(ephemeral ? hadJob : busy);
 }
 
 /**
- * State of the (last) job in the records of a CI runner:
+ * State of the last job in the records of a CI runner:
  *
  * - `none`: there was no job
  * - `running`: it was running when the runner ended
@@ -60,11 +60,11 @@ export function isReady({ online, busy, hadJob }: JobState, ephemeral: boolean):
  */
 export type JobRecord = 'none' | 'running' | 'interrupted' | 'completed';
 
-/** End of a runner, as far as its job depends on it. */
+/** Facts about the end of a runner that determine the record of its job. */
 export interface RunnerEnd {
-  /** Whether a job was running when the stop's first signal was sent. */
+  /** Whether a job was running when the first signal of the stop was sent. */
   readonly busyWhenSignalled: boolean;
-  /** Whether the runner exited with 0, and its kind does so only after its job. */
+  /** Whether the runner exited with 0, and its kind does that only after its job. */
   readonly finishedJob: boolean;
 }
 

@@ -48,7 +48,7 @@ export interface Probes {
  */
 interface ProbeCheck {
   readonly answer: () => boolean;
-  told?: boolean;
+  sent?: boolean;
 }
 
 /** Response that is delayed until its result changes. */
@@ -80,7 +80,7 @@ export async function serveProbes(
   at: { port: number; host?: string },
 ): Promise<Probes> {
   const checks: Readonly<Record<string, ProbeCheck>> = {
-    '/startup': { answer: () => answers.startup(), told: false },
+    '/startup': { answer: () => answers.startup(), sent: false },
     '/ready': { answer: () => answers.ready() },
     '/live': { answer: () => true },
   };
@@ -151,12 +151,12 @@ function answer(
   const waitMs = parseWait(query);
   const send = (): void => {
     const yes = check.answer();
-    if (waitMs > 0) check.told = yes;
+    if (waitMs > 0) check.sent = yes;
     const [status, body] = yes ? ['200 OK', 'ok\n'] : ['503 Service Unavailable', 'no\n'];
     socket.end(response(status, method === 'HEAD' ? '' : body));
   };
   const now = check.answer();
-  if (waitMs === 0 || now !== check.told) return send();
+  if (waitMs === 0 || now !== check.sent) return send();
   const release = (): void => {
     held.delete(socket);
     clearTimeout(timer);

@@ -5,8 +5,8 @@ export interface ProcessContext {
   readonly parentCommandLine: readonly string[] | undefined;
   readonly ownCommandLine: readonly string[] | undefined;
   /**
-   * HOLDFAST_ASSUME_DEDICATED_PID1=1: the author of the container's command guarantees that its
-   * init runs only the supervisor.
+   * Whether HOLDFAST_ASSUME_DEDICATED_PID1=1 is set: the author of the container's command
+   * guarantees that its init runs only the supervisor.
    */
   readonly assumedDedicated: boolean;
 }

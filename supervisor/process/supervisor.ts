@@ -149,7 +149,8 @@ export class Supervisor {
     this.#reasons = reasons;
     if (this.#options.shared !== undefined)
       await this.#pending.track(restoreShared(this.#options.shared));
-    if (stopReasonSource !== undefined) setInterval(() => this.#look(), CHECK_INTERVAL_MS);
+    if (stopReasonSource !== undefined)
+      setInterval(() => this.#checkStopReason(), CHECK_INTERVAL_MS);
     const said: Record<string, string> = {
       [MARK]: this.#id,
       HOLDFAST_STOP_REASON_FILE: reasons.forChild,
@@ -234,13 +235,13 @@ export class Supervisor {
     return runDir;
   }
 
-  #look(): void {
+  #checkStopReason(): void {
     const reason = this.#reasons?.readStated();
     if (reason !== undefined) this.#step({ kind: 'stated', reason });
   }
 
   #onEvent(event: SupervisorEvent): void {
-    this.#look();
+    this.#checkStopReason();
     this.#step(event);
     this.#probes?.changed();
   }

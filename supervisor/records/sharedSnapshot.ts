@@ -11,12 +11,12 @@ export class SharedDirError extends Error {
   override readonly name = 'SharedDirError';
 }
 
-/** Files by name. */
+/** Content of a snapshot, by file name. */
 type Snapshot = Record<string, { readonly mode: number; readonly base64: string }>;
 
 /**
  * Creates a snapshot of SHARED_DIR as one object, even if the directory is empty, because its files
- * may have been removed on purpose. Call it when no process writes there any more.
+ * may have been removed on purpose. Call it when no process writes there anymore.
  * @throws SharedDirError if the contents are too large, or an entry is not a file
  */
 export async function createSnapshot(folder: string): Promise<Uint8Array> {
@@ -27,7 +27,7 @@ export async function createSnapshot(folder: string): Promise<Uint8Array> {
   const files = await Promise.all(
     names
       .toSorted()
-      .map(async (name) => [name, await readable(name, fileOf(join(folder, name)))] as const),
+      .map(async (name) => [name, await withReadError(name, fileOf(join(folder, name)))] as const),
   );
   return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
 }
@@ -38,7 +38,7 @@ async function entryOf(folder: string, name: string): Promise<SharedDirEntry> {
   return { name, kind: found.isFile() ? 'file' : folderOrOther, bytes: found.size };
 }
 
-async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
+async function withReadError<T>(name: string, reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
@@ -49,7 +49,7 @@ async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Reads a file without following links, which might lead to files of the uploader alone. */
+/** Reads a file without following links, which could point to files of the uploader. */
 async function fileOf(path: string): Promise<Snapshot[string]> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -87,9 +87,9 @@ export function parseSnapshot(bytes: Uint8Array): Snapshot {
   const files = JSON.parse(Buffer.from(bytes).toString()) as Snapshot;
   const entries = Object.entries(files).map(([name, { mode, base64 }]): SharedDirEntry => {
     if (name.includes('/') || name === '.' || name === '..')
-      throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
+      throw new Error(`invalid file name in the snapshot of SHARED_DIR: ${JSON.stringify(name)}`);
     if (!Number.isInteger(mode) || typeof base64 !== 'string')
-      throw new Error(`No snapshot of SHARED_DIR: ${JSON.stringify(name)}`);
+      throw new Error(`invalid entry in the snapshot of SHARED_DIR: ${JSON.stringify(name)}`);
     return { name, kind: 'file', bytes: Buffer.byteLength(base64, 'base64') };
   });
   const fault = sharedDirError(entries);

@@ -357,7 +357,10 @@ function ended(state: LifecycleState, plan: StopPolicy): Transition {
   );
 }
 
-/** @param failed - reason why the command could not be started */
+/**
+ * Ends the command.
+ * @param failed - reason why the command could not be started
+ */
 function finish(
   state: LifecycleState,
   status: ExitStatus,

@@ -6,7 +6,7 @@ import type { StopReason } from '../../core/domain/pod.ts';
 import { withTimeout } from '../process/withTimeout.ts';
 
 /** Maximum time that the command's signal waits for the file with the reason (ms). */
-const TELL_MS = 500;
+const WRITE_TIMEOUT_MS = 500;
 
 /**
  * Files with the stop reason: one that is read from outside, and one that is written for the
@@ -17,7 +17,7 @@ export class StopReasonFiles {
   readonly forChild: string;
   readonly #from: string | undefined;
   readonly #pending: Pending;
-  #told: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
 
   constructor(forChild: string, from: string | undefined, pending: Pending) {
     this.forChild = forChild;
@@ -41,11 +41,11 @@ export class StopReasonFiles {
       await rename(`${this.forChild}.tmp`, this.forChild);
     };
     // Write sequentially: a drain that is cut short writes twice, through the same temporary file.
-    this.#told = this.#told.then(() => this.#pending.track(write())).catch(failed);
+    this.#lastWrite = this.#lastWrite.then(() => this.#pending.track(write())).catch(failed);
   }
 
   /** Resolves when the last reason has been written, or the write takes too long. */
   async written(): Promise<void> {
-    await withTimeout(TELL_MS, this.#told);
+    await withTimeout(WRITE_TIMEOUT_MS, this.#lastWrite);
   }
 }

@@ -145,7 +145,7 @@ await describeWithLab(
         error: {
           code: 'failed',
           message: expect.stringMatching(
-            /^nothing was touched, because a list could not be had: .*503/,
+            /^nothing was changed, because a list is incomplete: .*503/,
           ),
         },
       });

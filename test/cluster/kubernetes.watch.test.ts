@@ -220,7 +220,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       });
     await relabel({ op: 'remove' });
     await until('it is out of sight', () =>
-      harness.log.some(({ message }) => message === 'a pod is out of sight'),
+      harness.log.some(({ message }) => message === 'an existing pod is missing from the watch'),
     );
     expect(goneEvents()).toBe(0);
     expect(await compute.getPod(pod)).toMatchObject({ uid: pod.uid, ended: false });

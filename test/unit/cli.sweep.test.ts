@@ -17,7 +17,7 @@ describe('the status to exit with, and the error', () => {
     [0, NO_ERROR, { skippedLists: [{ list: 'secrets', reason: 'forbidden' }] }],
     [
       1,
-      /^error: nothing was touched, because a list could not be had: pods \(503\)\n$/,
+      /^error: nothing was changed, because a list is incomplete: pods \(503\)\n$/,
       { incompleteLists: [{ list: 'pods', reason: '503' }] },
     ],
     [

@@ -35,7 +35,7 @@ function hasTsdoc(lines: readonly string[], last: number): boolean {
 
 /** Words without a clear meaning for a reader who does not know the code. */
 const UNCLEAR =
-  /\b(shall|anew|besides?|of late|hence|lies in|goes by|comes up|takes up|hearsay|somebody|whoever|mends?|once more|under way)\b/i;
+  /\b(shall|anew|besides?|of late|hence|lies in|goes by|comes up|takes up|hearsay|somebody|everybody|nobody|whom|whoever|told|tells|heard|trouble|mends?|once more|under way)\b/i;
 /** Openings of a sentence that has no subject. */
 const WITHOUT_SUBJECT = /^(Of|Those|What|By which|Who|Whose|So long|Whoever|Nobody|None of)\b/;
 

@@ -369,7 +369,7 @@ describe('SHARED_DIR from step to step', () => {
     const to = await folder();
     await expect(
       restoreSnapshot(Buffer.from(JSON.stringify({ [name]: { mode: 0o644, base64: '' } })), to),
-    ).rejects.toThrow('No file of SHARED_DIR');
+    ).rejects.toThrow('snapshot of SHARED_DIR');
     expect(await readdir(to)).toEqual([]);
   });
 });

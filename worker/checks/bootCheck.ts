@@ -55,7 +55,7 @@ export async function runAllChecks(
     const away: Finding = {
       level: 'error',
       message: what ?? '',
-      fix: fix ?? 'look at the message',
+      fix: fix ?? 'fix the cause in the message, then run "holdfast doctor"',
     };
     return [
       away,

@@ -39,7 +39,7 @@ function unbound(credentials: Credentials): Finding[] {
   return [
     {
       level: 'warning',
-      message: `whoever may start a workflow may use ${names.map(([name]) => `credential "${name}"`).join(' and ')} wherever the secret reaches`,
+      message: `everyone who can start workflows can use ${names.map(([name]) => `credential "${name}"`).join(' and ')} wherever its secret has access`,
       fix: 'list its scopes, e.g. scopes: [acme, other/repo]',
     },
   ];

@@ -16,13 +16,13 @@ import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
 /** Maximum number of runners in other locations whose history is read. */
-const MAX_LOOKED_AT = 10;
+const MAX_CHECKED = 10;
 
 /**
  * Retries of the query (ms). A server under load, or one whose search attributes are new, rejects
  * queries for some seconds.
  */
-const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime: 10_000 } as const;
+const RETRIES = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime: 10_000 } as const;
 
 /**
  * Checks that the runners of the task queue are in the worker's location. If some are, the queue
@@ -47,12 +47,12 @@ export async function checkLocation(
       namespace: temporal.namespace,
       dataConverter: dataConverterOf(codecKeyFile),
     });
-    return await pRetry(async () => await evaluateQueue(client, taskQueue, place), PATIENCE);
+    return await pRetry(async () => await evaluateQueue(client, taskQueue, place), RETRIES);
   } catch (error) {
     return {
       level: 'error',
-      message: `failed to find out how the task queue "${taskQueue}" is used: ${because(error)}`,
-      fix: 'look at the message',
+      message: `failed to read how the task queue "${taskQueue}" is used: ${because(error)}`,
+      fix: 'fix the cause in the message, then run "holdfast doctor"',
     };
   }
 }
@@ -76,16 +76,16 @@ async function runnerElsewhere(
 ): Promise<RunnerElsewhere | undefined> {
   const query = `${runningRunnersQuery(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`;
   let found: RunnerElsewhere | undefined;
-  let looked = 0;
+  let checked = 0;
   for await (const { workflowId, runId, typedSearchAttributes } of client.workflow.list({
     query,
-    pageSize: MAX_LOOKED_AT,
+    pageSize: MAX_CHECKED,
   })) {
     const place = typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? '';
     for await (const event of historyEvents(client, { workflowId, runId }))
       if (isWrittenByWorker(event, place)) return { workflowId, place, proven: true };
     found ??= { workflowId, place, proven: false };
-    if (++looked === MAX_LOOKED_AT) break;
+    if (++checked === MAX_CHECKED) break;
   }
   return found;
 }

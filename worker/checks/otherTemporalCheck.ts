@@ -24,13 +24,16 @@ export async function checkOtherTemporal(
       {
         level: 'warning',
         message: `failed to find out which Temporal namespace the pods of installation "${config.installation}" belong to: ${oneLine(error)}`,
-        fix: 'look at the message',
+        fix: 'fix the cause in the message, then run "holdfast doctor"',
       },
     ];
   }
 }
 
-/** @param ownId - ID of this worker's Temporal namespace */
+/**
+ * Returns a warning for each other Temporal namespace.
+ * @param ownId - ID of this worker's Temporal namespace
+ */
 export function evaluateOtherTemporal(
   installation: string,
   ownId: string,

@@ -97,7 +97,7 @@ export function evaluateVersions(
   return [
     {
       level: 'error',
-      message: `task queue "${taskQueue}": new workflows start on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'nobody'})`,
+      message: `task queue "${taskQueue}": new workflows start on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'none'})`,
       fix: `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=${current.buildId})${other === undefined ? '' : `, or have it begin on another: ${setCurrent(other)}`}`,
     },
   ];

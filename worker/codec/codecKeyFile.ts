@@ -22,7 +22,7 @@ export class CodecKeyFile {
   constructor(path: string, onUnreadable: OnReadError = () => undefined) {
     this.#path = path;
     this.#onUnreadable = onUnreadable;
-    this.#version = this.#look();
+    this.#version = this.#readVersion();
     this.#keys = this.#read();
   }
 
@@ -32,7 +32,7 @@ export class CodecKeyFile {
    */
   keys(): CodecKeys {
     try {
-      const version = this.#look();
+      const version = this.#readVersion();
       if (version === this.#version) return this.#keys;
       this.#version = version;
       this.#keys = this.#read();
@@ -46,7 +46,7 @@ export class CodecKeyFile {
    * Returns the version of the file. A changed Secret appears in its volume as another file. Times
    * are compared in nanoseconds.
    */
-  #look(): string {
+  #readVersion(): string {
     try {
       const { dev, ino, size, mtimeNs, ctimeNs } = statSync(this.#path, { bigint: true });
       return [dev, ino, size, mtimeNs, ctimeNs].join(' ');

@@ -164,7 +164,10 @@ async function withToken(
   try {
     known = tokens();
   } catch (error) {
-    logger.error({ err: error }, 'the token cannot be read: everybody is refused until it can');
+    logger.error(
+      { err: error },
+      'the token file cannot be read; all requests are rejected until it can',
+    );
     return await refuse(reply, 503, 'the token cannot be read');
   }
   if (known.some((token) => isSame(token, given))) return undefined;

@@ -169,7 +169,7 @@ export class RunnerSetController {
       if (await this.#reconcileOne(name)) return;
     } catch (error) {
       if (this.#end.signal.aborted) return;
-      this.#log.line('look', (leftOut) =>
+      this.#log.line('reconcile', (leftOut) =>
         this.#options.logger.warn(
           { err: error, runnerSet: name, leftOut },
           'a RunnerSet resource and its set cannot be compared; trying again',
@@ -201,8 +201,8 @@ export class RunnerSetController {
       status = (await this.#carryOut(action, name, resource, found)) ?? status;
     }
     if (resource !== undefined) {
-      const told = found.state === 'running' ? found.declaration?.status : undefined;
-      const patch = statusPatch(resource.status, statusOf(resource, status, told, Date.now()));
+      const setStatus = found.state === 'running' ? found.declaration?.status : undefined;
+      const patch = statusPatch(resource.status, statusOf(resource, status, setStatus, Date.now()));
       if (patch !== undefined) await api.patchStatus(name, patch);
     }
     return action === 'none' && status.reason !== 'NoWorker';
@@ -249,7 +249,7 @@ export class RunnerSetController {
         failed: found.failed,
         ageMs: Date.now() - found.closedAt,
       };
-    const told = found.declaration;
+    const answer = found.declaration;
     const sameOrigin = found.resource?.namespace === namespace && found.taskQueue === taskQueue;
     const formerOwner = sameOrigin ? 'earlier' : 'other';
     return {
@@ -257,11 +257,11 @@ export class RunnerSetController {
       owner: owned ? 'this' : formerOwner,
       ...(found.taskQueue === taskQueue ? {} : { otherTaskQueue: found.taskQueue }),
       ...(found.paused === undefined ? {} : { paused: pauseText(found.paused) }),
-      deleting: told?.status.deleting !== undefined,
+      deleting: answer?.status.deleting !== undefined,
       differs:
-        told === undefined || resource === undefined
+        answer === undefined || resource === undefined
           ? undefined
-          : diffSets(told.declaration, inputOf(resource)).length > 0,
+          : diffSets(answer.declaration, inputOf(resource)).length > 0,
     };
   }
 

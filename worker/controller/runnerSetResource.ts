@@ -199,7 +199,10 @@ export function statusPatch(
   return same ? undefined : { ...gone, ...after };
 }
 
-/** The API server returns fields of an object in another order. */
+/**
+ * Returns whether two values are equal. The API server returns fields of an object in another
+ * order.
+ */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return a === b;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);

@@ -61,7 +61,10 @@ export const dnsLabel = parsed(
     `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
 
-/** DNS-1123 subdomain (RFC 1123), as Kubernetes requires for names of most objects. */
+/**
+ * Returns the type for a DNS-1123 subdomain (RFC 1123), as Kubernetes requires for names of most
+ * objects.
+ */
 const subdomain = (what: string) =>
   parsed(
     (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),

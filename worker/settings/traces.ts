@@ -41,13 +41,13 @@ function problemOf(set: Env, [setting, url]: readonly [string, string]): ConfigP
   if (exporter !== 'otlp')
     return {
       setting: 'OTEL_TRACES_EXPORTER',
-      message: `"${exporter}" is not known here: write otlp, or none`,
+      message: `must be "otlp" or "none", got "${exporter}"`,
     };
   const [named, protocol] = firstSet(set, PROTOCOLS) ?? ['', 'http/protobuf'];
   if (protocol !== 'http/protobuf')
     return {
       setting: named,
-      message: `"${protocol}" is not spoken here: write http/protobuf, and give the collector's port for it (4318)`,
+      message: `must be "http/protobuf", got "${protocol}"; use the port of the collector for it (4318)`,
     };
   return undefined;
 }

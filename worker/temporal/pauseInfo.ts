@@ -29,7 +29,7 @@ export function pauseInfo({
   return omitUndefined({ since, by: identity || undefined, reason: reason || undefined });
 }
 
-/** Returns the pause as text: since when, by whom and why. */
+/** Returns the pause as text: start, client and reason. */
 export function pauseText({ since, by, reason }: PauseInfo): string {
   return [
     since === undefined ? 'in Temporal' : `in Temporal since ${since}`,

@@ -87,21 +87,21 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
   async #follow(onConnection: (connection: C) => void): Promise<void> {
     const { logger, intervalMs = CREDENTIALS_CHECK_MS } = this.#options;
     const { signal } = this.#stopping;
-    let told: string | undefined;
+    let reported: string | undefined;
     for (;;) {
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
       try {
         await this.#checkCredentials(onConnection);
-        told = undefined;
+        reported = undefined;
       } catch (error) {
         // The files may be half written, or their content not valid yet.
         const reason = oneLine(error);
-        if (reason !== told && !signal.aborted)
+        if (reason !== reported && !signal.aborted)
           logger.warn(
             `the changed credentials for Temporal cannot be used (${reason}); the previous ones stay in use, and the files are read again every ${intervalMs / 1_000} s`,
           );
-        told = reason;
+        reported = reason;
       }
     }
   }

@@ -64,7 +64,10 @@ export async function ensureSweepSchedule(
   );
 }
 
-/** @returns false if another worker has created it meanwhile */
+/**
+ * Creates the Schedule.
+ * @returns false if another worker has created it meanwhile
+ */
 async function create(options: SweepScheduleOptions): Promise<boolean> {
   const { client, taskQueue, intervalMs } = options;
   const scheduleId = sweepScheduleId(taskQueue);

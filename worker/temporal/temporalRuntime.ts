@@ -18,7 +18,8 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
     const response = await fetch(`http://${address}/metrics`, {
       signal: AbortSignal.timeout(2_000),
     });
-    if (!response.ok) throw new Error(`the Temporal SDK's metrics answered ${response.status}`);
+    if (!response.ok)
+      throw new Error(`failed to read the metrics of the Temporal SDK: HTTP ${response.status}`);
     return await response.text();
   };
 }

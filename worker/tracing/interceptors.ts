@@ -69,7 +69,10 @@ export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterce
     return await super.startUpdate(input, async (traced) => await next(withoutUnrecorded(traced)));
   }
 
-  /** Not traced: metrics and readiness checks send queries and descriptions continuously. */
+  /**
+   * Passes a query on without a trace: metrics and readiness checks send queries and descriptions
+   * continuously.
+   */
   override async query(
     input: WorkflowQueryInput,
     next: Next<WorkflowClientInterceptor, 'query'>,

@@ -42,10 +42,10 @@ const FLUSH_MS = 3_000;
  * reads exporter, sampler, batches, resource and service name from the environment
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
  * @param service - name of the service, unless the environment has one
- * @param onTrouble - called at a limited rate when spans cannot be exported
+ * @param onProblem - called at a limited rate when spans cannot be exported
  */
-export function startTracing(service: string, onTrouble: (message: string) => void): Tracing {
-  logExportErrors(onTrouble);
+export function startTracing(service: string, onProblem: (message: string) => void): Tracing {
+  logExportErrors(onProblem);
   const resource = Resource.default()
     .merge(new Resource({ 'service.name': service }))
     .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
@@ -69,7 +69,7 @@ export function startTracing(service: string, onTrouble: (message: string) => vo
     within: (traceparent, act) => context.with(contextOf(traceparent), act),
     close: async () =>
       await Promise.race([
-        provider.shutdown().catch((error: unknown) => onTrouble(String(error))),
+        provider.shutdown().catch((error: unknown) => onProblem(String(error))),
         delay(FLUSH_MS, undefined, { ref: false }),
       ]),
   };
@@ -81,17 +81,17 @@ function contextOf(traceparent: string | undefined): Context {
     : propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
 }
 
-function logExportErrors(onTrouble: (message: string) => void): void {
+function logExportErrors(onProblem: (message: string) => void): void {
   const log = new RateLimitedLogger();
-  const say = (message: string): void =>
-    log.line('trouble', (leftOut) =>
-      onTrouble(
+  const report = (message: string): void =>
+    log.line('export', (leftOut) =>
+      onProblem(
         `spans are not exported: ${message}${leftOut === 0 ? '' : ` (and ${leftOut} more)`}`,
       ),
     );
   const nothing = (): void => undefined;
   diag.setLogger(
-    { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing },
+    { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
 }

@@ -10,7 +10,7 @@ import {
 
 /** Error for a body that was not read completely. */
 export class BodyRejectedError extends Error {
-  override readonly name = 'BodyRefusedError';
+  override readonly name = 'BodyRejectedError';
   readonly answer: WebhookResponse;
 
   constructor(answer: WebhookResponse) {
@@ -22,7 +22,7 @@ export class BodyRejectedError extends Error {
 interface Reading {
   /** Size of its buffer (bytes). */
   held: number;
-  readonly refuse: (error: BodyRejectedError) => void;
+  readonly reject: (error: BodyRejectedError) => void;
 }
 
 /** Minimum size of a buffer (bytes). It grows by doubling. */
@@ -59,7 +59,7 @@ export class BodyMemoryLimit {
    */
   async read(stream: Readable): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const reading: Reading = { held: 0, refuse: reject };
+    const reading: Reading = { held: 0, reject: reject };
     this.#readings.add(reading);
     // One buffer per body: the pieces of a body that arrives byte by byte would take a hundred
     // times the memory. Buffers are freed explicitly, because V8 lets garbage outside of its heap
@@ -100,7 +100,7 @@ export class BodyMemoryLimit {
       this.#readings.delete(longest);
       this.#held -= longest.held;
       longest.held = 0;
-      longest.refuse(new BodyRejectedError(OVERLOADED));
+      longest.reject(new BodyRejectedError(OVERLOADED));
     }
   }
 }

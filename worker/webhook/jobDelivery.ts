@@ -11,7 +11,7 @@ export interface JobDelivery {
   /** Runner of the job, if Holdfast may have created it. */
   readonly runner?: { readonly name: string; readonly event: RunnerJobEvent };
   /** Time from queued to started (ms). Present for `in_progress`. */
-  readonly startupTimeoutMs?: number;
+  readonly startupMs?: number;
   /** Time from started to completed (ms). Present for `completed`, if a runner ran the job. */
   readonly executionMs?: number;
 }

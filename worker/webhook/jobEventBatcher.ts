@@ -70,7 +70,7 @@ interface Waiting {
   readonly mayWait: boolean;
   readonly size: number;
   readonly since: number;
-  /** The caller that added the event has received its failure. */
+  /** Whether the caller that added the event has received its failure. */
   lingers: boolean;
   /** Runs a function in the span of the caller that added the event. */
   readonly inItsContext: <T>(act: () => T) => T;

@@ -161,8 +161,8 @@ export function createJobDurations(registry: Registry): (set: string, job: JobDe
     buckets: EXECUTION_SECONDS,
     registers,
   });
-  return (set, { event, startupTimeoutMs, executionMs }) => {
-    if (startupTimeoutMs !== undefined) startup.observe({ set }, startupTimeoutMs / 1_000);
+  return (set, { event, startupMs, executionMs }) => {
+    if (startupMs !== undefined) startup.observe({ set }, startupMs / 1_000);
     if (executionMs !== undefined)
       execution.observe({ set, conclusion: known(event.conclusion) }, executionMs / 1_000);
   };

@@ -139,10 +139,10 @@ function addRoute(
     async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
   );
   scope.addHook('onRequest', async ({ headers }, reply) => {
-    const refusal = headerRejection(format, headers);
-    return refusal === undefined
+    const rejection = headerRejection(format, headers);
+    return rejection === undefined
       ? undefined
-      : await finish(reply, receiver.reject(refusal, format, headers));
+      : await finish(reply, receiver.reject(rejection, format, headers));
   });
   scope.setErrorHandler(async (error, { headers }, reply) => {
     if (!(error instanceof BodyRejectedError)) throw error;
@@ -170,8 +170,8 @@ function rejectUnknownServers(server: FastifyInstance, formats: readonly Deliver
 
 class Receiver {
   readonly #options: WebhookOptions;
-  readonly #signals: JobEventBatcher;
-  readonly #hints: DelayedRunnerSignals;
+  readonly #setSignals: JobEventBatcher;
+  readonly #runnerSignals: DelayedRunnerSignals;
   /**
    * Deliveries that this process is passing on or has passed on. A repetition gets the response of
    * the first, also while that is in progress. Other replicas do not know them; sets tolerate
@@ -186,8 +186,8 @@ class Receiver {
 
   constructor(options: WebhookOptions) {
     this.#options = options;
-    this.#signals = new JobEventBatcher(options.client);
-    this.#hints = new DelayedRunnerSignals(
+    this.#setSignals = new JobEventBatcher(options.client);
+    this.#runnerSignals = new DelayedRunnerSignals(
       // Use a separate deadline: that of the delivery, the default, has passed by then.
       async (name, event) =>
         await options
@@ -197,7 +197,7 @@ class Receiver {
             async () => await signalRunner(options.client(), name, event),
           ),
       (error) =>
-        this.#log.line('hint', (leftOut) =>
+        this.#log.line('runner_signal', (leftOut) =>
           options.logger.warn(
             { err: error, leftOut },
             'failed to signal a runner about its job; its set was notified',
@@ -209,20 +209,20 @@ class Receiver {
 
   /** Sends the delayed signals. */
   async close(): Promise<void> {
-    this.#signals.close();
-    await this.#hints.close();
+    this.#setSignals.close();
+    await this.#runnerSignals.close();
   }
 
   /** Logs why a delivery is rejected. */
   reject(answer: WebhookResponse, format: DeliveryFormat, headers: Headers): WebhookResponse {
     const hint =
       answer === BAD_SIGNATURE
-        ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'
+        ? '; check that its secret is in HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE'
         : '';
     this.#log.line(answer.outcome, (leftOut) =>
       this.#options.logger.warn(
         { server: format.server, delivery: format.deliveryId(headers), leftOut },
-        `webhook delivery refused: ${answer.message}${hint}`,
+        `webhook delivery rejected: ${answer.message}${hint}`,
       ),
     );
     return answer;
@@ -271,11 +271,11 @@ class Receiver {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      const telling = client().withDeadline(
+      const dispatching = client().withDeadline(
         Date.now() + deadlineMs,
         async () => await this.#dispatchJob(job, deadline),
       );
-      if (await withTimeout(deadline, telling)) return ACCEPTED;
+      if (await withTimeout(deadline, dispatching)) return ACCEPTED;
       const answer = job.event.labels.length === 0 ? NO_LABELS : NO_MATCH;
       this.#logUnmatched(answer, job);
       return answer;
@@ -291,9 +291,9 @@ class Receiver {
   }
 
   async #dispatchJob(job: JobDelivery, signal: AbortSignal): Promise<boolean> {
-    const { told, runBy } = await this.#notifyJob(job, signal);
+    const { accepted, runBy } = await this.#notifyJob(job, signal);
     if (runBy !== undefined) this.#options.onJob?.(runBy, job);
-    return told;
+    return accepted;
   }
 
   #logUnmatched(
@@ -319,22 +319,22 @@ class Receiver {
   async #notifyJob(
     job: JobDelivery,
     signal: AbortSignal,
-  ): Promise<{ told: boolean; runBy: string | undefined }> {
+  ): Promise<{ accepted: boolean; runBy: string | undefined }> {
     const { runner } = job;
     const set = runner === undefined ? undefined : setNameFromRunnerName(runner.name);
     const sets = await this.#notifySets(job, set, signal);
     // A completed job that failed is reported immediately: the time shows whether it was
     // interrupted.
     const mayWait =
-      sets.isOwnTold &&
+      sets.ownAccepted &&
       (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
-    if (runner !== undefined && mayWait) this.#hints.schedule(runner.name, runner.event);
-    const toldRunner =
+    if (runner !== undefined && mayWait) this.#runnerSignals.schedule(runner.name, runner.event);
+    const runnerAccepted =
       runner !== undefined &&
       !mayWait &&
       (await signalRunner(this.#options.client(), runner.name, runner.event));
     if (runner !== undefined) await signalRerun(this.#options.client(), runner.name, runner.event);
-    return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
+    return { accepted: sets.accepted || runnerAccepted, runBy: sets.ownRunning ? set : undefined };
   }
 
   /**
@@ -347,31 +347,31 @@ class Receiver {
     job: JobDelivery,
     own: string | undefined,
     signal: AbortSignal,
-  ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
+  ): Promise<{ accepted: boolean; ownRunning: boolean; ownAccepted: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
       const { chosen, running, prompt } = await this.#options.sets.route(job, again);
-      const isOwnThere = ownId !== undefined && running.has(ownId);
+      const ownRunning = ownId !== undefined && running.has(ownId);
       const ids = [
-        ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
+        ...new Set([...(chosen === undefined ? [] : [chosen]), ...(ownRunning ? [ownId] : [])]),
       ];
-      const told = await Promise.all(
+      const accepted = await Promise.all(
         ids.map(
           async (id) =>
-            await this.#signals.send(id, job.event, signal, {
+            await this.#setSignals.send(id, job.event, signal, {
               mayWait: !prompt.has(id) && maySetWait(job),
             }),
         ),
       );
       // The list of sets is outdated. The CI server has to redeliver the event.
-      if (again && chosen !== undefined && !told.includes(true))
+      if (again && chosen !== undefined && !accepted.includes(true))
         throw new RoutingUnknownError(`${chosen} is listed, and has ended`);
       // The set has ended since it was listed. Another set may serve the job now.
-      if (again || chosen === undefined || told[0])
+      if (again || chosen === undefined || accepted[0])
         return {
-          told: told.includes(true),
-          isOwnThere,
-          isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true,
+          accepted: accepted.includes(true),
+          ownRunning,
+          ownAccepted: ownId !== undefined && accepted[ids.indexOf(ownId)] === true,
         };
     }
   }
@@ -384,7 +384,7 @@ class Receiver {
       this.#log.line('no_secret', () =>
         this.#options.logger.error(
           { err: error },
-          'the webhook secret cannot be read: deliveries are refused until it can',
+          'the webhook secret cannot be read; all deliveries are rejected until it can',
         ),
       );
       return [];

@@ -38,7 +38,10 @@ export async function runWebhookProcess(options: RunOptions = {}): Promise<numbe
   return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
 }
 
-/** Health checks and metrics, which are available before the connection to Temporal. */
+/**
+ * Creates the server for health checks and metrics, which are available before the connection to
+ * Temporal.
+ */
 function createHealthServer(
   { taskQueue, temporal: { namespace } }: WebhookConfig,
   logger: Logger,

@@ -1,4 +1,4 @@
-/** Display of a job: search attributes for lists and filters, and details for the UI. */
+/** Shows a job in Temporal: search attributes for lists and filters, and details for the UI. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';

@@ -146,10 +146,10 @@ export function willRun(state: GroupState, unread: readonly GroupEvent[]): boole
  */
 function isLater(
   { commit, atMs }: Version,
-  { lastRevision: told, cancelled }: GroupState,
+  { lastRevision: last, cancelled }: GroupState,
 ): boolean {
-  if (told === undefined) return true;
-  return commit === told.commit ? cancelled === true && atMs > told.atMs : atMs >= told.atMs;
+  if (last === undefined) return true;
+  return commit === last.commit ? cancelled === true && atMs > last.atMs : atMs >= last.atMs;
 }
 
 function cancel(state: GroupState): Step {

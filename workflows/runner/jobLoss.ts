@@ -1,6 +1,6 @@
 /**
- * Decides whether a job was lost with its runner, in the same way for every kind of end of a
- * runner. Pure.
+ * Decides whether a job was lost with its runner. The rules are the same for every kind of end.
+ * Pure.
  */
 import type { SupervisorRecord } from '../../core/domain/pod.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
@@ -14,7 +14,7 @@ export interface LastJobFacts {
   readonly exitCode?: number;
   /** State of the last job in the supervisor's record. */
   readonly record?: SupervisorRecord['job'];
-  /** Whether the runner was told to stop, or was taken away. */
+  /** Whether the runner received a request to stop, or its pod was taken away. */
   readonly takenAway: boolean;
   /** Whether the registration was removed while the runner was running. */
   readonly cutLoose: boolean;
@@ -22,26 +22,26 @@ export interface LastJobFacts {
   readonly busyAtEnd: boolean;
   /** Whether a job was observed to start. */
   readonly hadJob: boolean;
-  /** Whether a job event reports that the job failed after the runner had been told to stop. */
+  /** Whether a job event reports that the job failed after the request to stop. */
   readonly jobInterrupted: boolean;
   /** Last response of the CI server to a removal. */
   readonly removal?: UnregistrationProgress['removal'];
 }
 
 /**
- * Whether a job was lost with the runner. The first row that matches decides:
+ * Returns whether a job was lost with the runner. The first row that matches decides:
  *
- * 1. The record says `running` or `interrupted`: lost.
- * 2. The record of an ephemeral runner says `completed`: not lost, because it has no other job.
- * 3. The runner exited with 0 without having been told to stop: not lost. An ephemeral runner
- *    ends like this after its job, and any runner whose registration was removed ends like this
- *    without a job, whatever is reported late.
+ * 1. The record is `running` or `interrupted`: lost.
+ * 2. The record of an ephemeral runner is `completed`: not lost, because it has no other job.
+ * 3. The runner exited with 0 without a request to stop: not lost. An ephemeral runner ends like
+ *    this after its job, and any runner whose registration was removed ends like this without a job.
+ *    Later reports change nothing.
  * 4. The pod, a job event or the CI server (422) reports that a job was running, or an event
- *    reports that it was interrupted and the record does not say `completed`: lost.
+ *    reports that it was interrupted and the record is not `completed`: lost.
  * 5. An ephemeral runner exited with 0 after an observed job: not lost, because that job has
  *    completed.
  * 6. The registration of an ephemeral runner that started disappeared without any request of
- *    Holdfast: lost, because it had taken a job. Not if its record says `none`.
+ *    Holdfast: lost, because it had taken a job. Not lost if its record is `none`.
  */
 export function isJobLost(f: LastJobFacts): boolean {
   if (f.record === 'running' || f.record === 'interrupted') return true;

@@ -79,7 +79,7 @@ interface JobsOfRunner {
 
 /**
  * Returns the job that the runner lost, or `undefined` if its workflow has to find it by the
- * runner's name. A job of a static runner that failed before the pod was told to stop may have
+ * runner's name. A job of a static runner that failed before the pod was asked to stop may have
  * failed by itself, and the runner may have lost another one, whose event has not arrived. An
  * ephemeral runner has no other job.
  */

@@ -337,7 +337,7 @@ export class RunnerState {
 
   /**
    * Clears the doubt about an idle runner after a live read of its pod. A read that finds the
-   * runner ended tells nothing about its last moments, so the doubt remains.
+   * runner ended shows nothing about its last moments, so the doubt remains.
    *
    * @param askedAtMs - start of the live read (ms since the epoch)
    */

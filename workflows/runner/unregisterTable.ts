@@ -63,8 +63,8 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
   // While the response that proves the absence is current, its own row decides.
   if (f.absentSinceMs !== undefined && f.removalResult === undefined)
     return whenUnregistered(f, '1', 'the registration does not exist');
-  // A runner that was told to stop may exit with 0 in the middle of its job. Only a runner that was
-  // not told to stop has certainly removed itself.
+  // A runner that was asked to stop may exit with 0 in the middle of its job. Only a runner that was
+  // not asked to stop has certainly removed itself.
   if (
     f.ephemeral &&
     f.ended &&

@@ -41,7 +41,7 @@ export interface EndFacts {
   readonly kind: RunnerKindName;
   /**
    * Whether the command uses `onTerm: checkpoint`: exit code 0 then means that the work is
-   * complete, even if the command was told to stop.
+   * complete, even if the command was asked to stop.
    */
   readonly checkpoints: boolean;
   readonly started: boolean;
@@ -218,7 +218,7 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
  * Whether the job of an ephemeral runner that exited with code 0 ran to its end. This needs a
  * proof.
  *
- * A runner that was told to stop may exit with 0 without a job, so only an observed job counts.
+ * A runner that was asked to stop may exit with 0 without a job, so only an observed job counts.
  * Otherwise it had a job if one was observed, or if the CI server still calls it busy (the CI
  * server needs a moment to update).
  */
@@ -245,7 +245,7 @@ function removedItself({ pod, wasRegistered, removal }: EndFacts): boolean {
 }
 
 /**
- * Whether the command ran to its end. A command that was told to stop and exits with 0 may have
+ * Whether the command ran to its end. A command that was asked to stop and exits with 0 may have
  * stopped halfway, so only the supervisor's record or the checkpoint policy can prove completion.
  */
 function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefined): boolean {
@@ -378,7 +378,7 @@ export function lostJobCause(f: EndFacts): RunnerCause | undefined {
   return isOwnEnd || loss === undefined || !hasLost(f, loss) ? undefined : loss;
 }
 
-/** Whether the runner's own process failed without having been told to stop. */
+/** Whether the runner's own process failed without having been asked to stop. */
 function crashed({ pod, stoppedByHoldfast }: EndFacts, loss: RunnerCause | undefined): boolean {
   const exit = pod?.exit;
   return (
@@ -410,7 +410,7 @@ function lossOf(f: EndFacts): RunnerCause | undefined {
 }
 
 /**
- * Whether the command ended before anything told it to stop, according to the supervisor's record.
+ * Whether the command ended before anything asked it to stop, according to the supervisor's record.
  * What happened to its pod afterwards is not a loss. A node under memory pressure may kill the
  * process first and evict the pod afterwards, so exit code 137 does not count.
  */

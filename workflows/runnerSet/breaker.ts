@@ -65,7 +65,7 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
 type RunnerEnd = Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'ranJob'> &
   Partial<Pick<RunnerEndedEvent, 'workflowId' | 'message'>>;
 
-/** Runner that has ended, as far as its set knew it. */
+/** Facts that the set has recorded about a runner that has ended. */
 export interface EndedRunner {
   /** Time of the start (ms since the epoch). */
   readonly startedAt: number;
@@ -74,8 +74,9 @@ export interface EndedRunner {
 }
 
 /**
- * Returns the health after a runner has ended. A runner that was told to end changes nothing, and
- * neither does a runner that had been ready: the set has recorded that at the time.
+ * Returns the health after a runner has ended. A runner that received a request to end changes
+ * nothing, and neither does a runner that had been ready, because the set has already recorded
+ * that.
  */
 export function recordEnd(
   health: SetHealth,
@@ -85,8 +86,8 @@ export function recordEnd(
   pace: RetryDelays,
 ): SetHealth {
   const last = failedStart(end, now);
-  // The CI server refuses the version of every runner of this image, but the same tag may have
-  // another image later. So the set goes on trying, one runner at a time.
+  // The CI server rejects the version of every runner of this image, but the same tag may have
+  // another image later. So the set keeps starting runners, one at a time.
   if (end.cause === 'runner_deprecated')
     return recordFailure(health, end.cause, startedAt, now, pace, last);
   if (end.ranJob) return HEALTHY;

@@ -126,7 +126,10 @@ export function decodeCompleted(completed: CarriedJobs['completed']): [string, n
   );
 }
 
-/** IDs of workflow runs in the order of their jobs. Jobs of the same time have similar ones. */
+/**
+ * Encoder of the IDs of workflow runs in the order of their jobs. Jobs that were created together
+ * have similar IDs.
+ */
 class CarriedRunIds {
   #before = 0;
 

@@ -398,7 +398,10 @@ export class RunningSet {
     this.#inbox.push({ change: (state, now) => state.onRunnersListed(runners, ended, now), at });
   }
 
-  /** @param known - workflow ids of the runners that existed when the list was requested */
+  /**
+   * Lists the runners and verifies the doubtful ones.
+   * @param known - workflow IDs of the runners that existed when the list was requested
+   */
   async #listAndVerify(known: ReadonlySet<string>): Promise<VerifiedList> {
     const { at, runners } = await this.#listParts();
     const listed = new Set(runners.map(({ workflowId }) => workflowId));
@@ -481,7 +484,7 @@ export class RunningSet {
     );
   }
 
-  /** Starts the listener of the scale set, or tells the running one its changed input. */
+  /** Starts the listener of the scale set, or sends the changed input to the running one. */
   async #startListener(): Promise<Timestamped> {
     const input = listenerInput(this.state.facts.spec);
     // Recorded first: a call that fails permanently must not block everything else.

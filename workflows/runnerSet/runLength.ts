@@ -32,7 +32,10 @@ export class RunLength {
   #events = 0;
   #jobEvents = 0;
 
-  /** @param jobEvents - number of job or runner events in one signal */
+  /**
+   * Counts a received signal.
+   * @param jobEvents - number of job or runner events in the signal
+   */
   countSignal(jobEvents: number): void {
     this.#events += SIGNAL;
     this.#jobEvents += jobEvents;

@@ -27,7 +27,7 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 /** Time after which a set that has not responded is checked for (ms). */
 const CHECK_INTERVAL_MS = 10_000;
 /** Maximum number of such checks. A set with a running worker responds in milliseconds. */
-const LOOKS = 6;
+const MAX_CHECKS = 6;
 
 /**
  * Sends one command to a set and completes with its response. Both directions use signals, which
@@ -42,13 +42,13 @@ const LOOKS = 6;
 export async function setCommand(input: SetCommandInput): Promise<SetCommandResult> {
   const { workflowId } = workflowInfo();
   let reply: SetCommandReply | undefined;
-  setHandler(setCommandReplySignal, (told: unknown) => void (reply ??= parseReply(told)), {
+  setHandler(setCommandReplySignal, (body: unknown) => void (reply ??= parseReply(body)), {
     description: "The set's answer",
   });
   const { set, ...command } = await admit(input);
   setCurrentDetails(`Command for the set **${escapeMarkdown(set)}**: ${command.command}`);
   await send(set, { workflowId, command });
-  for (let look = 0; look < LOOKS; look++) {
+  for (let check = 0; check < MAX_CHECKS; check++) {
     await condition(() => reply !== undefined, CHECK_INTERVAL_MS, {
       summary: 'Wait for the answer of the set',
     });
@@ -60,7 +60,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   }
   throw fail(
     FAILURE_TYPES.setUnresponsive,
-    `the set ${set} received the command and did not answer within ${formatDuration(LOOKS * CHECK_INTERVAL_MS)}; it takes effect when the set continues; find the reason with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
+    `the set ${set} received the command and did not answer within ${formatDuration(MAX_CHECKS * CHECK_INTERVAL_MS)}; it takes effect when the set continues; find the reason with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
   );
 }
 
@@ -105,13 +105,13 @@ async function setHasEnded(set: string): Promise<boolean> {
 }
 
 /** Parses the response. A sender may put anything into a signal. */
-function parseReply(told: unknown): SetCommandReply | undefined {
-  if (!isObject(told)) return undefined;
-  const { result, error } = told;
+function parseReply(body: unknown): SetCommandReply | undefined {
+  if (!isObject(body)) return undefined;
+  const { result, error } = body;
   const isError =
     isObject(error) && typeof error['type'] === 'string' && typeof error['message'] === 'string';
   if (isObject(result)) return { result: result as unknown as SetCommandResult };
-  return isError ? (told as unknown as SetCommandReply) : undefined;
+  return isError ? (body as unknown as SetCommandReply) : undefined;
 }
 
 function resultFrom(reply: SetCommandReply): SetCommandResult {

@@ -42,7 +42,7 @@ const RETRY = {
 
 /**
  * Retry policy of the session of a scale set, which is one activity for almost an hour. The delay
- * does not grow with the number of workers that died meanwhile: nobody reads the jobs until then.
+ * does not grow with the number of workers that died meanwhile: no worker reads the jobs until then.
  */
 const SESSION_RETRY = { initialInterval: RETRY_BACKOFF.initialMs, backoffCoefficient: 1 } as const;
 

@@ -16,9 +16,7 @@ export interface TokenSource {
    * @throws CiServerError `credentials`, or the error of the request for an installation token
    */
   token(signal?: AbortSignal): Promise<string>;
-  /**
-   * Called after a 401. Returns whether an immediate retry makes sense, usually with another token.
-   */
+  /** Returns whether a retry after a 401 makes sense immediately, usually with another token. */
   renew(refused: string, signal?: AbortSignal): Promise<boolean>;
 }
 

@@ -250,8 +250,8 @@ const isHtml = ({ headers, body }: ErrorResponse): boolean =>
   (typeof body === 'string' && body.trimStart().startsWith('<'));
 
 /**
- * Detected by shape and not by class, because errors of Node itself come from another realm in some
- * runtimes.
+ * Returns an error and its causes. They are recognized by their fields and not by their class,
+ * because errors of Node come from another realm in some runtimes.
  */
 function causeChain(error: unknown): { name?: string; message?: string; code?: unknown }[] {
   const chain: { name?: string; message?: string; code?: unknown }[] = [];

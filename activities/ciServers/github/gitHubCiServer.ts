@@ -40,10 +40,10 @@ import type { CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 
 /**
  * Minimum remaining validity of a registration token (ms). Tokens are valid for an hour, and a pod
- * that gets one may need long to start.
+ * may take long to start.
  */
-const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
-const PAGE = 100;
+const MIN_TOKEN_VALIDITY_MS = 30 * 60_000;
+const PAGE_SIZE = 100;
 /**
  * Maximum pages of a list of runners. A group may contain at most 10,000 runners, so a longer list
  * is an error.
@@ -53,18 +53,18 @@ const MAX_PAGES = 200;
  * Maximum number of lists cached with their ETags. Enough for those of all runs in progress in an
  * organization with hundreds of repositories.
  */
-const MAX_KEPT_LISTS = 5_000;
+const MAX_CACHED_LISTS = 5_000;
 /**
  * Budget of list requests per process. Together with those for single jobs, it is a fifth of
  * GitHub's lowest limit for a credential.
  */
-const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
+const LIST_BUDGET = { requests: 700, everyMs: 3_600_000 };
 /**
  * Budget of requests for single jobs, separate from the lists, which thousands of runs can use up.
  * Its intervals are short, so that jobs that merely wait for long do not use up the requests for
  * jobs whose end was lost.
  */
-const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
+const JOB_BUDGET = { requests: 25, everyMs: 300_000 };
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -80,7 +80,7 @@ export const GITHUB_TRAITS: CiServerTraits = {
 };
 
 /** Result of a search for jobs, with its start (ms, monotonic clock). */
-type JobSearch = CiJobList & { readonly beganAt: number };
+type JobSearch = CiJobList & { readonly startedAt: number };
 
 /** Client of GitHub (github.com, *.ghe.com, Enterprise Server) with one credential. */
 export class GitHubCiServer implements CiServer {
@@ -95,11 +95,11 @@ export class GitHubCiServer implements CiServer {
    * Parsed responses by request. GitHub's lists of runs are megabytes, of which only some IDs are
    * needed.
    */
-  readonly #runnerListCache = new LRUCache<
+  readonly #responseCache = new LRUCache<
     string,
     { readonly etag: string; readonly value: unknown }
   >({
-    max: MAX_KEPT_LISTS,
+    max: MAX_CACHED_LISTS,
   });
   readonly #jobListCalls = new Map<string, SingleFlight<JobSearch>>();
   /** Latest result of each scope. */
@@ -114,8 +114,8 @@ export class GitHubCiServer implements CiServer {
     this.#options = options;
     this.#api = new GitHubApi(options);
     this.#pollBudgets = {
-      lists: new PollBudget(LOOKS_AT_LISTS, options.clock),
-      jobs: new PollBudget(LOOKS_AT_JOBS, options.clock),
+      lists: new PollBudget(LIST_BUDGET, options.clock),
+      jobs: new PollBudget(JOB_BUDGET, options.clock),
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
@@ -172,12 +172,15 @@ export class GitHubCiServer implements CiServer {
     throw this.#api.toError(
       'unavailable',
       request,
-      'a removal is answered 204; this was something else (proxy, login page?)',
+      'unexpected response to a removal, must be 204; check for a proxy or a login page in between',
       answer.status,
     );
   }
 
-  /** Concurrent calls for a scope share one search, which is not aborted for one of them. */
+  /**
+   * Lists the queued jobs of a scope. Concurrent calls for a scope share one search, which is not
+   * aborted for one of them.
+   */
   async listQueuedJobs(
     scope: Scope,
     labels?: readonly string[],
@@ -189,20 +192,20 @@ export class GitHubCiServer implements CiServer {
     const search =
       this.#jobListCalls.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
     this.#jobListCalls.set(key, search);
-    const askedAt = this.#options.clock.elapsed();
+    const requestedAt = this.#options.clock.elapsed();
     const isFresh = (found: JobSearch | undefined): found is JobSearch =>
-      found !== undefined && found.beganAt >= askedAt - maxAgeMs;
+      found !== undefined && found.startedAt >= requestedAt - maxAgeMs;
     let found = this.#jobListCache.get(key);
     if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
     if (!isFresh(found)) found = await search.runFresh(signal);
-    const { jobs, beganAt, ...list } = found;
+    const { jobs, startedAt, ...list } = found;
     const offered = labels && new Set(normalizeGitHubRunnerLabels(labels));
     const wanted =
       offered === undefined ? jobs : jobs.filter((job) => labelsMatch(offered, job.labels));
     return {
       ...list,
       jobs: wanted,
-      ...omitUndefined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
+      ...omitUndefined({ ageMs: startedAt < requestedAt ? requestedAt - startedAt : undefined }),
     };
   }
 
@@ -230,8 +233,8 @@ export class GitHubCiServer implements CiServer {
   }
 
   async #search(key: string, scope: Scope): Promise<JobSearch> {
-    const beganAt = this.#options.clock.elapsed();
-    const found = { ...(await this.#searchJobs(scope)), beganAt };
+    const startedAt = this.#options.clock.elapsed();
+    const found = { ...(await this.#searchJobs(scope)), startedAt };
     this.#jobListCache.set(key, found);
     return found;
   }
@@ -240,7 +243,7 @@ export class GitHubCiServer implements CiServer {
     // A 404 for the scope itself concerns the credential and is not tolerated.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
     const found = await new QueuedJobs(
-      (schema, request) => this.#askList(schema, request, request.route.includes(tolerant)),
+      (schema, request) => this.#requestList(schema, request, request.route.includes(tolerant)),
       this.#options.credential.type === 'app',
     ).of(scope);
     const { lists } = this.#pollBudgets;
@@ -252,20 +255,20 @@ export class GitHubCiServer implements CiServer {
    * Returns a list that is often unchanged, using its ETag.
    * @returns `undefined` if the list cannot be seen, or not now
    */
-  async #askList<T extends z.ZodType>(
+  async #requestList<T extends z.ZodType>(
     schema: T,
     request: GitHubRequest,
-    mayBeGone: boolean,
+    mayBeAbsent: boolean,
   ): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
-    const kept = this.#runnerListCache.get(key);
+    const kept = this.#responseCache.get(key);
     if (!this.#pollBudgets.lists.left) return undefined;
     const answer = await this.#api.request({ ...request, ...omitUndefined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
     this.#pollBudgets.lists.spend();
-    if (mayBeGone && answer.status === 404) return undefined;
+    if (mayBeAbsent && answer.status === 404) return undefined;
     const value = this.#api.parse(schema, answer, request);
-    if (answer.etag !== undefined) this.#runnerListCache.set(key, { etag: answer.etag, value });
+    if (answer.etag !== undefined) this.#responseCache.set(key, { etag: answer.etag, value });
     return value;
   }
 
@@ -358,7 +361,7 @@ export class GitHubCiServer implements CiServer {
       );
       return { value: token, expiresAtMs: Date.parse(expires_at) };
     };
-    const value = new ExpiringCache(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
+    const value = new ExpiringCache(fetch, MIN_TOKEN_VALIDITY_MS, this.#options.clock);
     this.#registrationTokens.set(key, value);
     return value;
   }
@@ -384,7 +387,7 @@ export class GitHubCiServer implements CiServer {
     let rows = 0;
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request('list', 'GET', scope, '/actions/runners', {
-        per_page: PAGE,
+        per_page: PAGE_SIZE,
         page,
       });
       const { runners, total_count } = this.#api.parse(
@@ -438,7 +441,7 @@ export class GitHubCiServer implements CiServer {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request('list', 'GET', scope, '/actions/runners', {
         name,
-        per_page: PAGE,
+        per_page: PAGE_SIZE,
         ...(page === 1 ? {} : { page }),
       });
       const { runners, total_count } = this.#api.parse(
@@ -448,7 +451,7 @@ export class GitHubCiServer implements CiServer {
       );
       const found = runners.find((runner) => runner.name === name);
       if (found !== undefined) return found;
-      if (runners.length === 0 || page * PAGE >= total_count) return undefined;
+      if (runners.length === 0 || page * PAGE_SIZE >= total_count) return undefined;
     }
     throw this.#listTooLong(scope);
   }
@@ -471,8 +474,8 @@ export class GitHubCiServer implements CiServer {
   async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubResponse> {
     const answer = await this.#api.request(request, signal);
     if (answer.status !== 404) return answer;
-    const look = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
-    this.#api.parse(runnerListAnswer, await this.#api.request(look, signal), look);
+    const list = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
+    this.#api.parse(runnerListAnswer, await this.#api.request(list, signal), list);
     return await this.#api.request(request, signal);
   }
 

@@ -147,7 +147,7 @@ export class GitHubJobReruns implements JobReruns {
       );
   }
 
-  /** GitHub tells the permissions of Apps only. */
+  /** Returns the missing permissions. GitHub reports the permissions of Apps only. */
   async missingPermissions(signal?: AbortSignal): Promise<readonly string[]> {
     if (this.#credential.type !== 'app') return [];
     const { installationId } = this.#credential;
@@ -164,7 +164,10 @@ export class GitHubJobReruns implements JobReruns {
       .map(([name, access]) => `${name}: ${access}`);
   }
 
-  /** @returns `undefined` for a 404 */
+  /**
+   * Requests an object with its cached ETag.
+   * @returns `undefined` for a 404
+   */
   async #get<T extends z.ZodType>(
     schema: T,
     request: GitHubRequest,

@@ -136,7 +136,10 @@ export class QueuedJobs {
       .toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
-  /** @param seen - IDs of the runs that were already listed */
+  /**
+   * Lists the queued jobs of the runs of a repository with this status.
+   * @param seen - IDs of the runs that were already listed
+   */
   async #jobsOf(repository: string, status: string, seen: Set<number>): Promise<CiJob[]> {
     const request = this.#inRepository(repository, '/actions/runs', {
       status,

@@ -23,7 +23,7 @@ export interface GatePass {
   /** The server answered without a rate limit error. */
   completed(): void;
   /**
-   * The server answered with a rate limit error.
+   * Records a rate limit error.
    * @param retryAfterMs - wait that the server requested, if any (ms)
    * @returns the time to wait (ms)
    */

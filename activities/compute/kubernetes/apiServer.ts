@@ -132,7 +132,7 @@ export class ApiServer {
     return this.#breaker.closed;
   }
 
-  /** Returns the time of the server (ms since the epoch), as far as its responses tell it. */
+  /** Returns the time of the server (ms since the epoch), according to its responses. */
   now(): number {
     return this.#clock.now();
   }

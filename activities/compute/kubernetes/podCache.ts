@@ -24,7 +24,7 @@ export interface PodCacheOptions {
   readonly isDeleted: (pod: PodRef) => Promise<boolean>;
   /** Called when the watch is lost or a listener throws. */
   readonly onError: (error: unknown, what: string) => void;
-  /** @default 30000 */
+  /** Maximum duration of one watch request (ms). @default 30000 */
   readonly watchTimeoutMs?: number;
   /**
    * Time to wait before the first reconnect (ms). It doubles up to 2 s.
@@ -34,8 +34,8 @@ export interface PodCacheOptions {
 }
 
 /**
- * Low, because all waits depend on the watch. It reconnects soon after an outage, and sends no more
- * requests than the probes of a circuit breaker.
+ * Maximum time to wait before a reconnect (ms). It is low, because all waits depend on the watch,
+ * and it causes no more requests than the probes of a circuit breaker.
  */
 const MAX_BACKOFF_MS = 2_000;
 /**
@@ -55,7 +55,10 @@ export class PodCache {
   readonly #end = new AbortController();
   readonly #done: Promise<void>;
   #pods = new Map<string, PodView>();
-  /** `undefined` if a list is due. */
+  /**
+   * Resource version from which the next watch continues. `undefined` if the pods must be listed
+   * first.
+   */
   #resourceVersion: string | undefined;
   #connected = false;
   #failures = 0;
@@ -103,14 +106,14 @@ export class PodCache {
 
   async #recover(error: unknown): Promise<void> {
     this.#failures += 1;
-    // The resource version is older than what the server has. Only a new list shows what happened
-    // since.
+    // The resource version is older than the history of the server. Only a new list shows the
+    // current pods.
     const expired = isResourceVersionExpired(error);
     if (expired) this.#resourceVersion = undefined;
     if (expired && this.#failures === 1) return;
-    const quiet =
+    const isIdleTimeout =
       error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';
-    if (quiet && this.#failures === 1) return;
+    if (isIdleTimeout && this.#failures === 1) return;
     this.#options.onError(error, 'watch of pods lost');
     const ceiling = Math.min(
       MAX_BACKOFF_MS,
@@ -134,11 +137,11 @@ export class PodCache {
       },
     });
     const before = this.#pods;
-    const gone = await this.#goneOf(
+    const deleted = await this.#deletedOf(
       [...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid),
     );
     this.#pods = listed;
-    for (const last of gone) this.#notify(deletedPodView(last), last);
+    for (const last of deleted) this.#notify(deletedPodView(last), last);
     for (const view of listed.values()) {
       const previous = before.get(view.name);
       this.#notify(view, previous?.uid === view.uid ? previous : undefined);
@@ -177,9 +180,9 @@ export class PodCache {
         // A pod whose labels were removed looks the same in the watch, so a pod that may still be
         // running is confirmed with a live read.
         const runs = view.startedAt !== undefined && !view.ended;
-        const isGone = !runs || (await this.#goneOf([view])).length > 0;
+        const isDeleted = !runs || (await this.#deletedOf([view])).length > 0;
         if (previous || !known) this.#pods.delete(view.name);
-        if (isGone) this.#notify(deletedPodView(view), previous);
+        if (isDeleted) this.#notify(deletedPodView(view), previous);
       } else {
         this.#pods.set(view.name, view);
         if (known && !previous) this.#notify(deletedPodView(known), known);
@@ -190,19 +193,19 @@ export class PodCache {
   }
 
   /**
-   * Returns those pods that are deleted, of pods that the watch does not show any more. Waits for
-   * an existing pod find its state with their own live reads.
+   * Returns the deleted pods among those that the watch no longer shows. For the others, waits find
+   * the state of the pod with their own live reads.
    */
-  async #goneOf(pods: readonly PodView[]): Promise<PodView[]> {
-    const gone = await Promise.all(pods.map(async (pod) => await this.#options.isDeleted(pod)));
+  async #deletedOf(pods: readonly PodView[]): Promise<PodView[]> {
+    const deleted = await Promise.all(pods.map(async (pod) => await this.#options.isDeleted(pod)));
     for (const [index, { name }] of pods.entries()) {
-      if (gone[index] !== true)
+      if (deleted[index] !== true)
         this.#options.onError(
-          new Error(`${name} lives and is not listed: were its labels changed?`),
-          'a pod is out of sight',
+          new Error(`pod ${name} exists but is not listed; check whether its labels were changed`),
+          'an existing pod is missing from the watch',
         );
     }
-    return pods.filter((_, index) => gone[index]);
+    return pods.filter((_, index) => deleted[index]);
   }
 
   #view(pod: V1Pod): PodView {

@@ -215,7 +215,10 @@ function withStorage(
   });
 }
 
-/** The API server rejects `hostUsers: false` together with these. */
+/**
+ * Returns whether a pod shares a namespace of its node. The API server rejects `hostUsers: false`
+ * together with these.
+ */
 const sharesHost = ({ hostNetwork, hostPID, hostIPC }: Partial<V1PodSpec>): boolean =>
   [hostNetwork, hostPID, hostIPC].includes(true);
 

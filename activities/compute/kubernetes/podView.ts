@@ -297,8 +297,8 @@ function probesOf(
   now: string,
   previous: PodView | undefined,
 ): Pick<PodView, 'online' | 'busy' | 'assumedBusyFrom'> {
-  const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
-  if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
+  const probes = pod.metadata?.annotations?.[PROBES_ANNOTATION];
+  if (probes !== RUNNER_PROBES && probes !== ONE_JOB_PROBES && probes !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
   // The kubelet reports every startup probe of a terminating pod as successful:
   // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
@@ -308,7 +308,7 @@ function probesOf(
     runner?.ready === true;
   if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
   // A command whose pod still uploads its artifacts has been online.
-  if (told === COMMAND_PROBES) return { online: started || uploading };
+  if (probes === COMMAND_PROBES) return { online: started || uploading };
   const online = started;
   if (!online) return { online, busy: false };
   if (runner?.ready === true) return { online, busy: false };

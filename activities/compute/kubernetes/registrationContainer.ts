@@ -91,7 +91,10 @@ export function withRegistration(
   };
 }
 
-/** A container that sees the process of the registration can read the token in its environment. */
+/**
+ * Rejects pods whose containers share processes. A container that sees the process of the
+ * registration can read the token in its environment.
+ */
 function rejectSharedProcesses({ shareProcessNamespace, hostPID }: Partial<V1PodSpec>): void {
   for (const [field, asked] of Object.entries({ shareProcessNamespace, hostPID })) {
     if (asked === true)
@@ -142,7 +145,10 @@ function registerContainer(
   };
 }
 
-/** The user is the worker's own too, which the pod's security context might change. */
+/**
+ * Returns the security context of the container that registers. It sets the worker's user
+ * explicitly, because the pod's security context might change it.
+ */
 function registerSecurityContext(
   ofRunner: V1SecurityContext | undefined,
   ofPod: V1PodSecurityContext = {},
@@ -153,7 +159,7 @@ function registerSecurityContext(
   return containerSecurityContext(template as V1SecurityContext, undefined, user);
 }
 
-/** Without claims of devices, which the runner's containers share. */
+/** Returns the resources without claims of devices, which the runner's containers share. */
 function amountsOf({ limits, requests }: V1ResourceRequirements): V1ResourceRequirements {
   return omitUndefined({ limits, requests });
 }

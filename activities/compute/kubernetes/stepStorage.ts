@@ -1,6 +1,6 @@
 /**
- * Parts of a pod that keep the artifacts of a job's step: directories that it shares with an
- * uploader container, which stores them. Pure. docs/jobs.md has the rules.
+ * Parts of a pod that store the artifacts of a job's step. They are directories that the runner
+ * container shares with an uploader container. Pure. docs/jobs.md has the rules.
  */
 import type {
   V1Container,
@@ -38,7 +38,9 @@ export interface ArtifactStoreConfig {
 }
 
 const SECRETS_PATH = '/secrets';
-/** Prefix of the volumes with the Secrets of which a step has variables, for its uploader alone. */
+/**
+ * Prefix of the volumes for Secrets of which a step has variables. Only the uploader mounts them.
+ */
 const MASKED_VOLUME_PREFIX = 'holdfast-masked-';
 const IMAGE_FOLDER = '/opt/holdfast';
 const PROGRAM = [
@@ -64,8 +66,8 @@ const MOUNTS = {
 const FOLDERS = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
 
 /**
- * Group of the files in a job's claim. A new volume belongs to root, and the images of steps may
- * have any user. Any group would do.
+ * Group of the files in a job's claim, which may have any value. A new volume belongs to root, and
+ * the images of steps may have any user.
  */
 const JOB_CLAIM_GROUP = 1_000;
 
@@ -73,7 +75,7 @@ const JOB_CLAIM_GROUP = 1_000;
 export interface StepStoragePodParts {
   readonly annotations: Record<string, string>;
   readonly initContainers: V1Container[];
-  /** Containers, to be placed before the runner, so that they run when it starts. */
+  /** Containers that must precede the runner, so that they run when it starts. */
   readonly containers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
@@ -83,9 +85,9 @@ export interface StepStoragePodParts {
 
 /**
  * Adds the uploader and the restorer of a step to its pod.
- * @param runner - runner container with the supervisor, whose probes listen on `port`
- * @param volumes - volumes of the template. Values of the Secrets among them that the runner mounts,
- * and of those that its variables refer to, are masked in what is stored
+ * @param runner - runner container with the supervisor, whose probes use `port`
+ * @param volumes - volumes of the template. In the stored output, values are masked that come from
+ * Secrets that the runner mounts, or that its variables refer to
  */
 export function withStepStorage(
   runner: Partial<V1Container>,
@@ -176,7 +178,7 @@ export function withStepStorage(
 
 /**
  * Adds SHARED_DIR and ARTIFACT_DIR as directories of the claim of the step's job. All steps of the
- * job have the same two, one step after the other.
+ * job use the same two directories, one step at a time.
  * @param claimName - name of the claim
  */
 export function withJobClaim(runner: Partial<V1Container>, claimName: string): StepStoragePodParts {
@@ -205,8 +207,8 @@ export function withJobClaim(runner: Partial<V1Container>, claimName: string): S
 }
 
 /**
- * Adds an ARTIFACT_DIR without a store, which is deleted with the pod, so that commands that write
- * to it work.
+ * Adds an ARTIFACT_DIR that is not stored, so that commands that write to it work. It is deleted
+ * with the pod.
  */
 export function withUnstoredArtifacts(runner: Partial<V1Container>): StepStoragePodParts {
   const { name } = MOUNTS.artifacts;
@@ -251,7 +253,7 @@ function secretVolumes({ env = [], envFrom = [] }: Partial<V1Container>): V1Volu
     ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
     ...envFrom.map(({ secretRef }) => secretRef?.name),
   ].flatMap((name) => name ?? []);
-  // Whether it may be missing is the step's matter.
+  // The step itself decides whether a Secret may be missing.
   return [...new Set(names)].map((secretName, index) => ({
     name: `${MASKED_VOLUME_PREFIX}${index}`,
     secret: { secretName, optional: true },

@@ -60,8 +60,8 @@ async function removeOrStop(
   if (found.owner === undefined) {
     // Become the owner in place of the wrapper, so that a wrapper that is just starting cannot
     // start the runner.
-    const nobody: PodOwner = {};
-    if (await createFile(join(folder, POD_FILE.owner), JSON.stringify(nobody)))
+    const noOwner: PodOwner = {};
+    if (await createFile(join(folder, POD_FILE.owner), JSON.stringify(noOwner)))
       return await remove();
   }
   const stop = mergeStopRequest(

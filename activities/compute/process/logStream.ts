@@ -56,7 +56,10 @@ async function* read(
 const pause = async (signal: AbortSignal): Promise<void> =>
   await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
 
-/** Offset of the last `lines` lines of the file (bytes). A newline at the very end ends a line. */
+/**
+ * Returns the offset of the last `lines` lines of the file (bytes). A newline at the end of the
+ * file ends a line.
+ */
 async function tailOffset(file: FileHandle, lines: number): Promise<number> {
   const { size } = await file.stat();
   if (lines === 0) return size;

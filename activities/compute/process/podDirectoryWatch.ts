@@ -99,7 +99,7 @@ export class PodFolderWatch {
         else await this.#scanDirty();
       } catch (error) {
         // The next complete scan repeats it.
-        this.#options.failed(error, 'look at the state directory');
+        this.#options.failed(error, 'read the state directory');
       }
     }
   }

@@ -139,7 +139,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       }),
 
     getPod: (pod) =>
-      guard('look at', pod.name, async () => {
+      guard('read', pod.name, async () => {
         requirePodName(pod.name);
         const found = (await observe([pod.name])).get(pod.name);
         return found !== undefined && isPodOf(found.spec, pod) ? toPodView(found) : undefined;

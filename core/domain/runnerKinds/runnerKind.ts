@@ -65,7 +65,7 @@ export interface TokenRegistration {
 /** Default image of a kind of runner. */
 export interface RunnerImage {
   readonly name: string;
-  /** Numeric user of the image. Kubernetes cannot tell from a name that the user is not root. */
+  /** Numeric user of the image. Kubernetes cannot verify by a name that the user is not root. */
   readonly user: number;
   /**
    * Command that uses the registration in HOLDFAST_REGISTRATION_DIR, if there is one, and executes

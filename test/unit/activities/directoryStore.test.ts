@@ -40,8 +40,8 @@ describe('a directory as a store', () => {
     async (key) => {
       const root = join(await folder(), 'inner');
       const store = createDirectoryStore(root);
-      await expect(store.put(key, [])).rejects.toThrow('No key of an artifact');
-      await expect(store.get(key)).rejects.toThrow('No key of an artifact');
+      await expect(store.put(key, [])).rejects.toThrow('artifact key');
+      await expect(store.get(key)).rejects.toThrow('artifact key');
     },
   );
 });

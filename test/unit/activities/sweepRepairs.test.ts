@@ -92,8 +92,8 @@ class Seen {
         }),
       },
     };
-    const lives = {
-      life: async () => this.facts,
+    const workflows = {
+      owner: async () => this.facts,
       runs: async () => this.runs,
       describe: async () => this.described,
       input: async () => this.input,
@@ -111,7 +111,7 @@ class Seen {
       },
       spec: SPEC,
       owned,
-      lives,
+      workflows,
     } as unknown as RepairTools;
   }
 }
@@ -384,8 +384,8 @@ describe('a zombie', () => {
       {
         as: 'stuck_runner',
         reason: 'why',
-        subject: 'life',
-        life: zombie,
+        subject: 'runner',
+        runner: zombie,
         step: 'terminate',
         mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), unpolledSince: ago(MINUTE) },
       },
@@ -424,8 +424,8 @@ describe('a runner that hangs', () => {
       {
         as: 'unresponsive_runner',
         reason: 'why',
-        subject: 'life',
-        life: hung,
+        subject: 'runner',
+        runner: hung,
         step: 'repair',
         mark: { kind: 'unresponsive_runner', key: 'w-0123456789', since: ago(MINUTE) },
       },
@@ -472,8 +472,8 @@ describe('a step that outlived its job', () => {
       {
         as: 'orphaned_step',
         reason: 'why',
-        subject: 'life',
-        life: step,
+        subject: 'runner',
+        runner: step,
         step: 'repair',
         mark: { kind: 'orphaned_step', key: 'w r', since: ago(MINUTE) },
       },

@@ -28,7 +28,7 @@ import {
 
 const seen = (it: OwnedObject, its: OwnerWorkflow = TERMINATED): ObjectWithOwner => ({
   object: it,
-  life: its,
+  owner: its,
   used: false,
 });
 const nothing: SweepInventory = {

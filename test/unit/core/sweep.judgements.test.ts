@@ -15,10 +15,10 @@ import type {
 } from '../../../core/sweep/facts.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { assessJobObject } from '../../../core/sweep/assessJobObject.ts';
-import { judgePod } from '../../../core/sweep/assessPod.ts';
-import { judgeRegistration } from '../../../core/sweep/assessRegistration.ts';
-import { judgeResource } from '../../../core/sweep/assessResource.ts';
-import { judgeRunner } from '../../../core/sweep/assessRunner.ts';
+import { assessPod } from '../../../core/sweep/assessPod.ts';
+import { assessRegistration } from '../../../core/sweep/assessRegistration.ts';
+import { assessResource } from '../../../core/sweep/assessResource.ts';
+import { assessRunner } from '../../../core/sweep/assessRunner.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { stuckRunnerStep } from '../../../core/sweep/stuckRunnerStep.ts';
 import {
@@ -41,8 +41,8 @@ import {
 
 const FINE = { kind: 'fine' };
 const skips = (why: SweepSkip) => ({ kind: 'skip', why });
-const condemns = (as: FindingKind, ...words: string[]) => ({
-  kind: 'condemned',
+const finds = (as: FindingKind, ...words: string[]) => ({
+  kind: 'finding',
   as,
   ...(words.length > 0
     ? { reason: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))) }
@@ -71,7 +71,7 @@ describe('a pod', () => {
       TERMINATED,
       skips('too_young'),
     ],
-    ['30 s old', pod({}, { createdAtMs: NOW - 30 * SECOND }), TERMINATED, condemns('orphaned_pod')],
+    ['30 s old', pod({}, { createdAtMs: NOW - 30 * SECOND }), TERMINATED, finds('orphaned_pod')],
     [
       'whose workflow ended less than 30 s ago',
       pod(),
@@ -84,7 +84,7 @@ describe('a pod', () => {
       TERMINATED,
       skips('in_transition'),
     ],
-    ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, condemns('orphaned_pod')],
+    ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, finds('orphaned_pod')],
     [
       'that is being evicted',
       pod({ disruptionReason: 'EvictionByEvictionAPI' }),
@@ -95,38 +95,38 @@ describe('a pod', () => {
       'that an eviction has ended',
       pod({ disruptionReason: 'EvictionByEvictionAPI', ended: true }),
       TERMINATED,
-      condemns('orphaned_pod'),
+      finds('orphaned_pod'),
     ],
 
     [
       'alive, its workflow terminated',
       pod(),
       TERMINATED,
-      condemns('orphaned_pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
+      finds('orphaned_pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
     ],
     [
       'alive, its workflow ended with a verdict',
       pod(),
       FINISHED,
-      condemns('orphaned_pod', ORPHANED_POD_MESSAGE),
+      finds('orphaned_pod', ORPHANED_POD_MESSAGE),
     ],
     [
       'alive, its workflow unknown to Temporal',
       pod(),
       UNKNOWN,
-      condemns('orphaned_pod', 'not known to Temporal'),
+      finds('orphaned_pod', 'not known to Temporal'),
     ],
     [
       'busy, its workflow terminated: a busy runner is not spared',
       pod({ busy: true }),
       TERMINATED,
-      condemns('orphaned_pod'),
+      finds('orphaned_pod'),
     ],
     [
       'ended, its workflow terminated',
       pod({ ended: true }),
       TERMINATED,
-      condemns('orphaned_pod', 'the runner has ended'),
+      finds('orphaned_pod', 'the runner has ended'),
     ],
     [
       'ended, its workflow ended with a verdict',
@@ -138,10 +138,10 @@ describe('a pod', () => {
       '… and older than maxPodAge',
       pod({ ended: true }, old),
       FINISHED,
-      condemns('expired_pod', '24h0m0s old'),
+      finds('expired_pod', '24h0m0s old'),
     ],
   ])('%s', (_what, it, its, expected) => {
-    expect(judgePod(it, its, NOW, SPEC)).toEqual(expect.objectContaining(expected));
+    expect(assessPod(it, its, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
 });
 
@@ -192,18 +192,18 @@ describe('a Secret or claim', () => {
       object(),
       TERMINATED,
       false,
-      condemns('orphaned_resource', 'the Secret', 'was terminated by me'),
+      finds('orphaned_resource', 'the Secret', 'was terminated by me'),
     ],
     [
       'a claim of a life that has ended',
       claim(),
       FINISHED,
       false,
-      condemns('orphaned_resource', 'the claim'),
+      finds('orphaned_resource', 'the claim'),
     ],
-    ['… that Temporal does not know', claim(), UNKNOWN, false, condemns('orphaned_resource')],
+    ['… that Temporal does not know', claim(), UNKNOWN, false, finds('orphaned_resource')],
   ])('%s', (_what, it, its, used, expected) => {
-    expect(judgeResource(it, its, used, NOW, SPEC)).toEqual(expect.objectContaining(expected));
+    expect(assessResource(it, its, used, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
 });
 
@@ -227,13 +227,13 @@ describe('what a job has made beside its runner', () => {
       'a pod without its runner',
       of(),
       false,
-      condemns('orphaned_resource', 'the job pod', 'whose pod p is gone'),
+      finds('orphaned_resource', 'the job pod', 'whose pod p is gone'),
     ],
     [
       'a Secret without its runner',
       of({ kind: 'job secret' }),
       false,
-      condemns('orphaned_resource', 'the job secret'),
+      finds('orphaned_resource', 'the job secret'),
     ],
   ])('%s', (_what, it, used, expected) => {
     expect(assessJobObject(it, used, NOW, SPEC)).toEqual(expected);
@@ -260,20 +260,16 @@ describe('a registration', () => {
     [
       'with our label, without workflow and pod',
       ghost(),
-      condemns('orphaned_registration', 'neither a workflow nor a pod'),
+      finds('orphaned_registration', 'neither a workflow nor a pod'),
     ],
     [
       'of a runner that its workflow has replaced',
       ghost({ superseded: true }),
-      condemns('orphaned_registration', 'has replaced its runner'),
+      finds('orphaned_registration', 'has replaced its runner'),
     ],
-    [
-      'that Temporal remembers as ours',
-      ghost({ proof: 'record' }),
-      condemns('orphaned_registration'),
-    ],
+    ['that Temporal remembers as ours', ghost({ proof: 'record' }), finds('orphaned_registration')],
   ])('%s', (_what, it, expected) => {
-    expect(judgeRegistration(it)).toEqual(expect.objectContaining(expected));
+    expect(assessRegistration(it)).toEqual(expect.objectContaining(expected));
   });
 });
 
@@ -309,7 +305,7 @@ describe('a running life', () => {
     [
       '… when its job’s timeout is over',
       life({ ...away, pods: [busyFor(24 * HOUR + 1)] }),
-      condemns('stuck_runner', '24h0m0s, the most that it may', 'no worker polls'),
+      finds('stuck_runner', '24h0m0s, the most that it may', 'no worker polls'),
     ],
     [
       '… that is idle for longer than a job may run: it may take one now',
@@ -344,7 +340,7 @@ describe('a running life', () => {
     [
       '… and when its timeout is over',
       life({ ...away, pods: [command(24 * HOUR + 1)] }),
-      condemns('stuck_runner', '24h0m0s, the most that it may'),
+      finds('stuck_runner', '24h0m0s, the most that it may'),
     ],
     [
       'whose job’s timeout is over, with a worker: its own affair',
@@ -355,7 +351,7 @@ describe('a running life', () => {
     [
       'that the CI server has offline, while its pod is online and idle',
       hung(),
-      condemns(
+      finds(
         'unresponsive_runner',
         '^the CI server shows it offline, while its pod is online and idle$',
       ),
@@ -390,16 +386,12 @@ describe('a running life', () => {
     [
       'a step whose job was terminated',
       step(TERMINATED),
-      condemns(
-        'orphaned_step',
-        ORPHANED_STEP_MESSAGE,
-        'its job job-a was terminated by me: because',
-      ),
+      finds('orphaned_step', ORPHANED_STEP_MESSAGE, 'its job job-a was terminated by me: because'),
     ],
     [
       '… and which has no pod yet',
       step(TERMINATED, { phase: 'Provisioning', pods: [] }),
-      condemns('orphaned_step'),
+      finds('orphaned_step'),
     ],
     [
       '… less than 30 s ago',
@@ -424,7 +416,7 @@ describe('a running life', () => {
     [
       '… without a worker and without a pod',
       step(TERMINATED, { ...away, phase: 'Busy', pods: [] }),
-      condemns('stuck_runner'),
+      finds('stuck_runner'),
     ],
 
     ['not provisioned yet', lost('Provisioning'), skips('in_transition')],
@@ -454,12 +446,12 @@ describe('a running life', () => {
     [
       'that lost its pod, and has a worker',
       lost('Busy'),
-      condemns('stuck_runner', 'it is Busy, its pod is gone$'),
+      finds('stuck_runner', 'it is Busy, its pod is gone$'),
     ],
     [
       'that lost its pod, without a worker',
       lost('Idle', away),
-      condemns('stuck_runner', 'its pod is gone, and no worker polls its task queue'),
+      finds('stuck_runner', 'its pod is gone, and no worker polls its task queue'),
     ],
     [
       'whose pod has ended, without a worker: its end is there to be read',
@@ -472,13 +464,13 @@ describe('a running life', () => {
       skips('no_worker'),
     ],
   ])('%s', (_what, it, expected) => {
-    expect(judgeRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
+    expect(assessRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
 
   test('a new pod that has not told yet whether it is busy is not busy', () => {
     const { busy: _, ...new_ } = view;
     expect(
-      judgeRunner(
+      assessRunner(
         life({
           ...away,
           pods: [

@@ -65,7 +65,7 @@ describe('in one line', () => {
         { list: 'registrations of orgs/acme', reason: '502' },
       ]),
     ).toBe(
-      'nothing was touched, because a list could not be had: pods (forbidden); registrations of orgs/acme (502)',
+      'nothing was changed, because a list is incomplete: pods (forbidden); registrations of orgs/acme (502)',
     );
   });
 });

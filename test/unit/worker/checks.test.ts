@@ -118,9 +118,9 @@ describe('versions of workers', () => {
 
   test.each<[what: string, polling: (Version | undefined)[], seen: string, fix: string]>([
     [
-      'nobody',
+      'none',
       [],
-      'nobody',
+      'none',
       'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)',
     ],
     [

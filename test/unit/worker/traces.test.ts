@@ -32,21 +32,18 @@ describe('traces are exported', () => {
     [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }, false],
   ])('%j: %s', (env, expected) => expect(wanted(env)).toEqual([expected, []]));
 
-  test.each<[Record<string, string>, string]>([
+  test.each<[Record<string, string>, RegExp]>([
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" must be the address of a collector, such as http://otel-collector:4318; no traces are exported',
+      /^OTEL_EXPORTER_OTLP_ENDPOINT: .*"collector:4318"/,
     ],
-    [
-      { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' },
-      'OTEL_TRACES_EXPORTER: "zipkin" is not known here: write otlp, or none; no traces are exported',
-    ],
+    [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' }, /^OTEL_TRACES_EXPORTER: .*"zipkin"/],
     [
       { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-      'OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not spoken here: write http/protobuf, and give the collector\'s port for it (4318); no traces are exported',
+      /^OTEL_EXPORTER_OTLP_PROTOCOL: .*"grpc".*4318/,
     ],
   ])('not with %j, which is said', (env, warning) =>
-    expect(wanted(env)).toEqual([false, [warning]]),
+    expect(wanted(env)).toEqual([false, [expect.stringMatching(warning)]]),
   );
 });
 

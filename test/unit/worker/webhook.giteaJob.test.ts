@@ -34,7 +34,7 @@ test('a job whose run is days old is queued when its event arrives', () => {
 test('the time to its start is not known', () => {
   const started = read('in_progress', { run_attempt: 1, runner_id: 3, started_at: STARTED });
   expect(started.event.at).toBe(Date.parse(STARTED));
-  expect(started).not.toHaveProperty('startupTimeoutMs');
+  expect(started).not.toHaveProperty('startupMs');
 });
 
 test('an end of days ago is not accepted', () => {

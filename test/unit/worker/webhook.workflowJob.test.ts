@@ -82,7 +82,7 @@ describe('reading a delivery', () => {
             jobName: 'build',
           },
         },
-        startupTimeoutMs: 5_000,
+        startupMs: 5_000,
       },
     });
   });
@@ -173,7 +173,7 @@ describe('reading a delivery', () => {
       ),
     ).not.toHaveProperty('delivery.executionMs');
     expect(readDelivery(body({ started_at: '2026-03-01T10:59:59Z' }))).toMatchObject({
-      delivery: { startupTimeoutMs: 0 },
+      delivery: { startupMs: 0 },
     });
   });
 

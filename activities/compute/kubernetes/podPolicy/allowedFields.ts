@@ -109,7 +109,9 @@ const DOWNWARD_ITEM: FieldTree = {
   fieldRef: FIELD_REF,
   resourceFieldRef: RESOURCE_FIELD_REF,
 };
-/** Kinds of volumes whose fields are judged. All others are closed unless `volumes` names them. */
+/**
+ * Kinds of volumes whose fields are checked. All others are rejected unless `volumes` names them.
+ */
 const VOLUME: FieldTree = {
   ...allow('name'),
   configMap: { ...allow('defaultMode', 'name', 'optional'), items: [ITEM] },
@@ -194,10 +196,12 @@ export const ALLOWED_METADATA: FieldTree = allow('annotations', 'labels');
  */
 const SET_BY_API_SERVER = ['overhead', 'preemptionPolicy', 'priority', 'serviceAccount'];
 
-/** Volume fields are judged by the rule `volumes` as a whole. */
+/** Fields of volumes. The rule `volumes` checks them as a whole. */
 const WITHOUT_OWN_KEYS: ReadonlySet<string> = new Set(['volumes']);
 
-/** Path of a field as `fields` of the policy writes it: init containers count as containers. */
+/**
+ * Returns the path of a field as in `fields` of the policy. Init containers count as containers.
+ */
 const pathOf = (parent: string, field: string): string =>
   parent === '' ? field : `${parent}.${field}`.replace(/^initContainers\b/, 'containers');
 
@@ -248,7 +252,10 @@ export function allowedFieldsCel(): string {
   ].join(' && ');
 }
 
-/** @param depth - number of enclosing lists, whose items are `i0`, `i1` and so on */
+/**
+ * Returns the CEL expression for an object.
+ * @param depth - number of enclosing lists, whose items are `i0`, `i1` and so on
+ */
 function objectCel(
   object: string,
   tree: FieldTree,

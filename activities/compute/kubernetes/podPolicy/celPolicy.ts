@@ -94,7 +94,10 @@ function selectorCel({
     .join(' && ');
 }
 
-/** CEL reads JSON. A map has values of one type unless they are `dyn`. */
+/**
+ * Returns the policy as a CEL map, parsed from JSON. A CEL map has values of one type unless they
+ * are `dyn`.
+ */
 function mapCel(policy: Omit<PodPolicy, 'rules'>, own: ImplicitlyAllowed): string {
   const values = {
     ...Object.fromEntries(

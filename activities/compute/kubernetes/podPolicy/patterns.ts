@@ -25,7 +25,10 @@ export function matchesAny(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => isCoveredBy(pattern.split('*'), name));
 }
 
-/** @param texts - the parts of a pattern between the `*` */
+/**
+ * Returns whether a pattern matches a name.
+ * @param texts - parts of the pattern between the `*`
+ */
 function isCoveredBy([first = '', ...others]: readonly string[], name: string): boolean {
   const last = others.pop();
   if (last === undefined) return name === first;

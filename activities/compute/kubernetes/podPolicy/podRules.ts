@@ -645,7 +645,9 @@ function metadataCel(part: 'labels' | 'annotations', own: readonly string[]): st
   return `!has(${pairs}) || ${pairs}.all(k, k.startsWith("${RESERVED_METADATA_PREFIX}") || k in ${list([MANAGED_BY_LABEL, ...own])} || ${isCovered(`(k + "=" + ${pairs}[k])`, part)})`;
 }
 
-/** The API server's default, which an exported pod has. */
+/**
+ * Returns whether a field is the API server's default scheduler, which an exported pod contains.
+ */
 const isDefaultScheduler = ({ schedulerName }: V1PodSpec, path: string): boolean =>
   path === 'schedulerName' && schedulerName === 'default-scheduler';
 

@@ -19,9 +19,10 @@ export function deliverySpan({ event, ciServer }: JobDelivery, deliveryId: strin
 }
 
 /**
- * OpenTelemetry's collector derives the ID in the same way in its receiver of GitHub's webhooks, so
- * the spans of both are in the same trace
- * (https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/receiver/githubreceiver/trace_event_handling.go, `newTraceID`).
+ * Returns the trace ID of an attempt of a run. OpenTelemetry's collector derives it in the same way
+ * in its receiver of GitHub's webhooks, so the spans of both are in the same trace
+ * (https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/receiver/githubreceiver/trace_event_handling.go,
+ * `newTraceID`).
  */
 function traceIdOf(run: string, attempt: number): string {
   return createHash('sha256').update(`${run}${attempt}t`).digest('hex').slice(0, 32);

@@ -154,14 +154,14 @@ function durations(
   action: Action,
   { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job,
   { createdWhenQueued }: WorkflowJobRules,
-): Pick<JobDelivery, 'startupTimeoutMs' | 'executionMs'> {
+): Pick<JobDelivery, 'startupMs' | 'executionMs'> {
   if (
     createdWhenQueued &&
     action === 'in_progress' &&
     queued !== undefined &&
     started !== undefined
   )
-    return { startupTimeoutMs: Math.max(0, started - queued) };
+    return { startupMs: Math.max(0, started - queued) };
   if (action === 'completed' && runner && started !== undefined && completed !== undefined)
     return { executionMs: Math.max(0, completed - started) };
   return {};
