@@ -32,6 +32,13 @@ const told = (how: 'drain' | 'stop' | 'force' | 'plain' | 'retire' | 'terminated
 
 test.each<[string, Happening[]]>([
   [
+    'a pod that an administrator’s rule denies',
+    [
+      { kind: 'fault', fault: 'pods_denied', edge: 'begins' },
+      { ...END, outcome: 'errored', cause: 'pod_rejected' },
+    ],
+  ],
+  [
     'a whole life',
     [
       ...ran,

@@ -22,6 +22,7 @@ export function violationsOf(entries: readonly Entry[], over: boolean): Violatio
     entries.filter((entry): entry is Of<K> => entry.kind === kind);
   const facts: Facts = {
     pods: of('pod'),
+    faults: of('fault'),
     taken: of('taken'),
     told: of('told'),
     jobs: of('job'),
@@ -33,6 +34,7 @@ export function violationsOf(entries: readonly Entry[], over: boolean): Violatio
 
 interface Facts {
   readonly pods: readonly Of<'pod'>[];
+  readonly faults: readonly Of<'fault'>[];
   readonly taken: readonly Of<'taken'>[];
   readonly told: readonly Of<'told'>[];
   readonly jobs: readonly Of<'job'>[];
@@ -126,7 +128,9 @@ function jobs(facts: Facts, over: boolean): Violation[] {
 function verdicts(facts: Facts): Violation[] {
   return facts.ends.flatMap(({ life, status, outcome, cause }) => {
     const what = [outcome, cause].filter(Boolean).join('/');
-    const touched = facts.taken.some((entry) => entry.life === life);
+    // No wait helps against a rule that denies the pod.
+    const isDenied = cause === 'pod_rejected' && facts.faults.some(({ fault }) => fault === 'pods_denied'); // prettier-ignore
+    const touched = isDenied || facts.taken.some((entry) => entry.life === life);
     const told = facts.told.some((entry) => entry.life === life);
     const wasTold = (how: Of<'told'>['how']): boolean =>
       facts.told.some((entry) => entry.life === life && entry.how === how);
