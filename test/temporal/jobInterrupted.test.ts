@@ -1,6 +1,7 @@
 /** Jobs of several steps that are interrupted: what must happen after an interruption happens. */
 import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ComputeError } from '../../activities/ports.ts';
 import type { JobResult } from '../../core/contract/index.ts';
 import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import {
@@ -89,6 +90,36 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       IN_TIME,
     ]);
     expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'timeout' });
+  });
+
+  test.each(['signal', 'cancellation'])(
+    'not by a %s after its steps, while its claim is deleted',
+    async (how) => {
+      all.compute.stepStorage = 'claim';
+      all.compute.refusals.set('deleteClaims', () => new ComputeError('unavailable', 'no answer'));
+      const run = await JobRun.start(all, {});
+      await run.ends('test-1');
+      await run.reaches('the deletion', ({ waitingFor }) => waitingFor?.includes('claim') === true);
+      await (how === 'signal' ? run.handle.signal('cancel', 'late') : run.handle.cancel());
+      await run.status();
+      all.compute.refusals.delete('deleteClaims');
+      const result = await ended(run);
+      expect(result).toMatchObject({ outcome: 'succeeded' });
+      expect(lines(result)).not.toEqual(expect.arrayContaining(INTERRUPTED));
+      expect(all.compute.deletedClaims).toHaveLength(1);
+    },
+  );
+
+  test('by force: it leaves a claim that cannot be deleted to the sweep', async () => {
+    all.compute.stepStorage = 'claim';
+    all.compute.refusals.set('deleteClaims', () => new ComputeError('unavailable', 'no answer'));
+    const run = await JobRun.start(all, {});
+    await run.runs('test-1');
+    await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(lines(result)).toContainEqual(expect.stringContaining('sweep'));
+    all.compute.refusals.clear();
   });
 
   test('older than its maxAge while it is queued: aborted, and post has run', async () => {

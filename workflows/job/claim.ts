@@ -7,15 +7,18 @@ import type { JobRun } from './jobRun.ts';
 
 /** Time after which the deletion is left to the sweep (ms). */
 const DELETION_TIMEOUT_MS = 600_000;
+/** The same for a job that was ended by force (ms). */
+const FORCED_DELETION_TIMEOUT_MS = 10_000;
 
 /** Deletes the claim of the job, after the last pod of its steps has been deleted. */
 export async function deleteJobClaim(run: JobRun): Promise<void> {
   const { claimLocation: location } = run.spec;
   if (location === undefined) return;
-  const untilMs = Date.now() + DELETION_TIMEOUT_MS;
+  const withinMs = run.cancel?.mode === 'force' ? FORCED_DELETION_TIMEOUT_MS : DELETION_TIMEOUT_MS;
+  const untilMs = Date.now() + withinMs;
   run.waitFor('the claim of the job to be deleted', untilMs);
   const { workflowId, firstExecutionRunId: firstRunId } = workflowInfo();
-  const options = { summary: "Delete the job's claim", withinMs: DELETION_TIMEOUT_MS };
+  const options = { summary: "Delete the job's claim", withinMs };
   const called = await toCallResult(
     clusterActivities(options).tearDown({
       location,

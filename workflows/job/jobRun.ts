@@ -52,6 +52,8 @@ export class JobRun {
   cancel: Cancellation | undefined;
   /** Whether a Temporal cancellation was requested. The workflow then ends as Cancelled. */
   workflowCancelled = false;
+  /** Whether the verdict is decided. Later cancel requests change nothing. */
+  isDecided = false;
   /** Whether the job's grace period expired before the job ended. */
   outOfGrace = false;
   /** Number of changes so far, by which a waiting workflow recognizes a change. */
@@ -92,6 +94,7 @@ export class JobRun {
 
   /** Handles a cancel request. The first one that interrupts the job starts its grace period. */
   requestCancel(wanted: Cancellation): void {
+    if (this.isDecided) return;
     this.cancel = upgradeCancellation(this.cancel, wanted);
     this.changeCount++;
     if (!isInterrupted(this.cancel) || this.#interruptedAtMs !== undefined) return;
