@@ -161,7 +161,7 @@ export const settings = z.object({
   HOLDFAST_TIMEOUTS: text
     .optional()
     .describe(
-      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (maximum of `jobTimeout`; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, or next to the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
+      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (maximum of `jobTimeout`; default 24h), `signalTimeout`, `cleanupTimeout`. For [jobs of several steps](jobs.md), `jobs` in an entry has `timeout`, `gracePeriod`, `maxAge` and `timeoutCap` (default 24h); `jobs` next to `default` and `scopes` has the same fields by name of the job.',
     ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
   HOLDFAST_POD_LOGS: text
