@@ -7,6 +7,7 @@ import { Pending } from './process/pending.ts';
 import { helpText } from './settings/settings.ts';
 import { Supervisor } from './process/supervisor.ts';
 
+/** Signals that stop the command. */
 const STOPPING: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'];
 /** Signals that only the command handles. SIGUSR1 would start Node's debugger in the supervisor. */
 const OTHERS: readonly NodeJS.Signals[] = ['SIGUSR1', 'SIGUSR2', 'SIGWINCH'];

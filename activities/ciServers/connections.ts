@@ -4,14 +4,14 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { type Credential, CredentialsError } from './credentials.ts';
 
 /**
- * Creates the connections of one credential. They use its proxy, otherwise the proxy of the
- * environment, otherwise none.
+ * Creates the dispatcher for the requests of one credential. It uses the proxy of the credential,
+ * otherwise the proxy of the environment, otherwise none.
  * @throws CredentialsError if the `caFile` cannot be read
  */
 export function createDispatcher(name: string, credential: Credential): Dispatcher {
   const { proxy } = credential;
-  // One request per connection (HTTP/1.1), so that a broken connection affects one request and not
-  // ninety.
+  // HTTP/1.1 has one request per connection. With HTTP/2, a broken connection would fail all of up
+  // to 90 concurrent requests.
   const tls = { ...certificateAuthorities(name, credential), allowH2: false };
   return new EnvHttpProxyAgent({
     allowH2: false,
@@ -32,7 +32,7 @@ function certificateAuthorities(name: string, { caFile }: Credential): { ca?: st
     return { ca: [...getCACertificates('default'), readFileSync(caFile, 'utf8')] };
   } catch (error) {
     throw new CredentialsError([
-      `credentials.${name}.caFile: cannot read ${caFile} (${(error as NodeJS.ErrnoException).code ?? String(error)}): name a readable PEM file`,
+      `credentials.${name}.caFile: cannot read ${caFile} (${(error as NodeJS.ErrnoException).code ?? String(error)}); it must be a readable PEM file`,
     ]);
   }
 }

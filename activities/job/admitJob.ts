@@ -7,7 +7,7 @@ import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
 import type { ActivityPorts, Compute } from '../ports.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
-import { sharedDirErrors, withoutStore } from './storeUse.ts';
+import { addStorageWarning, sharedDirErrors } from './storeUse.ts';
 
 /**
  * Checks a job before any of its steps starts. Each step is checked as its own admission will check
@@ -24,7 +24,7 @@ export async function admitJob(
   const spec =
     kept === 'store'
       ? parsed.spec
-      : { ...withoutStore(parsed.spec, kept), ...(await claimLocation(compute, parsed.spec)) };
+      : { ...addStorageWarning(parsed.spec, kept), ...(await claimLocation(compute, parsed.spec)) };
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
     return step.ok

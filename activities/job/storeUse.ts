@@ -1,10 +1,10 @@
-/** Checks of a job by where its worker keeps the files of steps. Pure. */
+/** Errors and warnings for jobs that need storage which their worker does not have. Pure. */
 import type { InputError } from '../../core/contract/index.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
 
 const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the worker';
 
-/** Warnings of a job whose steps have an ARTIFACT_DIR that nothing stores. */
+/** Warnings of a job without an artifact store: with a claim for each job, or with no storage. */
 const WARNINGS = {
   none: `files in ARTIFACT_DIR and the logs of steps are deleted with their pods, because the worker has no artifact store; ${FIX}`,
   claim: `files in ARTIFACT_DIR are deleted at the end of the job, and the logs of steps with their pods, because the worker has no artifact store; ${FIX}`,
@@ -12,31 +12,31 @@ const WARNINGS = {
 
 /**
  * Returns an error for each step that uses SHARED_DIR. Without an artifact store or a claim of the
- * job its contents do not reach the next step.
+ * job, the next step does not get its contents.
  */
 export function sharedDirErrors({ steps }: Pick<JobSpec, 'steps'>): InputError[] {
-  return steps.filter(names('SHARED_DIR')).map(({ stage, name }): InputError => ({
+  return steps.filter(refersTo('SHARED_DIR')).map(({ stage, name }): InputError => ({
     code: 'denied',
     field: `${stage} ${name}:`,
-    message: `must not use SHARED_DIR, because the worker has nothing that hands it from step to step; ${FIX}, or HOLDFAST_JOB_CLAIM_SIZE for a claim of each job`,
+    message: `must not use SHARED_DIR, because the worker has no storage that passes it on to the next step; ${FIX}, or HOLDFAST_JOB_CLAIM_SIZE for a claim for each job`,
   }));
 }
 
 /**
- * Adds the warnings of a job without an artifact store. They are also written to the job's own log
- * if a step uses ARTIFACT_DIR.
+ * Adds the warning of a job without an artifact store. The warning is also written to the job's own
+ * log if a step uses ARTIFACT_DIR.
  */
-export function withoutStore(spec: JobSpec, storage: 'claim' | 'none'): JobSpec {
+export function addStorageWarning(spec: JobSpec, storage: 'claim' | 'none'): JobSpec {
   const warning = WARNINGS[storage];
   return {
     ...spec,
     warnings: [...spec.warnings, warning],
-    ...(spec.steps.some(names('ARTIFACT_DIR')) ? { loggedWarnings: [warning] } : {}),
+    ...(spec.steps.some(refersTo('ARTIFACT_DIR')) ? { loggedWarnings: [warning] } : {}),
   };
 }
 
 /** Whether the command or an environment variable of a step refers to a variable of the job. */
-const names =
+const refersTo =
   (variable: string) =>
   ({ runner: { command = [], env = {} } }: StepSpec): boolean =>
     [...command, ...Object.values(env)].some((text) => new RegExp(`\\b${variable}\\b`).test(text));

@@ -37,16 +37,16 @@ import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** Concurrent requests to Temporal. */
+/** Maximum number of concurrent requests to Temporal. */
 const AT_ONCE = 10;
 /**
- * Registrations without this installation's label that one sweep looks up in Temporal. Temporal
- * answers only a few such queries per second.
+ * Maximum number of registrations without this installation's label that one sweep looks up in
+ * Temporal, which answers only a few such queries per second.
  */
-const MAX_RECORDS = 20;
+const MAX_LOOKUPS = 20;
 
 /** Lists that a worker may lack permission for. */
-const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
+const OPTIONAL_LISTS: ReadonlySet<string> = new Set([
   'secrets',
   'claims',
   'container steps',
@@ -67,9 +67,9 @@ export interface Inventory extends Pick<
 
 type ObjectLists = Readonly<Record<'pod' | 'secret' | 'claim', readonly OwnedObject[]>>;
 
-/** Objects whose workflows are in this Temporal namespace, with the workflows. */
+/** Complete lists: objects whose workflows are in this Temporal namespace, and the workflows. */
 type Lists = ObjectLists & {
-  /** Pods of all Temporal namespaces. */
+  /** All pods, also those whose workflows are in another Temporal namespace. */
   readonly allPods: readonly OwnedObject[];
   readonly running: WorkflowExecutionInfo[];
   readonly deregistrations: { workflowId: string; taskQueue: string }[];
@@ -129,12 +129,12 @@ export async function collectInventory(
     } catch (error) {
       signal?.throwIfAborted();
       const reason = errorMessage(error);
-      const canDoWithout =
+      const isOptional =
         sources.resources === 'where permitted' &&
-        CAN_DO_WITHOUT.has(list) &&
+        OPTIONAL_LISTS.has(list) &&
         error instanceof ComputeError &&
         error.kind === 'forbidden';
-      (canDoWithout ? skippedLists : incompleteLists).push({ list, reason });
+      (isOptional ? skippedLists : incompleteLists).push({ list, reason });
       return undefined;
     }
   };
@@ -158,15 +158,15 @@ export async function collectInventory(
     attempt('workflows', async () => await workflows.running()),
     attempt('workflows that remove registrations', async () => await workflows.deregistrations()),
   ]);
-  const wasUnseen = (list: string): boolean =>
+  const isMissing = (list: string): boolean =>
     [...skippedLists, ...incompleteLists].some((each) => each.list === list);
   Object.assign(
     examined,
     omitUndefined({
       pods: pods?.length,
       runners: running?.length,
-      secrets: wasUnseen('secrets') ? undefined : secrets.length,
-      claims: wasUnseen('claims') ? undefined : claims.length,
+      secrets: isMissing('secrets') ? undefined : secrets.length,
+      claims: isMissing('claims') ? undefined : claims.length,
     }),
   );
   if (
@@ -248,7 +248,7 @@ export async function collectInventory(
   return { ...seenSoFar, findings, notVisible: scopes?.notVisible ?? 0 };
 }
 
-/** Adds each runner's registration, as its worker recorded it on the pod. */
+/** Adds to each runner the listed registration that its pod names. */
 function withRegistrations(
   runners: readonly RunnerWorkflow[],
   registrations: readonly ObservedRegistration[],
@@ -285,8 +285,8 @@ const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
   typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
 
 /**
- * Returns a lookup of the workflow that owns an object. Temporal is queried for each workflow that
- * the list of running ones lacks or shows with another runner's name.
+ * Returns a function that finds the workflow of an object. Temporal is queried for each workflow
+ * that is not in the list of running ones, or is there with another runner's name.
  */
 async function ownerWorkflows(
   { running, ...lists }: Lists,
@@ -366,8 +366,8 @@ export async function recheckRunner(
   const description = await workflows.describe(runner.workflowId);
   if (description === undefined || !isOpen(description.status)) return [];
   const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
-  const waits = originalScheduledTime ?? scheduledTime;
-  const taskPendingSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
+  const pendingSince = originalScheduledTime ?? scheduledTime;
+  const taskPendingSinceMs = pendingSince ? Number(pendingSince.seconds ?? 0) * 1_000 : undefined;
   const { runId } = description;
   const input = await workflows.input({ workflowId: runner.workflowId, runId });
   return [
@@ -406,21 +406,22 @@ async function registrationsOf(
     lists.deregistrations.map(({ workflowId, taskQueue }) => [workflowId, taskQueue]),
   );
   const found: ObservedRegistration[] = [];
-  let records = 0;
+  let lookups = 0;
   for (const { scope, credential, runners } of listed) {
-    for (const { id, name, online, busy, labels: has } of runners) {
+    for (const { id, name, online, busy, labels: ownLabels } of runners) {
       const hash = parseRunnerNameHash(name);
       const isAlive = hash !== undefined && alive.has(hash);
       const isSuperseded = isAlive && isEarlier(name);
-      const isLabelled = hash !== undefined && has.some((label) => labels.has(label.toLowerCase()));
+      const isLabelled =
+        hash !== undefined && ownLabels.some((label) => labels.has(label.toLowerCase()));
       const isRecorded =
         hash !== undefined &&
         !isAlive &&
         !isLabelled &&
         !online &&
         !busy &&
-        (!has.some(isLocationLabel) || labels.size === 0) &&
-        records++ < MAX_RECORDS &&
+        (!ownLabels.some(isLocationLabel) || labels.size === 0) &&
+        lookups++ < MAX_LOOKUPS &&
         (await workflows.knowsRunner(name));
       const removal = `deregistration-${name}`;
       const queue = removals.get(removal);
@@ -445,11 +446,11 @@ async function registrationsOf(
   return found;
 }
 
-/** Returns the labels of the locations that this sweep serves. */
+/** Returns the labels of the locations that this sweep serves or that running workflows have. */
 function ourLabels({ running }: Lists, served: ServedLocation): ReadonlySet<string> {
-  const places = servedLocations(served).map(formatLocation);
-  const ofLives = running.flatMap(
+  const locations = servedLocations(served).map(formatLocation);
+  const ofRunning = running.flatMap(
     ({ typedSearchAttributes }) => typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? [],
   );
-  return new Set([...places, ...ofLives].map(locationLabel));
+  return new Set([...locations, ...ofRunning].map(locationLabel));
 }

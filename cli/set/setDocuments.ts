@@ -10,7 +10,7 @@ import {
 } from '../../worker/settings/yamlDocuments.ts';
 import { CliError } from '../shared/exit.ts';
 
-/** Set or job as it is written in the file, not validated. */
+/** Set as it is written in the file, not validated. */
 export interface SetDocument {
   /** Label for messages: `document 2 (linux)`, `document 1, item 3`. */
   readonly label: string;
@@ -24,39 +24,43 @@ export interface SetDocument {
 }
 
 /**
- * Splits a file into its documents. Empty ones do not count; the items of a list count as
- * documents.
- * @param shown - name of the file, for messages
- * @param otherwise - message for a file without documents
- * @throws CliError `invalid_input`, with all syntax errors, or if the file is too long
+ * Splits a file into its documents. Each item of a list is one document. Empty documents are
+ * skipped.
+ * @param fileName - as shown in messages
+ * @throws CliError `invalid_input` if the file is neither YAML nor JSON (with all syntax errors), has
+ * no documents, or is too long
  */
-export function readSetDocuments(text: string, shown: string, otherwise = NO_SET): SetDocument[] {
+export function readSetDocuments(text: string, fileName: string): SetDocument[] {
   const lines = new LineCounter();
-  const found = parse(text, lines, shown).flatMap(({ document, value }, index) =>
+  const found = parse(text, lines, fileName).flatMap(({ document, value }, index) =>
     split(document, value, index + 1, lines),
   );
-  if (found.length === 0) throw new CliError('invalid_input', `${shown} ${otherwise}`);
+  if (found.length === 0) throw new CliError('invalid_input', `${fileName} ${NO_SET}`);
   return found;
 }
 
 const NO_SET =
   'must contain a set: name, template, and replicas or minIdle and max; see "holdfast set apply --help"';
 
-function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] {
+function parse(text: string, lines: LineCounter, fileName: string): YamlDocument[] {
   try {
     return yamlDocuments(text, lines);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const { message, errors } = error;
     if (errors.length === 0)
-      throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
-    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON; nothing was applied`, {
-      fields: errors.map((fault) => ({
-        field: fault.document === undefined ? 'input' : `document ${fault.document}`,
-        message: fault.message,
-      })),
-      cause: error,
-    });
+      throw new CliError('invalid_input', `${fileName} ${message}`, { cause: error });
+    throw new CliError(
+      'invalid_input',
+      `${fileName} is neither YAML nor JSON; nothing was applied`,
+      {
+        fields: errors.map((error) => ({
+          field: error.document === undefined ? 'input' : `document ${error.document}`,
+          message: error.message,
+        })),
+        cause: error,
+      },
+    );
   }
 }
 
@@ -83,10 +87,10 @@ function split(
   }));
 }
 
-function labelOf(place: string, value: unknown): string {
+function labelOf(position: string, value: unknown): string {
   const name =
     value !== null && typeof value === 'object' && 'name' in value ? value.name : undefined;
-  return typeof name === 'string' && name !== '' ? `${place} (${name})` : place;
+  return typeof name === 'string' && name !== '' ? `${position} (${name})` : position;
 }
 
 /** Returns the start of the deepest part of a path that exists in the document. */

@@ -16,7 +16,7 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Timeout of the cluster (ms). */
+/** Maximum time to read the pod from the cluster (ms). */
 const POD_TIMEOUT_MS = 5_000;
 /** Phases in which the state of the pod is read, because it explains the wait. */
 const STARTING: readonly string[] = ['Provisioning', 'Registering'];
@@ -24,14 +24,15 @@ const STARTING: readonly string[] = ['Provisioning', 'Registering'];
 /**
  * Reads the facts of a runner.
  * @param id - workflow ID, with or without `runner-`
- * @throws CliError `not_found`, `unreachable`
+ * @throws CliError `not_found` if there is no such runner, `usage` if the ID is invalid, or
+ * `unreachable` if Temporal does not respond
  */
 export async function readRunner(session: Session, env: Env, id: string): Promise<RunnerFacts> {
   const description = await describeResource(session, RUNNER, id);
   const { workflowId } = description;
   const facts = await workflowFacts(session, description);
   if (!isOpen(description.status)) return { ...facts, end: await readEnd(session, description) };
-  // A workflow that is paused or has no worker answers no query.
+  // A workflow that is paused or has no worker cannot answer a query.
   if (isPaused(description.status) || isUnpolled(facts, description)) return facts;
   const status = await queryStatus(session, workflowId);
   if (status === undefined || !STARTING.includes(status.phase))
@@ -62,7 +63,7 @@ async function readPod(
     const logs = await RunnerPodLogs.open(env, { workflowId, firstRunId, place });
     try {
       const pod = await withDeadline(logs.readPod(attempt));
-      return pod === undefined ? { podUnread: `there is no pod ${name} in ${place}` } : { pod };
+      return pod === undefined ? { podUnread: `pod ${name} not found in ${place}` } : { pod };
     } finally {
       await logs.close();
     }
@@ -71,14 +72,14 @@ async function readPod(
   }
 }
 
-async function withDeadline<T>(reading: Promise<T>): Promise<T> {
+async function withDeadline<T>(promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const error = new Error(`the cluster did not respond within ${POD_TIMEOUT_MS / 1_000} s`);
     timer = setTimeout(() => reject(error), POD_TIMEOUT_MS);
   });
   try {
-    return await Promise.race([reading, late]);
+    return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
   }

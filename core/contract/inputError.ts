@@ -1,4 +1,4 @@
-/** Errors of inputs that are rejected. */
+/** Errors of rejected inputs. */
 
 /**
  * Kinds of errors of an input.
@@ -10,8 +10,8 @@
  * - `conflict`: the field contradicts another field.
  * - `duplicate`: the value is used twice.
  * - `not_applicable`: the field has no effect together with the other fields.
- * - `reserved`: Holdfast sets it.
- * - `denied`: it is not allowed here, for example for an untrusted change.
+ * - `reserved`: only Holdfast itself sets the field.
+ * - `denied`: the value is not allowed here, for example for an untrusted change.
  * - `rejected_payload`: the worker's codec rejected the payload.
  */
 export const INPUT_ERROR_CODES = [
@@ -35,6 +35,6 @@ export interface InputError {
   readonly code: InputErrorCode;
   /** Path of the field, its parts separated by dots. */
   readonly field: string;
-  /** Follows the name of the field in a sentence. */
+  /** Description of the error, and the fix. Continues a sentence that begins with the field. */
   readonly message: string;
 }

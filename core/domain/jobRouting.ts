@@ -36,8 +36,8 @@ interface RoutingGroup<T> {
 interface RoutingMember<T> {
   readonly set: T;
   /**
-   * Two hashes of the workflow ID. Sets that have one of them in common must not be equal for all
-   * jobs.
+   * Two hashes of the workflow ID. With only one, two sets with the same hash would have equal
+   * scores for every job, and one of them would get no job.
    */
   readonly hashes: readonly [number, number];
 }
@@ -46,17 +46,19 @@ const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'en
 
 /**
  * Assigns each job to one set. The scope of the set must contain the repository, and its labels
- * must include those of the job. Of several sets, it is the one with the fewest labels that the job
- * does not request, because a plain job must not occupy a runner with a GPU. After that, the one
- * with the narrowest scope, and then with the lowest ID of its runner group (no group comes first).
+ * must include those of the job. These rules choose between several sets, in this order:
+ *
+ * 1. The fewest labels that the job does not request: a plain job must not occupy a GPU.
+ * 2. The narrowest scope.
+ * 3. The lowest ID of the runner group. Sets without a group come first.
  *
  * A job without labels requests a runner group, or a runner of the CI server itself, so only sets
- * with `groupJobs` take it. Sets that are equal in all of that share the jobs by a hash of job and
- * set (rendezvous hashing, https://en.wikipedia.org/wiki/Rendezvous_hashing). Each gets its share,
- * and a set that is added or removed moves no job between the others.
+ * with `groupJobs` take it. Sets that are equal by all these rules share the jobs by a hash of job
+ * and set (rendezvous hashing, https://en.wikipedia.org/wiki/Rendezvous_hashing). Each gets its
+ * share, and a set that is added or removed moves no job between the others.
  *
- * The runner group of the job has no influence. It may be known only after a runner has taken the
- * job, and would then change the assignment.
+ * The runner group of the job is not used, because it may be known only after a runner has taken
+ * the job. It would then change the assignment.
  */
 export class JobRouter<T extends RoutableSet> {
   readonly #groups = new Map<string, Map<string, RoutingGroup<T>>>();
@@ -76,16 +78,16 @@ export class JobRouter<T extends RoutableSet> {
     let best: RoutingGroup<T>[] = [];
     for (const scopeKind of NARROWEST_FIRST) {
       const scope = scopeKey({ ciServer, scopeKind, scope: scopes[scopeKind] ?? '' });
-      for (const kind of this.#groups.get(scope)?.values() ?? []) {
-        if (!mayTake(kind, job)) continue;
-        const better = best[0] === undefined ? -1 : compare(kind, best[0]);
-        if (better < 0) best = [kind];
-        else if (better === 0) best.push(kind);
+      for (const candidate of this.#groups.get(scope)?.values() ?? []) {
+        if (!mayTake(candidate, job)) continue;
+        const order = best[0] === undefined ? -1 : compare(candidate, best[0]);
+        if (order < 0) best = [candidate];
+        else if (order === 0) best.push(candidate);
       }
     }
     // Thousands of sets may be equal, and this runs for each event of a job, so the members are
     // copied only if necessary.
-    return firstOf(
+    return highestScoreOf(
       best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members),
       job,
     );
@@ -94,29 +96,29 @@ export class JobRouter<T extends RoutableSet> {
   #add(set: T): void {
     const { ciServer, scopeKind, labels, groupJobs } = set.routing;
     if (ciServer === undefined) return;
-    const covered = new Set(labels);
-    const scoped = scopeKey(set.routing);
-    const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
-    this.#groups.set(scoped, kinds);
+    const uniqueLabels = new Set(labels);
+    const scope = scopeKey(set.routing);
+    const inScope = this.#groups.get(scope) ?? new Map<string, RoutingGroup<T>>();
+    this.#groups.set(scope, inScope);
     const group = groupKey(set.routing);
-    const key = `${group} ${groupJobs === true} ${JSON.stringify([...covered].toSorted())}`;
-    const kind = kinds.get(key) ?? {
+    const key = `${group} ${groupJobs === true} ${JSON.stringify([...uniqueLabels].toSorted())}`;
+    const routingGroup = inScope.get(key) ?? {
       rank: NARROWEST_FIRST.indexOf(scopeKind),
-      labels: covered,
+      labels: uniqueLabels,
       group,
       groupJobs: groupJobs === true,
       members: [],
     };
-    kinds.set(key, kind);
-    kind.members.push(memberOf(set));
+    inScope.set(key, routingGroup);
+    routingGroup.members.push(memberOf(set));
   }
 }
 
 /**
  * The sets to which a set can reroute jobs that it cannot serve. They have the same labels, runner
  * group and `groupJobs`, and the same scope or the organization that contains the repository. So
- * each can serve every job of the set. A set with more labels could too, but is left to the jobs
- * that need them.
+ * each can serve every job of the set. A set with more labels could too, but is reserved for the
+ * jobs that request them.
  */
 export class RerouteTargets<T extends RoutableSet> {
   readonly #near: RoutingMember<T>[];
@@ -158,16 +160,16 @@ export class RerouteTargets<T extends RoutableSet> {
   /**
    * Returns the next set for a job, by its hash, so that the jobs that one set cannot serve are
    * spread over all others.
-   * @param evenFull - whether to return a set at capacity rather than none
-   * @returns `undefined` if no set has free capacity
+   * @param evenFull - whether to return a set at capacity if no set has free capacity
+   * @returns `undefined` if there is no such set
    */
   next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
     const open = (members: RoutingMember<T>[]): RoutingMember<T>[] =>
       members.filter(({ set }) => set.routing.atCapacity !== true);
     return (
-      firstOf(open(this.#near), job) ??
-      firstOf(open(this.#wider), job) ??
-      (evenFull ? (firstOf(this.#near, job) ?? firstOf(this.#wider, job)) : undefined)
+      highestScoreOf(open(this.#near), job) ??
+      highestScoreOf(open(this.#wider), job) ??
+      (evenFull ? (highestScoreOf(this.#near, job) ?? highestScoreOf(this.#wider, job)) : undefined)
     );
   }
 }
@@ -192,15 +194,15 @@ const scopeKey = ({
 }: Pick<SetRoutingInfo, 'ciServer' | 'scopeKind' | 'scope'>): string =>
   `${ciServer ?? ''} ${scopeKind} ${scope.toLowerCase()}`;
 
-/** Sorts sets without a group first, then by ID, then by name. */
+/** Returns a key that sorts sets without a group first, then by ID, then by name. */
 function groupKey({ group }: SetRoutingInfo): string {
   if (group === undefined) return '';
   return 'id' in group ? `id ${group.id}` : `name ${group.name}`;
 }
 
 /**
- * Compares two groups that can both take the job. The one with fewer labels has fewer that the job
- * does not request.
+ * Compares two groups that can both take the job. Both have all labels of the job, so the group
+ * with fewer labels has fewer that the job does not request.
  */
 const compare = <T>(a: RoutingGroup<T>, b: RoutingGroup<T>): number =>
   a.labels.size - b.labels.size ||
@@ -213,27 +215,27 @@ const memberOf = <T extends RoutableSet>(set: T): RoutingMember<T> => ({
 });
 
 /** Returns the set of the member with the highest score for this job (rendezvous hashing). */
-function firstOf<T extends RoutableSet>(
+function highestScoreOf<T extends RoutableSet>(
   members: readonly RoutingMember<T>[],
   job: Pick<RoutedJob, 'jobId' | 'runAttempt'>,
 ): T | undefined {
-  const [lone] = members;
-  if (members.length < 2) return lone?.set;
+  const [only] = members;
+  if (members.length < 2) return only?.set;
   const hash = hashOf(jobKey(job), 0x811c9dc5);
-  let first: { readonly set: T; readonly score: number } | undefined;
+  let best: { readonly set: T; readonly score: number } | undefined;
   for (const {
     set,
     hashes: [one, other],
   } of members) {
-    const score = mixed((mixed((hash ^ one) | 0) + other) | 0);
+    const score = mix((mix((hash ^ one) | 0) + other) | 0);
     if (
-      first === undefined ||
-      score > first.score ||
-      (score === first.score && set.workflowId < first.set.workflowId)
+      best === undefined ||
+      score > best.score ||
+      (score === best.score && set.workflowId < best.set.workflowId)
     )
-      first = { set, score };
+      best = { set, score };
   }
-  return first?.set;
+  return best?.set;
 }
 
 /**
@@ -243,7 +245,7 @@ function firstOf<T extends RoutableSet>(
 function hashOf(text: string, seed: number): number {
   let hash = seed;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return mixed(hash);
+  return mix(hash);
 }
 
 /**
@@ -251,7 +253,7 @@ function hashOf(text: string, seed: number): number {
  * (https://github.com/aappleby/smhasher/wiki/MurmurHash3).
  * @returns 0 to 2^32 - 1
  */
-function mixed(hash: number): number {
+function mix(hash: number): number {
   let bits = hash;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -1,18 +1,18 @@
 /**
- * SHARED_DIR: small files that the steps of a job pass on to later steps. When the container of a
- * step has ended, its uploader stores a snapshot of them. The next step starts with the latest
- * snapshot.
+ * Rules of SHARED_DIR, the directory with small files that the steps of a job pass on to later
+ * steps. When the container of a step has ended, its uploader stores a snapshot of the directory.
+ * The next step starts with the latest snapshot. Pure.
  *
- * With a store it is not a volume claim. After the loss of a node, a claim can be mounted nowhere
- * else until that node is back, deleted or fenced. `post` would then not run within the job's grace
- * period. With snapshots, a lost node costs only what its step wrote. An installation without a
- * store may still choose a claim of each job. Pure.
+ * Snapshots are used instead of a volume claim, because a claim of a lost node cannot be mounted
+ * elsewhere until that node is back, deleted or fenced. `post` would then not run within the job's
+ * grace period. With snapshots, a lost node costs only what its step wrote. An installation without
+ * an artifact store may use a claim for each job.
  */
 
 /**
- * Files in the directory of a step's records with the content of SHARED_DIR. The supervisor writes and
- * reads them as the step's user, whose files it may read and own. The uploader moves them from and
- * to the store.
+ * Names of the snapshots in the records directory of a step. The supervisor reads `before` and
+ * writes `after` as the step's user, who owns the files of SHARED_DIR. Helper containers copy
+ * `before` from the artifact store and `after` to it.
  */
 export const SHARED_SNAPSHOTS = {
   before: 'shared-before.json',
@@ -34,11 +34,11 @@ export interface SharedDirEntry {
  * they can.
  */
 export function sharedDirError(entries: readonly SharedDirEntry[]): string | undefined {
-  const strange = entries.find(({ kind }) => kind !== 'file');
-  if (strange !== undefined)
-    return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder; pack it into one file (tar)' : 'not a regular file; copy its target there'}`;
+  const invalid = entries.find(({ kind }) => kind !== 'file');
+  if (invalid !== undefined)
+    return `SHARED_DIR: must contain only regular files, got ${invalid.kind === 'folder' ? `the directory ${JSON.stringify(invalid.name)}; pack it into one file (tar)` : `${JSON.stringify(invalid.name)}; replace a link with a copy of its target`}`;
   const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
   if (total <= SHARED_DIR_MAX_BYTES) return undefined;
-  const biggest = entries.reduce((max, entry) => (entry.bytes > max.bytes ? entry : max));
-  return `SHARED_DIR holds ${total} bytes, and may hold ${SHARED_DIR_MAX_BYTES}: put large files into ARTIFACT_DIR; the biggest is ${JSON.stringify(biggest.name)} with ${biggest.bytes}`;
+  const largest = entries.reduce((max, entry) => (entry.bytes > max.bytes ? entry : max));
+  return `SHARED_DIR: must be at most ${SHARED_DIR_MAX_BYTES} bytes, got ${total}, of which ${JSON.stringify(largest.name)} has ${largest.bytes}; move large files to ARTIFACT_DIR`;
 }

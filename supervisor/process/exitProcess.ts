@@ -3,8 +3,8 @@ import type { ExitStatus } from './exitStatus.ts';
 import type { Pending } from './pending.ts';
 
 /**
- * Maximum time that a signal to this process itself may take (ms). PID 1 is immune to its own
- * signals.
+ * Time to wait for this process to end by its own signal (ms). PID 1 ignores such a signal, so it
+ * exits with a code instead.
  */
 const SELF_SIGNAL_MS = 200;
 
@@ -19,7 +19,7 @@ export function exitProcess(status: ExitStatus, pending: Pending): void {
     setTimeout(() => process.exit(128 + constants.signals[status.signal]), SELF_SIGNAL_MS);
     return;
   }
-  // Node's exit would wait for a thread that hangs in a file operation. Only SIGKILL does not.
+  // process.exit waits for a file operation that hangs. SIGKILL does not.
   if (pending.any) process.kill(process.pid, 'SIGKILL');
   process.exit(status.code);
 }

@@ -33,12 +33,13 @@ import { withTimeout } from './withTimeout.ts';
 
 /** Path at which the kubelet reads a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
-/** Maximum time for the record when the supervisor gives up (ms). */
+/** Maximum time of each last step when the supervisor gives up (ms). */
 const LAST_MOMENT_MS = 200;
-/** Time after which a file operation counts as hanging at the end (ms). */
+/** Maximum time to wait for file operations before the process ends (ms). */
 const SETTLE_MS = 2_000;
 /** Interval between reads of the stop reason source (ms). */
 const CHECK_INTERVAL_MS = 500;
+/** Environment variable that marks the processes of a supervisor. */
 const MARK = 'HOLDFAST_SUPERVISOR';
 
 /** Executes the actions of the lifecycle, and passes events to it. Ends the process. */
@@ -49,10 +50,12 @@ export class Supervisor {
   readonly #pending = new Pending();
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
-  #file: Output | undefined; // File to which both outputs are copied.
+  /** File to which both outputs are copied. */
+  #file: Output | undefined;
+  /** Socket to which the command writes both outputs, if they are merged. */
   #merged: OutputSocket | undefined;
   #logTruncated = false;
-  /** Record that was written, and whether it says that the log is cut. */
+  /** Record that was written, and whether it says that the log is truncated. */
   #recorded: { readonly verdict: EndRecord; readonly logTruncated: boolean } | undefined;
   readonly #log: Log = eventLog(this.#stderr);
   /**
@@ -79,14 +82,14 @@ export class Supervisor {
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
   #unkillable = '';
-  /** The command's process group when the stop's first signal was sent. */
-  #toldGroup: ReadonlyMap<number, number> | undefined;
+  /** Processes of the command's group when the first stop signal was sent: start time by PID. */
+  #signalledGroup: ReadonlyMap<number, number> | undefined;
   /**
    * Whether the command has received SIGTERM. A second SIGTERM would run its trap again, or end its
    * cleanup.
    */
   #commandHadTerm = false;
-  /** Whether a job was running when the stop's first signal was sent. Undefined before that. */
+  /** Whether a job was running when the first stop signal was sent. Undefined before that. */
   #busyWhenSignalled: boolean | undefined;
   #isFailing = false;
 
@@ -106,6 +109,7 @@ export class Supervisor {
     });
   }
 
+  /** Forwards a signal that only the command handles. */
   forwardSignal(signal: NodeJS.Signals): void {
     this.#onEvent({ kind: 'otherSignal', signal });
   }
@@ -127,6 +131,7 @@ export class Supervisor {
     });
   }
 
+  /** Starts the command. A failure is reported as an event of the lifecycle. */
   async start(): Promise<void> {
     try {
       await this.#prepare();
@@ -151,13 +156,13 @@ export class Supervisor {
       await this.#pending.track(restoreShared(this.#options.shared));
     if (stopReasonSource !== undefined)
       setInterval(() => this.#checkStopReason(), CHECK_INTERVAL_MS);
-    const said: Record<string, string> = {
+    const variables: Record<string, string> = {
       [MARK]: this.#id,
       HOLDFAST_STOP_REASON_FILE: reasons.forChild,
       HOLDFAST_ATTEMPT: String(attempt),
     };
-    if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
-    this.#env = childEnvironment(process.env, said);
+    if (stateDir !== undefined) variables['HOLDFAST_STATE_DIR'] = stateDir;
+    this.#env = childEnvironment(process.env, variables);
     if (this.#kind.jobHooks !== undefined) {
       const hooks = new JobHooks(folder, this.#kind.jobHooks, this.#pending);
       Object.assign(this.#env, await hooks.install(this.#env));
@@ -169,8 +174,8 @@ export class Supervisor {
       );
     }
     if (probes !== undefined) this.#probes = await this.#serve(probes);
-    // Opened after the probes: a reader that finds the file knows that the probes are listening, or
-    // were.
+    // Open the log file after the probes listen, so that a reader who finds the file can rely on
+    // them.
     if (logFile !== undefined)
       this.#file = await Output.appendingTo(logFile, this.#pending, (error) =>
         this.#onLogFailure(error),
@@ -221,7 +226,7 @@ export class Supervisor {
     return await serveProbes(
       {
         startup: () => runs() && (!this.#takesJobs || this.#job.state.online),
-        // Also after the runner has ended: "not ready" must only mean that a job is running.
+        // Stays ready after the runner has ended: "not ready" must only mean that a job is running.
         ready: () => this.#takesJobs && isReady(this.#job.state, ephemeral),
       },
       probes,
@@ -331,10 +336,10 @@ export class Supervisor {
       sendSignal(pid, signal);
       if (signal === 'SIGTERM') sendSignal(pid, 'SIGCONT');
     };
-    this.#toldGroup ??= this.#processes.group();
+    this.#signalledGroup ??= this.#processes.group();
     if (to === 'earlier') {
       const now = this.#processes.group();
-      for (const [pid, startedAt] of this.#toldGroup)
+      for (const [pid, startedAt] of this.#signalledGroup)
         if (now.get(pid) === startedAt && (pid !== child || (!ended && !this.#commandHadTerm)))
           send(pid);
     } else if (!ended) {
@@ -391,7 +396,7 @@ export class Supervisor {
     await Promise.all(written);
   }
 
-  /** Writes the record again if the log turned out to be cut after it was written. */
+  /** Writes the record again if the log was truncated after the record was written. */
   async #recordTruncation(): Promise<void> {
     const { verdict, logTruncated } = this.#recorded ?? {};
     if (verdict !== undefined && this.#logTruncated && logTruncated === false)
@@ -434,8 +439,8 @@ export class Supervisor {
   }
 
   /**
-   * Ends the process after the last output has been written. The dead-man's switch stays active
-   * until then.
+   * Ends the process after the last output has been written. The timer that ends a hanging
+   * supervisor keeps running until then.
    */
   async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
     this.#finished.abort();
@@ -454,7 +459,7 @@ export class Supervisor {
   }
 
   /**
-   * Takes the snapshot of SHARED_DIR, when no process of the command is running. The uploader
+   * Takes the snapshot of SHARED_DIR. No process of the command is running any more. The uploader
    * reports contents that cannot be passed on.
    */
   async #snapshotShared(): Promise<void> {

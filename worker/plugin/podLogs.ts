@@ -1,32 +1,31 @@
-/**
- * Storage for the last log lines of runners that did not succeed, according to HOLDFAST_POD_LOGS:
- * the log of the worker, or a folder.
- */
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { PodLogs } from '../../activities/ports.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 
-/** Creates the store for the last log lines of runners that did not succeed. */
+/**
+ * Creates the store for the last log lines of runners that did not succeed. HOLDFAST_POD_LOGS
+ * selects the log of the worker, or a directory.
+ */
 export function createPodLogStore(
   { to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>,
   logger: Logger,
 ): PodLogs {
   return {
     maxBytes,
-    async keep(of, text) {
+    async keep(runner, text) {
       if (to === 'log') {
-        logger.warn({ ...of, tail: text }, 'the last lines of a runner that did not succeed');
+        logger.warn({ ...runner, tail: text }, 'the last lines of a runner that did not succeed');
         return;
       }
-      const path = await write(to.folder, of.pod, text);
-      logger.warn({ ...of, path }, 'kept the last lines of a runner that did not succeed');
+      const path = await write(to.folder, runner.pod, text);
+      logger.warn({ ...runner, path }, 'kept the last lines of a runner that did not succeed');
     },
-    failed(of, error) {
+    failed(runner, error) {
       logger.warn(
-        { ...of, err: error },
-        'the last lines of a runner that did not succeed are lost',
+        { ...runner, err: error },
+        'failed to keep the last lines of a runner that did not succeed',
       );
     },
   };

@@ -60,7 +60,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
       description: 'Extend the timeout of the running job. Body: {by: "30m"}',
       validator: (body) => {
         const byMs = parseDuration(String(body?.by)) ?? 0;
-        if (byMs <= 0) throw new Error('by: must be a duration, for example "30m"');
+        if (byMs <= 0) throw new Error('by: must be a positive duration, for example "30m"');
         if (state.runner.jobDeadline === undefined)
           throw new Error('the runner has no running job');
         if (
@@ -68,12 +68,12 @@ export function registerUpdateHandlers(state: RunnerState): void {
           state.runner.pod?.online !== undefined
         )
           throw new Error(
-            'the timeout of a plain command is kept in its pod, and cannot be extended',
+            'the timeout of a plain command is fixed in its pod and cannot be extended',
           );
-        const leftMs = state.latestDeadlineMs - state.runner.jobDeadline;
-        if (byMs > leftMs)
+        const remainingMs = state.latestDeadlineMs - state.runner.jobDeadline;
+        if (byMs > remainingMs)
           throw new Error(
-            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(state.spec.pod.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
+            `by: must be at most ${formatDuration(remainingMs)}; a job may run for ${formatDuration(state.spec.pod.jobTimeoutCapMs)} (jobTimeoutCap in HOLDFAST_TIMEOUTS of the worker that admitted this runner)`,
           );
       },
     },
@@ -95,7 +95,7 @@ export function registerSignalHandlers(state: RunnerState): void {
       if (event !== undefined) state.onJobEvent(event);
     },
     {
-      description: 'Job event of the webhook',
+      description: 'Job event from the webhook',
     },
   );
   setHandler(
@@ -126,22 +126,20 @@ export function registerStatusQuery(state: RunnerState): void {
 }
 
 /**
- * Marks an idle runner for replacement. The request may be late or about another runner. While a
- * job runs, it is ignored.
+ * Marks an idle runner for replacement. Ignores a request that names another runner, or that arrives
+ * when the runner is no longer idle.
  */
 function replaceIdle(
   { runner, phase, runnerName }: RunnerState,
-  { runnerName: of, reason }: Partial<Record<keyof ReplaceIdleRequest, unknown>>,
+  { runnerName: requested, reason }: Partial<Record<keyof ReplaceIdleRequest, unknown>>,
 ): void {
-  if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
+  if (requested !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
   runner.suspected ??= {
     cause: 'agent_lost',
     why: `The runner hangs (${truncate(stripControlCharacters(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})`,
   };
 }
 
-// A sender may put anything into a signal, and a handler that throws blocks the workflow
-// permanently.
 const ACTIONS: readonly unknown[] = [
   'queued',
   'in_progress',
@@ -149,6 +147,11 @@ const ACTIONS: readonly unknown[] = [
 ] satisfies RunnerJobEvent['action'][];
 const isOptional = (type: 'string' | 'number', value: unknown): boolean =>
   value === undefined || typeof value === type;
+
+/**
+ * Parses a job event. Returns `undefined` if it is invalid: a sender may put anything into a signal,
+ * and a handler that throws blocks the workflow permanently.
+ */
 function readJobEvent(body: unknown): RunnerJobEvent | undefined {
   if (!isObject(body)) return undefined;
   const [jobId, runnerId] = [parseCiId(body['jobId']), parseCiId(body['runnerId'])];
@@ -156,13 +159,15 @@ function readJobEvent(body: unknown): RunnerJobEvent | undefined {
     return undefined;
   return isJobEvent(body) ? { ...body, jobId, ...omitUndefined({ runnerId }) } : undefined;
 }
-/** Validates all fields except the IDs. */
+
+/** Whether all fields except the IDs are valid. */
 const isJobEvent = (body: Record<string, unknown>): body is RunnerJobEvent & typeof body =>
   ACTIONS.includes(body['action']) &&
   ['runnerName', 'repository', 'jobName', 'conclusion'].every((field) =>
     isOptional('string', body[field]),
   ) &&
   ['runAttempt', 'at'].every((field) => isOptional('number', body[field]));
+
 const isPodState = (event: unknown): event is PodStateEvent =>
   isObject(event) &&
   typeof event['uid'] === 'string' &&

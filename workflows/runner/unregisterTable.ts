@@ -1,6 +1,6 @@
 /**
- * The unregistration decision table: decides the next step from the known facts. Pure. The first
- * matching row decides, so the order matters.
+ * The unregistration decision table, from the known facts to the next step. Pure. The first matching
+ * row decides, so the order matters.
  *
  * The meaning of the CI server's responses and the reasons are described in docs/lifecycle.md.
  */
@@ -32,15 +32,16 @@ export type UnregistrationAction = { readonly row: Row; readonly reason: string 
   /**
    * @property unlessStarted - the container may have started since the pod was last read; if it
    * has, decide again
-   * @property unlessBusy - the same, if a job may have started
+   * @property unlessBusy - a job may have started since the pod was last read; if one has, decide
+   * again
    */
   (
     | { readonly kind: 'tearDown'; readonly unlessStarted?: true; readonly unlessBusy?: true }
     /** A separate workflow removes the registration; then tear down. */
     | { readonly kind: 'handOff' }
     /**
-     * Request the removal at the CI server. `retry`: repeat it while the CI server calls the runner
-     * busy.
+     * Request the removal from the CI server. `retry`: repeat it while the CI server reports the
+     * runner as busy.
      */
     | { readonly kind: 'remove'; readonly onBusy: 'retry' | 'return' }
     /**
@@ -58,9 +59,9 @@ export type UnregistrationAction = { readonly row: Row; readonly reason: string 
     | { readonly kind: 'wait'; readonly until: WaitKind }
   );
 
-/** Decides the next step towards "unregistered, and safe to tear down". */
+/** Decides the next step until the runner is unregistered and its pod may be deleted. */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
-  // While the response that proves the absence is current, its own row decides.
+  // The absence was proven earlier. A current response is decided by its own row below.
   if (f.absentSinceMs !== undefined && f.removalResult === undefined)
     return whenUnregistered(f, '1', 'the registration does not exist');
   // A runner that was asked to stop may exit with 0 in the middle of its job. Only a runner that was
@@ -112,7 +113,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
           reason: `${because} and the runner container never started`,
           unlessStarted: true,
         }
-      : { kind: 'look', row, reason: `${because}; waiting for its container to start` };
+      : { kind: 'look', row, reason: `${because}; check whether its container has started` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.observedActivity === 'idle') return whenIdle(f, row, because);
@@ -159,8 +160,8 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
 }
 
 /**
- * Decides for a runner that is missing from a list that may be outdated: it may have registered
- * since, or be about to.
+ * Decides for a runner that the CI server does not list. The list may be outdated, so the runner may
+ * have registered since or be about to.
  */
 function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return awaitList();
@@ -174,11 +175,11 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
       : {
           kind: 'look',
           row: '4a',
-          reason: 'CI server does not list the runner; waiting for its container to start',
+          reason: 'CI server does not list the runner; check whether its container has started',
         };
   }
   if (f.observedActivity === 'busy')
-    return awaitJob(f, '4', 'a job is running, whatever the list says');
+    return awaitJob(f, '4', 'CI server does not list the runner, but a job is running');
   if (f.wasRegistered) return awaitList();
   if (!f.registrationExpired)
     return {
@@ -188,8 +189,8 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
       until: 'absentCheck',
     };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
-  // The CI server is checked again when the runner can no longer register, which only its end
-  // proves.
+  // Only the end of the runner proves that it can no longer register. The CI server is checked
+  // again after that end.
   return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.reason) : action;
 }
 
@@ -207,7 +208,7 @@ function awaitList(): UnregistrationAction {
   };
 }
 
-/** Decides after the CI server has called the runner busy. */
+/** Decides after the CI server has reported the runner as busy. */
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
     return {
@@ -246,7 +247,7 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
   return {
     kind: 'wait',
     row: '10',
-    reason: 'CI server did not answer the removal: retry',
+    reason: 'the removal of the registration failed: retry',
     until: 'credentialsRetry',
   };
 }
@@ -280,8 +281,8 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
 }
 
 /**
- * Decides for a CI server that removes a runner under its job. Only the runner itself can show that
- * the removal would end no job: the response of the CI server comes too late.
+ * Decides for a CI server that removes a runner while its job runs. Only the runner itself can show
+ * that it has no job: the response of the CI server comes after the removal.
  */
 function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (f.started && f.observedActivity !== 'idle')

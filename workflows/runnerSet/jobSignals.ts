@@ -1,6 +1,6 @@
 /**
  * Parses the signals about jobs that a set receives. Anyone who may send a signal can send any
- * body, so invalid events are dropped: a body that the set cannot process would block it
+ * body. Invalid events are dropped, because a body that the set cannot process would block the set
  * permanently. Pure.
  */
 import type { JobEvent, QueueCheckResult, RunnerVersionStatus } from '../../core/contract/index.ts';
@@ -27,13 +27,13 @@ const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || is(value);
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** Years 1970 to 9999: other times have no ISO 8601 format. */
+/** Whether a time (ms since the epoch) is in the years 1970 to 9999, so that ISO 8601 can express it. */
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
 
 /**
- * Parses the events of a signal. `at` is the time at which it was sent, if it contains one (ms
- * since the epoch).
+ * Parses the events of a signal. `at` is the time at which the signal was sent (ms since the
+ * epoch), if the body contains it.
  */
 export function parseJobEvents(body: unknown): {
   readonly events: JobEvent[];
@@ -71,7 +71,7 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
 }
 
 /**
- * Parses the result of a queue check. A result with an unreadable part is not complete.
+ * Parses the result of a queue check. A result with an invalid job counts as incomplete.
  *
  * @returns `undefined` if the body is not a result
  */
@@ -94,13 +94,13 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
   };
 }
 
-/** Times as workers write them. */
+/** ISO 8601 times in the form that workers write. */
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/;
 /** Maximum length of a version (characters). */
 const MAX_VERSION = 50;
 
 /**
- * Parses the body of a signal with a runner version, which any sender may have written.
+ * Parses the body of a signal with a runner version.
  * @returns `undefined` if it is invalid
  */
 export function parseRunnerVersion(

@@ -17,18 +17,19 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import { admissionActivities, listenActivities, toCallResult } from '../shared/activityProxies.ts';
 
-/** Number of activities of one run, each almost an hour. */
+/** Number of activities `listen` in one run. Each takes at most 50 minutes. */
 const LISTENS = 20;
-/** Maximum number of signals of one run that change nothing. Each is in the history. */
+/** Maximum number of signals without effect in one run. Each adds events to the history. */
 const MAX_REJECTED = 1_000;
 
 /**
  * Reads the messages of a scale set for a runner set, which starts it. One activity after the other
- * holds the session. Completes when the set has ended, or takes its demand from elsewhere.
+ * holds the session. Completes when the set has ended, or no longer takes its demand from the scale
+ * set.
  *
  * @param input - validated in the first step of each run
- * @param cursor - session of the previous run, if this run continues it. It does not define which
- * scale set is read: a session that does not belong to it is not found
+ * @param cursor - session of the previous run, if this run continues it. Only `input` decides which
+ * scale set is read: GitHub does not find the session of another one
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every invalid field
  */
 export async function scaleSetListener(
@@ -46,7 +47,7 @@ export async function scaleSetListener(
   const run = CancellationScope.current();
   const changes = new Changes(listener, received);
   let at = cursor;
-  for (let times = 0; times < LISTENS && !changes.areMany; times++) {
+  for (let count = 0; count < LISTENS && !changes.areMany; count++) {
     // The activity stops by itself when it is cancelled, and returns its session.
     const { result, change } = await CancellationScope.nonCancellable(
       async () => await listenUntilInterrupted(listener, at, changes, run),
@@ -62,7 +63,10 @@ export async function scaleSetListener(
   await continueAsNew<typeof scaleSetListener>(input, at);
 }
 
-/** Changes that the set has sent. Anyone may send signals, so each is admitted first. */
+/**
+ * Changes that the set has sent. Anyone may send signals, so a change is validated before it is used.
+ * Only the latest change counts.
+ */
 class Changes {
   readonly #listener: ScaleSetListenerInput;
   readonly #received: unknown[];
@@ -73,6 +77,7 @@ class Changes {
     this.#received = received;
   }
 
+  /** Whether a change has arrived that {@link take} has not returned yet. */
   get areWaiting(): boolean {
     return this.#received.length > 0;
   }
@@ -126,7 +131,7 @@ async function listenUntilInterrupted(
         }),
     )
     .catch((error: unknown) => {
-      // It was cancelled between two attempts.
+      // The activity was cancelled between two attempts.
       if (isCancellation(error)) return { kind: 'continue' as const, ...session };
       throw error;
     })
@@ -143,7 +148,7 @@ async function listenUntilInterrupted(
   return { result: await listening, change };
 }
 
-/** Ends the session of the listener. Nothing of it is left if it has none and nothing is removed. */
+/** Ends the session, if there is one, and removes the scale set if `remove`. */
 async function close(
   listener: ScaleSetListenerInput,
   cursor: SessionCursor | undefined,

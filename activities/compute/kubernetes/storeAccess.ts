@@ -1,6 +1,6 @@
 /**
- * Access of a step's helper containers to the artifact store. A claim limits it to the folders of
- * that step. Pure.
+ * Access of a step's helper containers to the artifact store. With a claim, the uploader can access
+ * only the directories of its step, and the restorer reads those of the same job run. Pure.
  */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { BUCKET_KEY_FILES, type BucketConfig } from '../../artifacts/bucketConfig.ts';
@@ -10,7 +10,7 @@ import { STORE_VOLUME } from '../../../core/domain/podTemplate.ts';
 
 /** Location of the artifact store of this installation. */
 export type ArtifactStoreLocation =
-  /** PersistentVolumeClaim in the pods' namespace, which all nodes may mount. */
+  /** PersistentVolumeClaim in the pods' namespace, that all nodes can mount. */
   | { readonly claim: string }
   /**
    * Bucket. `secret` is a Secret in the pods' namespace with `AWS_ACCESS_KEY_ID` and
@@ -27,8 +27,7 @@ export interface StoreAccess {
 
 const STORE_PATH = '/store';
 /**
- * Mount path of the bucket's key. Unlike `env`, a file does not appear in the `/proc` entries of a
- * process.
+ * Mount path of the bucket's key. Unlike an environment variable, a file does not appear in `/proc`.
  */
 const KEY_PATH = '/store-key';
 
@@ -37,7 +36,7 @@ const KEY_PATH = '/store-key';
  * @param path - directory of the step; see core/domain/artifactLayout.ts
  */
 export function storeAccess(
-  place: ArtifactStoreLocation,
+  store: ArtifactStoreLocation,
   path: string,
   attempt: number,
 ): {
@@ -45,10 +44,10 @@ export function storeAccess(
   readonly uploader: StoreAccess;
   readonly restorer: StoreAccess;
 } {
-  if ('claim' in place) {
+  if ('claim' in store) {
     const env = variables({ HOLDFAST_UPLOAD_DIRECTORY: STORE_PATH });
     return {
-      volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: place.claim } }],
+      volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: store.claim } }],
       uploader: { env, mounts: [part(stepPrefix(path, attempt)), part(`shared/${path}`)] },
       // The restorer also reads the artifacts of other steps of the same run.
       restorer: {
@@ -57,7 +56,7 @@ export function storeAccess(
       },
     };
   }
-  const { bucket, folder, endpoint, region, pathStyle, secret } = place;
+  const { bucket, folder, endpoint, region, pathStyle, secret } = store;
   const plain = omitUndefined({
     HOLDFAST_UPLOAD_BUCKET: bucket,
     HOLDFAST_UPLOAD_FOLDER: folder,
@@ -84,7 +83,7 @@ function part(folder: string, more: Pick<V1VolumeMount, 'readOnly'> = {}): V1Vol
   return { name: STORE_VOLUME, mountPath: `${STORE_PATH}/${subPath}`, subPath, ...more };
 }
 
-/** Returns environment variables with `$` escaped, which the kubelet would expand in `$(NAME)`. */
+/** Returns environment variables with `$` escaped, because the kubelet expands `$(NAME)`. */
 export function variables(values: Readonly<Record<string, string>>): V1EnvVar[] {
   return Object.entries(values).map(([name, value]) => ({
     name,

@@ -20,22 +20,22 @@ describe('what steps leave for one another', () => {
     [
       'a byte more, in one',
       [file('a', SHARED_DIR_MAX_BYTES + 1)],
-      'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "a" with 1048577',
+      'SHARED_DIR: must be at most 1048576 bytes, got 1048577, of which "a" has 1048577; move large files to ARTIFACT_DIR',
     ],
     [
       'a byte more, in all: the biggest is named',
       [file('a', 1), file('b', 1_000_000), file('c', 48_576)],
-      'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "b" with 1000000',
+      'SHARED_DIR: must be at most 1048576 bytes, got 1048577, of which "b" has 1000000; move large files to ARTIFACT_DIR',
     ],
     [
       'a folder',
       [file('a', 1), { name: 'logs', kind: 'folder', bytes: 4096 }],
-      'SHARED_DIR holds flat files only, and "logs" is a folder; pack it into one file (tar)',
+      'SHARED_DIR: must contain only regular files, got the directory "logs"; pack it into one file (tar)',
     ],
     [
       'a link, a socket',
       [{ name: 'a\nb', kind: 'other', bytes: 9 }],
-      'SHARED_DIR holds flat files only, and "a\\nb" is not a regular file; copy its target there',
+      'SHARED_DIR: must contain only regular files, got "a\\nb"; replace a link with a copy of its target',
     ],
   ])('%s', (_what, entries, fault) => {
     expect(sharedDirError(entries)).toBe(fault);
