@@ -57,8 +57,8 @@ export class GiteaCiServer implements CiServer {
   readonly #webUrl: string;
   readonly #lists: GiteaLists;
   readonly #scopes: GiteaScopes;
-  readonly #runnerLists = new SharedCalls<GiteaRunner[]>();
-  readonly #runningJobs = new SharedCalls<GiteaJob[]>();
+  readonly #runnerLists = new SharedCalls<ReadList<GiteaRunner>>();
+  readonly #runningJobs = new SharedCalls<ReadList<GiteaJob>>();
   readonly #jobSearches = new SharedCalls<JobSearch>();
   /** Latest result of each scope. */
   readonly #found = new Map<string, JobSearch>();
@@ -96,7 +96,9 @@ export class GiteaCiServer implements CiServer {
     if (refusal !== undefined) throw this.#api.toError('rejected', request, refusal);
     // Gitea permits several runners of one name. A second one would hide a registration that an
     // earlier attempt has lost.
-    const known = await this.#freshRunners(scope, signal);
+    // A list that changes while it is read may lack that one. It is left to the sweep then: on a busy
+    // server nothing could be registered otherwise.
+    const { items: known } = await this.#freshRunners(scope, signal);
     if (known.some((runner) => runner.name === name))
       throw this.#api.toError('name_taken', request, `a runner with the name ${name} exists`);
     const { token } = await this.#ask(registrationTokenAnswer, request, signal);
@@ -134,14 +136,15 @@ export class GiteaCiServer implements CiServer {
   ): Promise<CiRunner | undefined> {
     const runner =
       id === undefined
-        ? (await this.#freshRunners(scope, signal)).findLast((each) => each.name === name)
+        ? await this.#findByName(scope, name, signal)
         : await this.#findById(scope, id, signal);
     if (runner === undefined) return undefined;
     return toCiRunner(runner, await this.#busyRunners(scope, signal));
   }
 
   async listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]> {
-    const runners = await this.#freshRunners(scope, signal);
+    const request = await this.#request('list', 'GET', scope, '');
+    const runners = this.#lists.allOf(await this.#freshRunners(scope, signal), request);
     const busy = runners.length === 0 ? new Set<string>() : await this.#busyRunners(scope, signal);
     return runners.map((runner) => toCiRunner(runner, busy));
   }
@@ -221,6 +224,18 @@ export class GiteaCiServer implements CiServer {
    * Returns a runner.
    * @returns `undefined` if it does not exist, which the credential must be able to see
    */
+  async #findByName(
+    scope: Scope,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<GiteaRunner | undefined> {
+    const list = await this.#freshRunners(scope, signal);
+    const found = list.items.findLast((runner) => runner.name === name);
+    if (found !== undefined) return found;
+    const request = await this.#request('list', 'GET', scope, '');
+    return this.#lists.allOf(list, request).find((runner) => runner.name === name);
+  }
+
   async #findById(
     scope: Scope,
     id: string,
@@ -238,31 +253,29 @@ export class GiteaCiServer implements CiServer {
   }
 
   /** Returns the runners of a scope, oldest first. Concurrent calls share one list. */
-  async #freshRunners(scope: Scope, signal?: AbortSignal): Promise<GiteaRunner[]> {
+  async #freshRunners(scope: Scope, signal?: AbortSignal): Promise<ReadList<GiteaRunner>> {
     signal?.throwIfAborted();
     const list = this.#runnerLists.of(keyOf(scope), async () => {
       const request = await this.#request('list', 'GET', scope, '');
-      const runners = await this.#lists.whole(runnerListAnswer, request);
-      return runners.toSorted((a, b) => Number(a.id) - Number(b.id));
+      const { items, complete } = await this.#lists.seen(runnerListAnswer, request);
+      return { items: items.toSorted((a, b) => Number(a.id) - Number(b.id)), complete };
     });
     return await list.runFresh(signal);
   }
 
   /**
    * Returns the IDs of the runners that are running a job. Concurrent calls share one list that
-   * begins after each of them.
+   * begins after each of them. A job counts if any of three reads of a list that changes has it.
    */
   async #busyRunners(scope: Scope, signal?: AbortSignal): Promise<Set<string>> {
     signal?.throwIfAborted();
     const list = this.#runningJobs.of(
       keyOf(scope),
       async () =>
-        await this.#lists.whole(
-          jobListAnswer,
-          await this.#jobsRequest(scope, 'status=in_progress'),
-        ),
+        await this.#lists.seen(jobListAnswer, await this.#jobsRequest(scope, 'status=in_progress')),
     );
-    return new Set((await list.runFresh(signal)).flatMap(({ runnerId }) => runnerId ?? []));
+    const { items } = await list.runFresh(signal);
+    return new Set(items.flatMap(({ runnerId }) => runnerId ?? []));
   }
 
   async #searchJobs(scope: Scope): Promise<JobSearch> {

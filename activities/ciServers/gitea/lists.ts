@@ -55,11 +55,27 @@ export class GiteaLists {
   }
 
   /**
-   * Reads a whole list.
-   * @throws CiServerError of every kind but `busy`. An incomplete list is `unavailable`.
+   * Reads a list, and again if it changes meanwhile, but at most three times. A busy server has
+   * changes in every read: with 300 runners that each run a job a minute, most reads are incomplete.
+   * @returns every entry of all reads. An entry that was in the list all the time is missing only if
+   * each pass of each read missed it
+   * @throws CiServerError of every kind but `busy`
    */
-  async whole<T extends Schema>(schema: T, request: GitHubRequest): Promise<Item<T>[]> {
-    const { items, complete } = await this.read(schema, request);
+  async seen<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+    const seen = new Map<string, Item<T>>();
+    for (let reads = 1; ; reads++) {
+      const { items, complete } = await this.#once(schema, request);
+      if (complete) return { items, complete };
+      for (const item of items) seen.set(item.id, item);
+      if (reads === MAX_READS) return { items: [...seen.values()], complete };
+    }
+  }
+
+  /**
+   * Returns the entries of a complete list.
+   * @throws CiServerError `unavailable` if the list is incomplete
+   */
+  allOf<T>({ items, complete }: ReadList<T>, request: GitHubRequest): T[] {
     if (complete) return items;
     throw this.#api.toError('unavailable', request, 'the list changes while it is read');
   }

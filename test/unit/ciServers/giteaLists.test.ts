@@ -88,9 +88,21 @@ test('a list that always changes is incomplete after three reads, and an error w
   const list = new FakeList(upTo(100), shrink);
   expect(await list.read()).toMatchObject({ complete: false });
   expect(list.pages).toHaveLength(12);
-  const whole = new GiteaLists(new FakeList(upTo(100), shrink).api).whole(
-    runnerListAnswer,
-    REQUEST,
-  );
-  await expect(whole).rejects.toMatchObject({ kind: 'unavailable' });
+  const lists = new GiteaLists(new FakeList(upTo(100), shrink).api);
+  const seen = await lists.seen(runnerListAnswer, REQUEST);
+  expect(seen.complete).toBe(false);
+  expect(() => lists.allOf(seen, REQUEST)).toThrow(CiServerError);
+});
+
+test('an entry that is there all the time is seen, however the others change', async () => {
+  let next = 1_000;
+  const churn = (list: FakeList): void => {
+    next++;
+    list.ids = [next, ...list.ids.filter((id) => id === 77 || next - id < 150)];
+  };
+  for (const start of [60, 100, 300]) {
+    const lists = new GiteaLists(new FakeList([...upTo(start), 77], churn).api);
+    const { items } = await lists.seen(runnerListAnswer, REQUEST);
+    expect(items.map(({ id }) => id)).toContain('77');
+  }
 });
