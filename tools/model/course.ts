@@ -89,8 +89,12 @@ export function noteDeadline(before: State, after: State, mind: Mind): State {
     is.busyJobKey !== was.busyJobKey &&
     (was.busyJobKey !== undefined || is.busyJobKey?.startsWith('2') === true);
   if (has === (was.jobDeadline !== undefined) && !renewed) return after;
-  const running = after.job === 'A runs' ? 'A' : 'B';
-  return { ...after, deadlineOf: has && hasJob(after) ? running : 'none' };
+  if (!has) return { ...after, deadlineOf: 'none' };
+  // A missed probe shows a runner as busy before its first job. If the job starts before the next
+  // probe is published, that deadline is the job's, early by seconds: an event of a job that started
+  // later renews it.
+  if (after.job === 'none' || after.job === 'A runs') return { ...after, deadlineOf: 'A' };
+  return { ...after, deadlineOf: hasJob(after) ? 'B' : 'none' };
 }
 
 export function unregister(s: State, mind: Mind): State {
@@ -170,8 +174,7 @@ export function tidy(s: State, mind: Mind): State {
     deadlineOf:
       runner.jobDeadline === undefined ||
       leaves ||
-      !hasJob(s) ||
-      !s.job.startsWith(s.deadlineOf) ||
+      (hasJob(s) && !s.job.startsWith(s.deadlineOf)) ||
       (cancel !== undefined && cancel.mode !== 'drain')
         ? 'none'
         : s.deadlineOf,
