@@ -40,6 +40,16 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
     ends: { outcome: 'succeeded' },
     steps: ['pre-1'],
   },
+  'job-with-claim': {
+    async play(world, id) {
+      world.compute.stepStorage = 'claim';
+      const run = await JobRun.start(world, THREE, id);
+      for (const name of ['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']) await run.ends(name);
+      return run.handle;
+    },
+    ends: { outcome: 'succeeded' },
+    steps: ['test-1'],
+  },
   'job-interrupted': {
     async play(world, id) {
       world.compute.onDelete = 'linger';
