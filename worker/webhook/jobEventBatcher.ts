@@ -190,13 +190,15 @@ export class JobEventBatcher {
     if (!entry.mayWait) lane.hurry();
   }
 
-  /** Waits until an event is there that must not wait, or the oldest has waited long enough. */
-  async #untilDue(lane: Lane): Promise<void> {
-    const [oldest] = lane.waiting;
-    if (oldest === undefined || this.#closed || lane.waiting.some(({ mayWait }) => !mayWait))
-      return;
-    const waitMs = oldest.since + this.#limits.lazyMs - performance.now();
-    if (waitMs <= 0) return;
+  /** Returns the time for which all events of the lane may still wait for others (ms). */
+  #mayWaitMs({ waiting }: Lane): number {
+    const [oldest] = waiting;
+    if (oldest === undefined || this.#closed || waiting.some(({ mayWait }) => !mayWait)) return 0;
+    return oldest.since + this.#limits.lazyMs - performance.now();
+  }
+
+  /** Waits for the time, or until an event is there that must not wait. */
+  async #untilDue(lane: Lane, waitMs: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, waitMs);
       lane.hurry = () => {
@@ -210,7 +212,8 @@ export class JobEventBatcher {
   async #run(workflowId: string, lane: Lane): Promise<void> {
     const { waiting } = lane;
     while (waiting.length > 0) {
-      await this.#untilDue(lane);
+      const waitMs = this.#mayWaitMs(lane);
+      if (waitMs > 0) await this.#untilDue(lane, waitMs);
       const pace = this.#paces.isCheckDue(workflowId) ? await this.#check(workflowId) : 'normal';
       const slow = pace !== 'normal';
       const batch = waiting.splice(0, this.#batchSize(waiting, slow ? SLOW_MAX_EVENTS : undefined));
