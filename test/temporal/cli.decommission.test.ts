@@ -84,7 +84,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
       status: 0,
       document: {
         taskQueue: world.taskQueue,
-        asked: [busy.handle.workflowId, set.handle.workflowId],
+        requested: [busy.handle.workflowId, set.handle.workflowId],
         schedule: 'deleted',
       },
     });
@@ -132,7 +132,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
       status: 0,
       document: {
         taskQueue: world.taskQueue,
-        asked: [group('main'), group('dev')].toSorted(),
+        requested: [group('main'), group('dev')].toSorted(),
         schedule: 'none',
       },
     });
