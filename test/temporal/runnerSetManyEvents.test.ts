@@ -75,7 +75,8 @@ await describeWithLab('a set with many job events', { temporal: true }, (lab) =>
     const runs = await runsOf(world.client, set.handle.workflowId);
     for (const { historyLength, historyBytes } of runs) {
       expect(historyLength).toBeLessThan(4_096);
-      expect(historyBytes).toBeLessThan(6 * 1_024 * 1_024);
+      // Temporal suggests to continue as new at 4 MiB; a burst of 50 signals is 1.3 MiB.
+      expect(historyBytes).toBeLessThan(8 * 1_024 * 1_024);
     }
     const carried = runs.map(({ carriedBytes }) => carriedBytes);
     expect(carried.length).toBeGreaterThan(3);
