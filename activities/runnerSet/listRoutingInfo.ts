@@ -14,7 +14,6 @@ const coverMemo = z.object({
   groupJobs: z.literal(true).exactOptional(),
   atCapacity: z.literal(true).exactOptional(),
   draining: z.literal(true).exactOptional(),
-  prompt: z.literal(true).exactOptional(),
 });
 
 /** Sets per list request. */

@@ -42,8 +42,6 @@ export interface SetsSnapshot {
   readonly unknown: readonly string[];
   /** Workflow IDs of all running sets. */
   readonly ids: ReadonlySet<string>;
-  /** Workflow IDs of sets that need all events of jobs at once, as far as is known. */
-  readonly prompt: ReadonlySet<string>;
   /** Whether it is older than requested, because no newer list can be read. */
   readonly stale?: true;
 }
@@ -151,11 +149,6 @@ export class RunningSets {
         routing === undefined ? [workflowId] : [],
       ),
       ids: new Set(covers.keys()),
-      prompt: new Set(
-        [...covers].flatMap(([workflowId, routing]) =>
-          routing === undefined || routing.prompt === true ? [workflowId] : [],
-        ),
-      ),
     };
   }
 

@@ -289,11 +289,6 @@ export interface SetRoutingInfo {
    * deleted themselves.
    */
   draining?: true;
-  /**
-   * Whether the set acts when a job starts or ends: it replaces runners ahead, or limits the jobs of
-   * repositories. Absent: such events may reach it a moment later, together with others.
-   */
-  prompt?: true;
 }
 /** Memo key of {@link SetRoutingInfo}. */
 export const SET_ROUTING_MEMO = 'routing';

@@ -1,9 +1,8 @@
 /** Describes which jobs a set serves, for its workflow's memo. */
-import type { SetLimits, SetRoutingInfo } from '../contract/index.ts';
+import type { SetRoutingInfo } from '../contract/index.ts';
 import { omitUndefined } from './omitUndefined.ts';
 import type { RunnerGroupRef, Scope } from './ciServer.ts';
 import type { CiServerKind } from './ciServerKind.ts';
-import type { ScaleBounds } from './scale.ts';
 
 /**
  * Returns the routing of a set.
@@ -16,16 +15,12 @@ export function routingInfo(
     scope,
     group,
     groupJobs,
-    bounds,
-    limits,
   }: {
     readonly ciServer?: CiServerKind;
     readonly labels: readonly string[];
     readonly scope?: Scope;
     readonly group: RunnerGroupRef;
     readonly groupJobs?: true;
-    readonly bounds: Pick<ScaleBounds, 'replaceAhead'>;
-    readonly limits: SetLimits;
   },
   full = false,
   ends = false,
@@ -40,16 +35,8 @@ export function routingInfo(
       groupJobs,
       atCapacity: full ? (true as const) : undefined,
       draining: ends ? (true as const) : undefined,
-      prompt: actsOnJobs({ bounds, limits }) ? (true as const) : undefined,
     }),
   };
-}
-
-function actsOnJobs({
-  bounds,
-  limits: { perRepository, repositories = [] },
-}: Pick<Parameters<typeof routingInfo>[0], 'bounds' | 'limits'>): boolean {
-  return bounds.replaceAhead > 0 || perRepository !== undefined || repositories.length > 0;
 }
 
 /**

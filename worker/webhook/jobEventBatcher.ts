@@ -34,16 +34,6 @@ export interface BatchLimits {
    */
   readonly pauseMs?: number;
   /**
-   * Maximum time that an event that may wait does so for others, to share their signal (ms).
-   * @default 1000
-   */
-  readonly lazyMs?: number;
-  /**
-   * Maximum events that wait for others, for all sets together.
-   * @default 200
-   */
-  readonly maxLazy?: number;
-  /**
    * Time to wait after a failed signal to the same set (ms).
    * @default 1000
    */
@@ -66,8 +56,6 @@ const SIGNAL_DEADLINE_MS = 6_000;
 
 interface Waiting {
   readonly event: JobEvent;
-  /** Whether it may wait for others. */
-  readonly mayWait: boolean;
   readonly size: number;
   readonly since: number;
   /** Whether the caller that added the event has received its failure. */
@@ -78,20 +66,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Events on their way to one set. A lane without events has a signal in flight, or a pause. */
-interface Lane {
-  readonly waiting: Waiting[];
-  /** Ends the wait for further events. */
-  hurry: () => void;
-}
-
 /**
- * Limits what events cost a set: each signal is four events of its history and a workflow task, and
- * a run accepts 10,000 signals. An event is sent immediately, unless it may wait: then it shares
- * the signal of the next one, or is sent after a second. Events that arrive while a signal is in
- * flight, or shortly afterwards, share the next one. A caller that adds an event gets the result of
- * its own signal. A set that does not answer gets a signal every two seconds, and none shortly
- * before Temporal's limit.
+ * Limits what a burst of events costs a set: each signal is four events of its history and a
+ * workflow task, and a run accepts 10,000 signals. A single event is sent immediately. Events that
+ * arrive while a signal is in flight, or shortly afterwards, share the next one. A caller that adds
+ * an event gets the result of its own signal. A set that does not answer gets a signal every two
+ * seconds, and none shortly before Temporal's limit.
  *
  * An event that fails for a temporary reason is retried for a while, until the process ends. GitHub
  * redelivers a rejected delivery only on request of an App
@@ -101,11 +81,10 @@ interface Lane {
 export class JobEventBatcher {
   readonly #client: () => Client;
   readonly #limits: Required<BatchLimits>;
-  /** By workflow ID. */
-  readonly #lanes = new Map<string, Lane>();
+  /** Waiting events by workflow ID. An entry without events has a signal in flight, or a pause. */
+  readonly #lanes = new Map<string, Waiting[]>();
   readonly #paces = new SignalPaces();
   #lingering = 0;
-  #lazy = 0;
   #closed = false;
 
   /**
@@ -118,8 +97,6 @@ export class JobEventBatcher {
       maxEvents: 200,
       maxSize: 262_144,
       pauseMs: 50,
-      lazyMs: 1_000,
-      maxLazy: 200,
       retryPauseMs: 1_000,
       backgroundRetryMs: 60_000,
       maxBackgroundRetries: 10_000,
@@ -130,21 +107,14 @@ export class JobEventBatcher {
   /**
    * Sends an event with the next signal to the set. Resolves when Temporal has accepted it.
    * @param signal - ends the wait; the event is still retried in the background
-   * @param mayWait - whether the set does nothing at once in response to the event
    * @returns `false` if the set has ended
    * @throws the error of the signal, or the reason of `signal`
    */
-  async send(
-    workflowId: string,
-    event: JobEvent,
-    signal: AbortSignal,
-    { mayWait = false }: { readonly mayWait?: boolean } = {},
-  ): Promise<boolean> {
+  async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const sent = Promise.withResolvers<void>();
     const entry: Waiting = {
       event,
-      mayWait: mayWait && !this.#closed && this.#lazy < this.#limits.maxLazy,
       size: JSON.stringify(event).length,
       since: performance.now(),
       lingers: false,
@@ -154,13 +124,14 @@ export class JobEventBatcher {
     };
     const giveUp = (): void => {
       const lane = this.#lanes.get(workflowId);
-      const place = lane?.waiting.indexOf(entry) ?? -1;
-      if (place >= 0 && !this.#keepRetrying(entry)) lane?.waiting.splice(place, 1);
+      const place = lane?.indexOf(entry) ?? -1;
+      if (place >= 0 && !this.#keepRetrying(entry)) lane?.splice(place, 1);
       sent.reject(signal.reason);
     };
     signal.addEventListener('abort', giveUp, { once: true });
-    if (entry.mayWait) this.#lazy++;
-    this.#add(workflowId, entry);
+    const lane = this.#lanes.get(workflowId);
+    if (lane) lane.push(entry);
+    else void this.#run(workflowId, [entry]);
     try {
       await sent.promise;
       return true;
@@ -168,55 +139,21 @@ export class JobEventBatcher {
       if (error instanceof WorkflowNotFoundError) return false;
       throw error;
     } finally {
-      if (entry.mayWait) this.#lazy--;
       signal.removeEventListener('abort', giveUp);
     }
   }
 
-  /** Ends the waits for further events. Failed events are not retried any more. */
+  /** Ends the retries in the background. */
   close(): void {
     this.#closed = true;
-    for (const { hurry } of this.#lanes.values()) hurry();
   }
 
-  #add(workflowId: string, entry: Waiting): void {
-    const lane = this.#lanes.get(workflowId);
-    if (lane === undefined) {
-      const fresh: Lane = { waiting: [entry], hurry: () => undefined };
-      this.#lanes.set(workflowId, fresh);
-      return void this.#run(workflowId, fresh);
-    }
-    lane.waiting.push(entry);
-    if (!entry.mayWait) lane.hurry();
-  }
-
-  /** Returns the time for which all events of the lane may still wait for others (ms). */
-  #mayWaitMs({ waiting }: Lane): number {
-    const [oldest] = waiting;
-    if (oldest === undefined || this.#closed || waiting.some(({ mayWait }) => !mayWait)) return 0;
-    return oldest.since + this.#limits.lazyMs - performance.now();
-  }
-
-  /** Waits for the time, or until an event is there that must not wait. */
-  async #untilDue(lane: Lane, waitMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, waitMs);
-      lane.hurry = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    lane.hurry = () => undefined;
-  }
-
-  async #run(workflowId: string, lane: Lane): Promise<void> {
-    const { waiting } = lane;
-    while (waiting.length > 0) {
-      const waitMs = this.#mayWaitMs(lane);
-      if (waitMs > 0) await this.#untilDue(lane, waitMs);
+  async #run(workflowId: string, lane: Waiting[]): Promise<void> {
+    this.#lanes.set(workflowId, lane);
+    while (lane.length > 0) {
       const pace = this.#paces.isCheckDue(workflowId) ? await this.#check(workflowId) : 'normal';
       const slow = pace !== 'normal';
-      const batch = waiting.splice(0, this.#batchSize(waiting, slow ? SLOW_MAX_EVENTS : undefined));
+      const batch = lane.splice(0, this.#batchSize(lane, slow ? SLOW_MAX_EVENTS : undefined));
       const [oldest] = batch;
       if (oldest === undefined) break;
       let pause = delay(slow ? SLOW_PAUSE_MS : this.#limits.pauseMs, undefined, { ref: false });
@@ -239,7 +176,7 @@ export class JobEventBatcher {
           ? []
           : batch.filter((entry) => this.#keepRetrying(entry));
         for (const entry of batch) if (!again.includes(entry)) this.#stopRetrying(entry);
-        waiting.unshift(...again);
+        lane.unshift(...again);
         if (again.length > 0) pause = delay(this.#limits.retryPauseMs, undefined, { ref: false });
       }
       await pause;

@@ -76,8 +76,7 @@ export class SetDirectory {
   }
 
   /**
-   * Returns the set that must serve the job, all running sets, and those of them that need all
-   * events of jobs at once.
+   * Returns the set that must serve the job, and all running sets.
    * @param afresh - whether to read the list again, because the set chosen before has ended
    * @throws RoutingUnknownError if no known set serves the job and the routing of a running set is
    * unknown
@@ -86,11 +85,7 @@ export class SetDirectory {
   async route(
     { event, ...origin }: JobDelivery,
     afresh: boolean,
-  ): Promise<{
-    chosen: string | undefined;
-    running: ReadonlySet<string>;
-    prompt: ReadonlySet<string>;
-  }> {
+  ): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
     let now = await this.list(afresh ? 0 : SETS_AGE_MS);
     let chosen = now.routing.homeOf(event, origin);
     if (chosen === undefined) {
@@ -101,7 +96,7 @@ export class SetDirectory {
       throw new RoutingUnknownError(
         `no known set serves the job, and ${now.unknown.slice(0, 10).join(', ')} did not answer with its labels`,
       );
-    return { chosen: chosen?.workflowId, running: now.ids, prompt: now.prompt };
+    return { chosen: chosen?.workflowId, running: now.ids };
   }
 
   /** Returns the age of the list in use (ms), or `undefined` before the first one. */

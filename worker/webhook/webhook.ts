@@ -350,18 +350,13 @@ class Receiver {
   ): Promise<{ accepted: boolean; ownRunning: boolean; ownAccepted: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
-      const { chosen, running, prompt } = await this.#options.sets.route(job, again);
+      const { chosen, running } = await this.#options.sets.route(job, again);
       const ownRunning = ownId !== undefined && running.has(ownId);
       const ids = [
         ...new Set([...(chosen === undefined ? [] : [chosen]), ...(ownRunning ? [ownId] : [])]),
       ];
       const accepted = await Promise.all(
-        ids.map(
-          async (id) =>
-            await this.#setSignals.send(id, job.event, signal, {
-              mayWait: !prompt.has(id) && maySetWait(job),
-            }),
-        ),
+        ids.map(async (id) => await this.#setSignals.send(id, job.event, signal)),
       );
       // The list of sets is outdated. The CI server has to redeliver the event.
       if (again && chosen !== undefined && !accepted.includes(true))
@@ -390,16 +385,6 @@ class Receiver {
       return [];
     }
   }
-}
-
-/**
- * Whether a set may have the event a moment later: that a job has started or succeeded. A set starts
- * a runner for a queued job. The time of a failed job matters to its runner, which gets the event
- * after its set.
- */
-function maySetWait({ event, runner }: JobDelivery): boolean {
-  if (event.action === 'queued') return false;
-  return event.action === 'in_progress' || runner?.event.conclusion === 'success';
 }
 
 /**

@@ -570,8 +570,7 @@ function sameRouting(memo: unknown, routing: SetRoutingInfo): boolean {
  * does not preserve it.
  */
 function routingText(routing: Partial<SetRoutingInfo>): string {
-  const { ciServer, labels, scope, scopeKind, group, groupJobs } = routing;
-  const { atCapacity, draining, prompt } = routing;
+  const { ciServer, labels, scope, scopeKind, group, groupJobs, atCapacity, draining } = routing;
   return JSON.stringify([
     ciServer,
     labels,
@@ -581,6 +580,5 @@ function routingText(routing: Partial<SetRoutingInfo>): string {
     groupJobs,
     atCapacity,
     draining,
-    prompt,
   ]);
 }

@@ -83,18 +83,12 @@ describe('the running sets', () => {
     expect(await sets.route(job('gpu'), false)).toEqual({
       chosen: 'set-gpu',
       running: new Set(['set-linux', 'set-gpu']),
-      prompt: new Set(),
     });
     expect(looks).toBe(2);
     delete listed['set-linux'];
     now += 1;
     expect((await sets.route(job('linux'), true)).chosen).toBeUndefined();
     expect(looks).toBe(3);
-  });
-
-  test('those that act on starts and ends of jobs are known', async () => {
-    listed['set-gpu'] = { ...linux, labels: ['gpu'], prompt: true };
-    expect((await sets.route(job('linux'), false)).prompt).toEqual(new Set(['set-gpu']));
   });
 
   test('one that is missing in a single list continues as new; one that is missing in two has ended', async () => {

@@ -127,43 +127,6 @@ describe('batches of events', () => {
     await four;
   });
 
-  test('events that may wait share the signal of the next one that may not, in their order', async () => {
-    const { batches, sent } = gated({ lazyMs: 60_000 });
-    const late = [1, 2].map((id) => batches.send('set-a', event(id), never, { mayWait: true }));
-    expect(sent).toEqual([]);
-    const three = batches.send('set-a', event(3), never);
-    await until('the signal', () => sent.length === 1);
-    expect(sent[0]?.jobs).toEqual([1, 2, 3]);
-    sent[0]?.accept();
-    expect(await Promise.all([...late, three])).toEqual([true, true, true]);
-  });
-
-  test('they do not wait long, nor when the process ends, nor when too many wait already', async () => {
-    const soon = gated({ lazyMs: 20 });
-    const one = soon.batches.send('set-a', event(1), never, { mayWait: true });
-    await until('the signal', () => soon.sent.length === 1);
-    soon.sent[0]?.accept();
-    await one;
-    const { batches, sent } = gated({ lazyMs: 60_000, maxLazy: 1 });
-    void batches.send('set-a', event(2), never, { mayWait: true });
-    void batches.send('set-b', event(3), never, { mayWait: true });
-    await until('the one too many', () => sent.length === 1);
-    expect(sent[0]?.jobs).toEqual([3]);
-    batches.close();
-    await until('the last', () => sent.length === 2);
-    expect(sent[1]?.jobs).toEqual([2]);
-  });
-
-  test('one whose caller gives up meanwhile is sent all the same', async () => {
-    const { batches, sent } = gated({ lazyMs: 20 });
-    const caller = new AbortController();
-    const one = batches.send('set-a', event(1), caller.signal, { mayWait: true });
-    caller.abort(new Error('late'));
-    await expect(one).rejects.toThrow('late');
-    await until('the signal', () => sent.length === 1);
-    expect(sent[0]?.jobs).toEqual([1]);
-  });
-
   test('sets do not wait for each other', () => {
     const { batches, sent } = gated();
     void batches.send('set-a', event(1), never);

@@ -16,13 +16,11 @@ describe('repeated deliveries', () => {
   let server: FastifyInstance;
   let outcomes: string[];
   let signals: number;
-  let prompt: Set<string>;
   /** What Temporal does with a signal. */
   let accept: () => Promise<void>;
 
   beforeEach(async () => {
     [outcomes, signals, accept] = [[], 0, async () => undefined];
-    prompt = new Set();
     const signal = async (): Promise<void> => {
       signals++;
       await accept();
@@ -31,13 +29,7 @@ describe('repeated deliveries', () => {
       withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
       workflow: { getHandle: () => ({ signal }) },
     };
-    const sets = {
-      route: async () => ({
-        chosen: 'set-linux',
-        running: new Set(['set-linux']),
-        prompt,
-      }),
-    };
+    const sets = { route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) };
     server = fastify();
     await registerWebhook(server, {
       client: () => client as unknown as Client,
@@ -50,16 +42,10 @@ describe('repeated deliveries', () => {
   });
   afterEach(async () => await server.close());
 
-  async function deliver(
-    id: string,
-    event = 'workflow_job',
-    { action = 'queued', ...more }: { action?: string; conclusion?: string; id?: number } = {},
-  ): Promise<number> {
-    const runner =
-      action === 'queued' ? {} : { runner_id: 7, runner_name: 'linux-a2c4e6g8i0-0a1b2c3d4e' };
+  async function deliver(id: string, event = 'workflow_job'): Promise<number> {
     const payload = JSON.stringify({
-      action,
-      workflow_job: { id: 1, labels: ['linux'], ...runner, ...more },
+      action: 'queued',
+      workflow_job: { id: 1, labels: ['linux'] },
       repository: { full_name: 'acme/app' },
     });
     const headers = {
@@ -109,29 +95,6 @@ describe('repeated deliveries', () => {
     expect([outcomes, signals]).toEqual([expected, 1]);
   });
 
-  test('a start or a success waits for what the set needs at once, and shares its signal', async () => {
-    const late = [
-      deliver('a', 'workflow_job', { action: 'in_progress' }),
-      deliver('b', 'workflow_job', { id: 2, action: 'completed', conclusion: 'success' }),
-    ];
-    expect(await deliver('c', 'ping')).toBe(200); // what came before it has come as far as it can
-    expect(signals).toBe(0);
-    expect(await deliver('d', 'workflow_job', { id: 3 })).toBe(202);
-    expect(await Promise.all(late)).toEqual([202, 202]);
-    expect(signals).toBe(1);
-  });
-
-  test('a failure waits for nothing, nor does any event of a set that acts on it', async () => {
-    await deliver('a', 'workflow_job', { action: 'completed', conclusion: 'failure' });
-    expect(signals).toBeGreaterThan(0); // of the set, and of the runner
-    prompt.add('set-linux');
-    const before = signals;
-    const startedAt = performance.now();
-    await deliver('b', 'workflow_job', { id: 2, action: 'in_progress' });
-    expect(performance.now() - startedAt).toBeLessThan(900);
-    expect(signals).toBe(before + 1);
-  });
-
   test('of one that failed are tried again', async () => {
     accept = async () => await Promise.reject(new Error('down'));
     expect(await deliver('a')).toBe(503);
@@ -165,7 +128,7 @@ test('a second CI server needs its format alone', async () => {
   const sets = {
     route: async ({ event }: JobDelivery) => {
       routed.push(event.repository);
-      return { chosen: undefined, running: new Set(), prompt: new Set() };
+      return { chosen: undefined, running: new Set() };
     },
   };
   const client = {

@@ -43,11 +43,7 @@ describe("the webhook's server", () => {
       workflow: { getHandle: () => ({ signal: async () => await accept() }) },
     };
     const sets = {
-      route: async () => ({
-        chosen: 'set-linux',
-        running: new Set(['set-linux']),
-        prompt: new Set(),
-      }),
+      route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
     } as unknown as SetDirectory;
     server = await createWebhookServer({
       client: () => client as unknown as Client,
