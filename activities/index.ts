@@ -11,6 +11,7 @@ import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { awaitRerun } from './rerun/awaitRerun.ts';
 import { findLostJob } from './rerun/findLostJob.ts';
+import { forceCancelRun } from './rerun/forceCancelRun.ts';
 import { requestRerun } from './rerun/requestRerun.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
 import { admitListener } from './scaleSet/admitListener.ts';
@@ -34,6 +35,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     admitRerun: async (input) => admitRerun(ports, input),
     findLostJob: (input) => findLostJob(ports, input),
     awaitRerun: (input) => awaitRerun(ports, input),
+    forceCancelRun: (input) => forceCancelRun(ports, input),
     requestRerun: (input) => requestRerun(ports, input),
     provision: requireLocation(ports, provision),
     findProvisioned: requireLocation(ports, findProvisioned),

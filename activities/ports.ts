@@ -289,6 +289,26 @@ export interface JobReruns {
   /** Returns what the server reports on the end of the job. */
   endEvidence(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<EndEvidence>;
   /**
+   * Returns whether this job is the only one in the latest attempt of its workflow run that has not
+   * ended. `false` also if the list of jobs is incomplete.
+   */
+  isOnlyActiveJob(
+    scope: Scope,
+    job: RerunJob,
+    run: Pick<RerunCandidate, 'runId' | 'attempt'>,
+    signal?: AbortSignal,
+  ): Promise<boolean>;
+  /**
+   * Ends a workflow run without waiting for its runners. A run that has ended stays as it is.
+   * @throws CiServerError `rejected` if the server does not permit it
+   */
+  forceCancel(
+    scope: Scope,
+    job: RerunJob,
+    run: Pick<RerunCandidate, 'runId'>,
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /**
    * Runs the job, and the jobs that depend on it, again.
    * @throws CiServerError `busy` if other jobs of its workflow run have not ended yet; `rejected` if
    * the server permits no rerun of this job

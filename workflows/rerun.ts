@@ -6,7 +6,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import { FAILURE_TYPES, type RerunPlan } from '../core/activities/index.ts';
+import { FAILURE_TYPES, type AwaitRerunInput, type RerunPlan } from '../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
   jobEventSignal,
@@ -17,8 +17,10 @@ import {
 } from '../core/contract/index.ts';
 import { escapeMarkdown } from '../core/domain/displayText.ts';
 import { isObject } from '../core/domain/isObject.ts';
+import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import type { RerunSpec } from '../core/input/rerun.ts';
 import {
+  FORCE_CANCEL_MS,
   admissionActivities,
   rerunActivities,
   toCallResult,
@@ -85,12 +87,42 @@ async function findJob({
   return job === undefined ? { outcome: 'skipped', reason: 'job_unknown' } : { job };
 }
 
-type Ended = Pick<RerunResult, 'outcome' | 'reason' | 'attempt'> & { readonly why?: string };
+type Ended = Pick<RerunResult, 'outcome' | 'reason' | 'attempt' | 'forceCancelled'> & {
+  readonly why?: string;
+};
 
 /** Claims the rerun in visibility before it is requested, so that it counts towards `perDay`. */
 async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
-  const { scope, credential, runnerName, perRun, perDay, set, stoppedAtMs, recorded } = spec;
-  const input = {
+  const { scope, credential, perDay, set } = spec;
+  const input = waitInput(spec, job);
+  const claim = { perDay, ...omitUndefined({ set }) };
+  const wait = rerunActivities(credential, scope, 'Wait for the end of the job');
+  let checked = await untilEnded(async () => await wait.awaitRerun(input));
+  let cancel: Pick<AwaitRerunInput, 'forceCancelled'> = {};
+  if (checked.kind === 'done' && checked.value.kind === 'forceCancel') {
+    // The history contains the request before it is sent, so a cancel by Holdfast is known as such.
+    const calls = rerunActivities(credential, scope, 'Force-cancel the run', FORCE_CANCEL_MS);
+    const sent = await toCallResult(calls.forceCancelRun({ ...input, ...claim }));
+    if (sent.kind !== 'done' || sent.value.sent) cancel = { forceCancelled: true };
+    const { forceCancelAfterMs: _once, ...rest } = input;
+    checked = await untilEnded(async () => await wait.awaitRerun({ ...rest, ...cancel }));
+  }
+  const ended = endOf(checked);
+  if (ended !== undefined) return { ...ended, ...cancel };
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
+  const { requestRerun } = rerunActivities(credential, scope, 'Rerun the job');
+  const requested = await toCallResult(requestRerun({ ...input, ...claim, ...cancel }));
+  return {
+    ...(endOf(requested) ?? { outcome: 'requested', attempt: attemptOf(requested) }),
+    ...cancel,
+  };
+}
+
+function waitInput(
+  { scope, credential, runnerName, perRun, stoppedAtMs, recorded, forceCancelAfterMs }: RerunSpec,
+  job: RerunJob,
+): AwaitRerunInput {
+  return {
     scope,
     credential,
     runnerName,
@@ -98,21 +130,8 @@ async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
     perRun,
     recorded: recorded === true,
     lostAtMs: workflowInfo().startTime.getTime(),
-    ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
+    ...omitUndefined({ stoppedAtMs, forceCancelAfterMs }),
   };
-  const calls = rerunActivities(credential, scope, 'Wait for the end of the job');
-  const checked = await untilEnded(async () => await calls.awaitRerun(input));
-  const ended = endOf(checked);
-  if (ended !== undefined) return ended;
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
-  const requested = await toCallResult(
-    rerunActivities(credential, scope, 'Rerun the job').requestRerun({
-      ...input,
-      perDay,
-      ...(set === undefined ? {} : { set }),
-    }),
-  );
-  return endOf(requested) ?? { outcome: 'requested', attempt: attemptOf(requested) };
 }
 
 /** Maximum number of events that end a wait early. Anyone may send signals; a job ends once. */
@@ -142,6 +161,8 @@ function endOf(called: CallResult<RerunPlan>): Ended | undefined {
   if (called.kind !== 'done') return failureOf(called);
   const { value } = called;
   if (value.kind === 'rerun') return undefined;
+  // Only one is requested, so this is not expected.
+  if (value.kind === 'forceCancel') return { outcome: 'failed', reason: 'not_concluded' };
   const { kind: outcome, reason, message: why } = value;
   return { outcome, reason, ...(why === undefined ? {} : { why }) };
 }
@@ -169,15 +190,20 @@ function attemptOf(called: CallResult<RerunPlan>): number {
 
 /** Publishes the result in lists, details and metrics, and returns it. */
 function finish({ why, job, ...ended }: Ended & Pick<RerunResult, 'job'>): RerunResult {
-  const { outcome, reason, attempt } = ended;
+  const { outcome, reason, attempt, forceCancelled } = ended;
   const subject = job === undefined ? 'The job' : `Job ${job.id} of ${job.repository}`;
   const message =
     reason === undefined
       ? `${subject} runs again in attempt ${attempt} of its workflow run.`
       : `${subject} does not run again: ${WHY[reason]}${why === undefined ? '' : ` (${why})`}.`;
-  const result: RerunResult = { ...ended, message, ...(job === undefined ? {} : { job }) };
+  const early = forceCancelled === true ? ' Its workflow run was force-cancelled before.' : '';
+  const result: RerunResult = {
+    ...ended,
+    message: `${message}${early}`,
+    ...(job === undefined ? {} : { job }),
+  };
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
-  setCurrentDetails(escapeMarkdown(message));
+  setCurrentDetails(escapeMarkdown(result.message));
   countRerun(result);
   return result;
 }

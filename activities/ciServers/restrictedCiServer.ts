@@ -220,6 +220,14 @@ function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobRe
       check(scope);
       return await reruns.endEvidence(scope, job, signal);
     },
+    async isOnlyActiveJob(scope, job, run, signal) {
+      check(scope);
+      return await reruns.isOnlyActiveJob(scope, job, run, signal);
+    },
+    async forceCancel(scope, job, run, signal) {
+      check(scope);
+      await reruns.forceCancel(scope, job, run, signal);
+    },
     async rerun(scope, job, signal) {
       check(scope);
       await reruns.rerun(scope, job, signal);

@@ -20,6 +20,7 @@ import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { refusal } from '../shared/rejections.ts';
 import { requireParentRunner } from './lostRunner.ts';
+import { mayForceCancel } from './mayForceCancel.ts';
 
 const CREDENTIALS_RETRY_MS = 5 * 60_000;
 
@@ -30,7 +31,7 @@ const CREDENTIALS_RETRY_MS = 5 * 60_000;
  */
 export async function awaitRerun(ports: ActivityPorts, input: AwaitRerunInput): Promise<RerunPlan> {
   await requireParentRunner(input.runnerName);
-  return await withReruns(ports, input, async (reruns) => {
+  const check = async (reruns: JobReruns): Promise<RerunPlan> => {
     const { job, decision } = await checkJob(reruns, input);
     switch (decision.kind) {
       case 'rerun':
@@ -38,9 +39,17 @@ export async function awaitRerun(ports: ActivityPorts, input: AwaitRerunInput): 
       case 'skip':
         return { kind: 'skipped', reason: decision.reason };
       case 'wait':
-        return waitMore(decision.for, input);
+        return decision.for === 'conclusion' && (await mayForceCancel(ports, reruns, input, job))
+          ? { kind: 'forceCancel' }
+          : waitMore(decision.for, input);
     }
-  });
+  };
+  return await withReruns(ports, input, check, rejectedPlan);
+}
+
+/** Returns the plan for a job that the credential or the CI server does not permit to run again. */
+export function rejectedPlan(message: string): RerunPlan {
+  return { kind: 'failed', reason: 'rejected', message };
 }
 
 /** Decision, with the evidence of the CI server where it is needed. */
@@ -64,7 +73,11 @@ export async function checkJob(reruns: JobReruns, input: AwaitRerunInput): Promi
   });
   if (decision.kind !== 'prove') return { job: found, decision };
   const evidence = await reruns.endEvidence(scope, job, signal);
-  return { job: found, decision: decideByEvidence(found.conclusion, evidence) };
+  const end = {
+    conclusion: found.conclusion,
+    forceCancelled: input.forceCancelled === true,
+  };
+  return { job: found, decision: decideByEvidence(end, evidence) };
 }
 
 /**
@@ -90,25 +103,26 @@ function waitMore(
   );
 }
 
-/** Runs a call of the CI server with heartbeats, and maps its errors. */
-export async function withReruns(
+/**
+ * Runs a call of the CI server with heartbeats, and maps its errors.
+ * @param rejected - result if the credential or the CI server does not permit the call
+ */
+export async function withReruns<T>(
   { ciServers }: ActivityPorts,
   { credential, job: { id, repository } }: AwaitRerunInput,
-  call: (reruns: JobReruns) => Promise<RerunPlan>,
-): Promise<RerunPlan> {
+  call: (reruns: JobReruns) => Promise<T>,
+  rejected: (message: string) => T,
+): Promise<T> {
   try {
     return await withHeartbeats(`rerun of job ${id} of ${repository}`, async () => {
       const { reruns } = ciServers.get(credential);
       if (reruns !== undefined) return await call(reruns);
-      return {
-        kind: 'failed',
-        reason: 'rejected',
-        message: `credential "${credential}" may not rerun jobs: set reruns: true in the worker's settings`,
-      };
+      return rejected(
+        `credential "${credential}" may not rerun jobs: set reruns: true in the worker's settings`,
+      );
     });
   } catch (error) {
-    if (error instanceof CiServerError && error.kind === 'rejected')
-      return { kind: 'failed', reason: 'rejected', message: error.message };
+    if (error instanceof CiServerError && error.kind === 'rejected') return rejected(error.message);
     const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS, busyRetryMs: RUN_CHECK_MS };
     throw nonRetryableAfterDeadline(refusal(error, pace, false));
   }

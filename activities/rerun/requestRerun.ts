@@ -1,9 +1,9 @@
 import { cancellationSignal, getClient } from '@temporalio/activity';
 import { type RequestRerunInput, type RerunPlan } from '../../core/activities/index.ts';
 import { requestedRerunsQuery } from '../../core/domain/visibility.ts';
-import { CiServerError, type ActivityPorts } from '../ports.ts';
+import { CiServerError, type ActivityPorts, type JobReruns } from '../ports.ts';
 import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.ts';
-import { checkJob, withReruns } from './awaitRerun.ts';
+import { checkJob, rejectedPlan, withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function requestRerun(
   input: RequestRerunInput,
 ): Promise<RerunPlan> {
   const claimedAt = await requireParentRunner(input.runnerName);
-  return await withReruns(ports, input, async (reruns) => {
+  const request = async (reruns: JobReruns): Promise<RerunPlan> => {
     const { job, decision } = await checkJob(reruns, input);
     if (job?.rerunAttempt !== undefined && heartbeatDetails().unanswered === true)
       return { kind: 'rerun', attempt: job.rerunAttempt };
@@ -25,7 +25,8 @@ export async function requestRerun(
       return { kind: 'skipped', reason: 'per_day' };
     await requestOnce(async () => await reruns.rerun(input.scope, input.job, cancellationSignal()));
     return { kind: 'rerun', attempt: (job?.latestAttempt ?? 1) + 1 };
-  });
+  };
+  return await withReruns(ports, input, request, rejectedPlan);
 }
 
 /** Sends a request, of which the next attempt learns if its response is not known. */
@@ -46,7 +47,10 @@ const DAY_MS = 24 * 3_600_000;
  * Returns how many reruns were requested within a day, or claimed by workflows that started earlier.
  * Claims of later ones do not count, so that many losses at the same time do not block one another.
  */
-async function claimedBefore({ scope, set }: RequestRerunInput, claimedAt: Date): Promise<number> {
+export async function claimedBefore(
+  { scope, set }: Pick<RequestRerunInput, 'scope' | 'set'>,
+  claimedAt: Date,
+): Promise<number> {
   const query = requestedRerunsQuery({
     scope,
     set,

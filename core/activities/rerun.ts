@@ -21,6 +21,11 @@ export interface RerunActivities {
    * Each check is an attempt of its own.
    */
   awaitRerun(input: AwaitRerunInput): Promise<RerunPlan>;
+  /**
+   * Ends the workflow run of the job, if the CI server shows the runner as offline, nothing else of
+   * the run is running or waiting, and no one has cancelled it.
+   */
+  forceCancelRun(input: RequestRerunInput): Promise<ForceCancelResult>;
   /** Requests the rerun, unless the CI server already has a later attempt of the workflow run. */
   requestRerun(input: RequestRerunInput): Promise<RerunPlan>;
 }
@@ -41,6 +46,13 @@ export interface AwaitRerunInput extends LostRunnerInput {
   readonly stoppedAtMs?: number;
   /** Time at which the loss was reported (ms since the epoch). */
   readonly lostAtMs: number;
+  /** Time after the loss at which the workflow run may be force-cancelled (ms). @default never */
+  readonly forceCancelAfterMs?: number;
+  /**
+   * Whether {@link RerunActivities.forceCancelRun} may have ended the workflow run. The workflow
+   * records it before the request is sent. @default false
+   */
+  readonly forceCancelled?: true;
 }
 
 /** Input of {@link RerunActivities.requestRerun}. */
@@ -53,8 +65,16 @@ export interface RequestRerunInput extends AwaitRerunInput {
 export type RerunPlan =
   /** The job may run again, or is to run in this attempt of its workflow run. */
   | { readonly kind: 'rerun'; readonly attempt: number }
+  /** The workflow run may be force-cancelled, so that the job can run again. */
+  | { readonly kind: 'forceCancel' }
   | {
       readonly kind: 'skipped' | 'failed';
       readonly reason: RerunReason;
       readonly message?: string;
     };
+
+/** Result of {@link RerunActivities.forceCancelRun}. */
+export interface ForceCancelResult {
+  /** Whether the request may have been sent, by any attempt of the activity. */
+  readonly sent: boolean;
+}

@@ -33,6 +33,13 @@ export interface RerunPolicy {
    * @default 20
    */
   perDay?: number;
+  /**
+   * Time after the loss at which the job's workflow run is force-cancelled, so that the job can run
+   * again before GitHub has noticed the loss, about ten minutes later. Only if GitHub shows the
+   * runner as offline, and no other job of the run is running or waiting.
+   * @default never
+   */
+  forceCancelAfter?: string;
 }
 
 /** Job at a CI server. */
@@ -64,6 +71,8 @@ export interface RerunInput {
   job?: RerunJob;
   perRun: number;
   perDay: number;
+  /** As in {@link RerunPolicy}. @default never */
+  forceCancelAfter?: string;
 }
 
 /**
@@ -110,4 +119,6 @@ export interface RerunResult {
   job?: RerunJob;
   /** Attempt of the workflow run in which the job runs again. */
   attempt?: number;
+  /** Whether the workflow run was force-cancelled before, because of `forceCancelAfter`. */
+  forceCancelled?: true;
 }

@@ -25,9 +25,10 @@ export interface RerunCandidate {
 
 /**
  * Report of the CI server on the end of a job. `shutdown`: its runner was shut down. `lost`: its
- * runner stopped answering. `cancelled`: someone cancelled it. `none`: not one of these.
+ * runner stopped answering. `cancelled`: someone cancelled it. `cancelled_by_credential`: the user
+ * or App of the credential did, and no one else. `none`: not one of these.
  */
-export type EndEvidence = 'shutdown' | 'lost' | 'cancelled' | 'none';
+export type EndEvidence = 'shutdown' | 'lost' | 'cancelled' | 'cancelled_by_credential' | 'none';
 
 /** Facts about the loss, and limits. */
 export interface LossFacts {
@@ -85,14 +86,18 @@ function endedBefore({ completedAt }: RerunCandidate, { stoppedAt }: LossFacts):
 
 /**
  * Decides by the evidence of the CI server. A job that is called cancelled although its runner did
- * not answer any more had been cancelled by someone: otherwise it would have failed.
+ * not answer any more had been cancelled by someone: otherwise it would have failed. A cancel that
+ * Holdfast has requested to end the job early does not count, unless someone else cancelled it, too.
+ * @param job - `forceCancelled`: whether Holdfast may have force-cancelled the workflow run
  */
 export function decideByEvidence(
-  conclusion: string | undefined,
+  { conclusion, forceCancelled }: { conclusion?: string | undefined; forceCancelled: boolean },
   evidence: EndEvidence,
 ): Exclude<RerunDecision, { kind: 'prove' | 'wait' }> {
   if (evidence === 'shutdown') return { kind: 'rerun' };
-  if (conclusion === 'cancelled' || evidence === 'cancelled') return skip('cancelled');
+  if (evidence === 'cancelled') return skip('cancelled');
+  const isCancelled = conclusion === 'cancelled' || evidence === 'cancelled_by_credential';
+  if (isCancelled) return forceCancelled ? { kind: 'rerun' } : skip('cancelled');
   return evidence === 'lost' ? { kind: 'rerun' } : skip('failed_itself');
 }
 

@@ -66,9 +66,12 @@ const lostJob = {
   recorded: z.boolean(),
   stoppedAtMs: z.number().exactOptional(),
   lostAtMs: z.number(),
+  forceCancelAfterMs: ms.exactOptional(),
+  forceCancelled: z.literal(true).exactOptional(),
 };
 const labels = z.array(z.string().max(256)).max(200);
 const setName = identifier('a set name');
+const claimedRerun = { ...lostJob, perDay: whole.min(1), set: setName.exactOptional() };
 const scaleSetName = identifier('the name of a scale set').max(64);
 const group = z.union([
   z.literal('default'),
@@ -190,7 +193,8 @@ export const ACTIVITY_INPUTS = {
   }),
   findLostJob: z.object(lostRunner),
   awaitRerun: z.object(lostJob),
-  requestRerun: z.object({ ...lostJob, perDay: whole.min(1), set: setName.exactOptional() }),
+  forceCancelRun: z.object(claimedRerun),
+  requestRerun: z.object(claimedRerun),
   tearDown: z.object({
     ...located,
     identity,

@@ -2,10 +2,13 @@
 import { z } from 'zod';
 import { RUNNER_CAUSES, type RerunInput, type RerunPolicy } from '../contract/index.ts';
 import { isCiId } from '../domain/ciId.ts';
+import { parseDuration } from '../domain/duration.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import { scopeHolds, type Scope } from '../domain/ciServer.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
+  durationString,
   identifier,
   parseInput,
   repositoryName,
@@ -34,6 +37,7 @@ export const rerunPolicy = z.strictObject({
   onLoss: z.boolean('must be true or false').exactOptional(),
   perRun: perRun.exactOptional(),
   perDay: perDay.exactOptional(),
+  forceCancelAfter: durationString.exactOptional(),
 } satisfies FieldsOf<RerunPolicy>);
 
 /** Schema of the ID and repository of a job at the CI server. */
@@ -56,6 +60,8 @@ export interface RerunSpec extends Pick<
   readonly credential: string;
   /** Time at which the runner was asked to stop (ms since the epoch). */
   readonly stoppedAtMs?: number;
+  /** Time after the loss at which the workflow run may be force-cancelled (ms). @default never */
+  readonly forceCancelAfterMs?: number;
 }
 
 const schema = z.strictObject({
@@ -69,6 +75,7 @@ const schema = z.strictObject({
   job: rerunJob.exactOptional(),
   perRun,
   perDay,
+  forceCancelAfter: durationString.exactOptional(),
 } satisfies FieldsOf<RerunInput>);
 
 /** Parses the input of a rerun. Reports all errors at once. */
@@ -83,6 +90,7 @@ export function parseRerunInput(raw: unknown): Parsed<RerunSpec> {
     enterprise: _e,
     credential = DEFAULT_CREDENTIAL,
     stoppedAt,
+    forceCancelAfter,
     ...rest
   } = parsed.spec;
   const scope = resolveScope(parsed.spec);
@@ -103,7 +111,11 @@ export function parseRerunInput(raw: unknown): Parsed<RerunSpec> {
       ...rest,
       scope,
       credential,
-      ...(stoppedAt === undefined ? {} : { stoppedAtMs: Date.parse(stoppedAt) }),
+      ...omitUndefined({
+        stoppedAtMs: stoppedAt === undefined ? undefined : Date.parse(stoppedAt),
+        forceCancelAfterMs:
+          forceCancelAfter === undefined ? undefined : parseDuration(forceCancelAfter),
+      }),
     },
   };
 }

@@ -76,7 +76,8 @@ export interface RunnerSpec {
   readonly onEviction: OnEviction;
   readonly maxAttempts: number;
   /** Limits for jobs that run again after their runner was lost. Absent: none runs again. */
-  readonly rerun?: Required<Pick<RerunPolicy, 'perRun' | 'perDay'>>;
+  readonly rerun?: Required<Pick<RerunPolicy, 'perRun' | 'perDay'>> &
+    Pick<RerunPolicy, 'forceCancelAfter'>;
   /** Pod of each of its runners. */
   readonly pod: Omit<PodRequest, 'identity'> &
     Required<Pick<PodRequest, 'supervision' | 'volumeClaims' | 'jobTimeoutCapMs'>>;
@@ -409,8 +410,12 @@ function toSpec(
   };
 }
 
-function limitsOf({ perRun, perDay }: RerunPolicy): NonNullable<RunnerSpec['rerun']> {
-  return { ...RERUN_DEFAULTS, ...omitUndefined({ perRun, perDay }) };
+function limitsOf({
+  perRun,
+  perDay,
+  forceCancelAfter,
+}: RerunPolicy): NonNullable<RunnerSpec['rerun']> {
+  return { ...RERUN_DEFAULTS, ...omitUndefined({ perRun, perDay, forceCancelAfter }) };
 }
 
 function nameFromWorkflowId(workflowId: string): string {

@@ -1,5 +1,5 @@
 /** Reruns of jobs at the simulated GitHub, which answers them as GitHub does. */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CiServer, JobReruns } from '../../activities/ports.ts';
 import type { RerunJob } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
@@ -160,6 +160,54 @@ test('what cannot run again is rejected, and what the credential may not do is t
   });
 });
 
+describe('a run that is ended early', () => {
+  const runOf = ({ runId }: { runId: number }, attempt = 1) => ({ runId: String(runId), attempt });
+  const isOnly = async (of: { job: RerunJob; runId: number }, attempt = 1): Promise<boolean> =>
+    await reruns().isOnlyActiveJob(SCOPE, of.job, runOf(of, attempt));
+
+  test('only if no other job of it is running or waiting', async () => {
+    const lost = await runningJob('lost', { name: 'build (1)' });
+    expect([await isOnly(lost), await isOnly(lost, 2)]).toEqual([true, false]);
+    const { id: waiting } = simulator.queueJob({
+      repo: 'acme/web',
+      labels: ['nobody-has-this'],
+      name: 'build (2)',
+      run_id: lost.runId,
+    });
+    expect(await isOnly(lost)).toBe(false);
+    simulator.cancelJob(waiting);
+    expect(await isOnly(lost)).toBe(true);
+    const other = await runningJob('other', { name: 'build (3)', run_id: lost.runId });
+    expect([await isOnly(lost), await isOnly(other)]).toEqual([false, false]);
+  });
+
+  test('is cancelled by the credential, and can run again', async () => {
+    const lost = await runningJob('lost');
+    lost.runner.kill();
+    await reruns().forceCancel(SCOPE, lost.job, runOf(lost));
+    expect(await reruns().getJob(SCOPE, lost.job)).toMatchObject({
+      conclusion: 'cancelled',
+      runEnded: true,
+    });
+    expect(await reruns().endEvidence(SCOPE, lost.job)).toBe('cancelled_by_credential');
+    // It has ended: no error.
+    await reruns().forceCancel(SCOPE, lost.job, runOf(lost));
+    await reruns().rerun(SCOPE, lost.job);
+    const unknown = { runId: '99' };
+    expect(await ciServerError(reruns().forceCancel(SCOPE, lost.job, unknown))).toMatchObject({
+      kind: 'rejected',
+    });
+  });
+
+  test('stays cancelled by the person who cancelled it first', async () => {
+    const lost = await runningJob('lost');
+    lost.runner.kill();
+    simulator.cancelJob(lost.id);
+    await reruns().forceCancel(SCOPE, lost.job, runOf(lost));
+    expect(await reruns().endEvidence(SCOPE, lost.job)).toBe('cancelled');
+  });
+});
+
 test('a credential reruns nothing unless its settings say so, and only in its scopes', async () => {
   const plain = ciServerOf(settings({ reruns: false }));
   expect(plain.server.reruns).toBeUndefined();
@@ -170,6 +218,8 @@ test('a credential reruns nothing unless its settings say so, and only in its sc
     bound.server.reruns?.getJob(SCOPE, job),
     bound.server.reruns?.endEvidence(SCOPE, job),
     bound.server.reruns?.rerun(SCOPE, job),
+    bound.server.reruns?.isOnlyActiveJob(SCOPE, job, { runId: '1', attempt: 1 }),
+    bound.server.reruns?.forceCancel(SCOPE, job, { runId: '1' }),
   ])
     expect(await ciServerError(call ?? Promise.resolve())).toMatchObject({ kind: 'rejected' });
   expect(simulator.requests()).toEqual([]);

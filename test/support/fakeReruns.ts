@@ -14,7 +14,11 @@ export class FakeReruns implements JobReruns {
   readonly failures: Error[] = [];
   /** Thrown by the next requests that the server accepts. */
   readonly lostResponses: Error[] = [];
-  /** Runs before the next request. */
+  /** IDs of the jobs whose runs were force-cancelled, in order. */
+  readonly forceCancelled: string[] = [];
+  /** Jobs whose run has other jobs that have not ended. */
+  readonly shared = new Set<string>();
+  /** Runs before the next request, for a rerun or a force-cancel. */
   beforeRequest?: (() => void) | undefined;
 
   /** A job that a runner runs. */
@@ -37,14 +41,25 @@ export class FakeReruns implements JobReruns {
     return this.evidence.get(id) ?? 'lost';
   }
 
+  async isOnlyActiveJob(_scope: Scope, { id }: RerunJob): Promise<boolean> {
+    return this.jobs.get(id)?.conclusion === undefined && !this.shared.has(id);
+  }
+
+  async forceCancel(_scope: Scope, { id }: RerunJob): Promise<void> {
+    this.#begin();
+    this.forceCancelled.push(id);
+    if (this.jobs.get(id)?.conclusion === undefined) this.end(id, 'cancelled');
+    if (this.evidence.get(id) === 'none') this.evidence.set(id, 'cancelled_by_credential');
+    const lost = this.lostResponses.shift();
+    if (lost !== undefined) throw lost;
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }
 
   async rerun(_scope: Scope, { id }: RerunJob): Promise<void> {
-    const { beforeRequest } = this;
-    delete this.beforeRequest;
-    beforeRequest?.();
+    this.#begin();
     const failure = this.failures.shift();
     if (failure !== undefined) throw failure;
     const job = this.jobs.get(id);
@@ -55,5 +70,11 @@ export class FakeReruns implements JobReruns {
     this.jobs.set(id, { ...job, latestAttempt: attempt, rerunAttempt: attempt, runEnded: false });
     const lost = this.lostResponses.shift();
     if (lost !== undefined) throw lost;
+  }
+
+  #begin(): void {
+    const { beforeRequest } = this;
+    delete this.beforeRequest;
+    beforeRequest?.();
   }
 }

@@ -1,6 +1,6 @@
 /** Jobs that are lost with their runner run again, once, and no other job does. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { CiServerError } from '../../activities/ports.ts';
 import {
@@ -317,6 +317,81 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     lose(lost);
     expect(await resultOf(lost.runnerName)).toMatchObject({ outcome: 'skipped', ...expected });
     expect(reruns.requested).toEqual([]);
+  });
+
+  describe('whose run may be force-cancelled', () => {
+    const EARLY: Partial<RunnerInput> = { rerun: { onLoss: true, forceCancelAfter: '1s' } };
+
+    /** The CI server has the job in progress still, on a runner that is offline. */
+    function loseUnheard(lost: { pod: string; runnerName: string }, jobId: string): void {
+      lose(lost);
+      all.ci.connect(lost.runnerName, false);
+      all.ci.setBusy(lost.runnerName, true);
+      reruns.evidence.set(jobId, 'none');
+    }
+    /** It was checked when its run could have been force-cancelled. */
+    async function isChecked(runnerName: string): Promise<void> {
+      await until('the third check', async () => {
+        const { raw } = await rerunOf(runnerName).describe();
+        return (raw.pendingActivities?.[0]?.attempt ?? 0) > 3;
+      });
+    }
+
+    test('runs again before GitHub has concluded it', async () => {
+      const lost = await busyRunner('71', EARLY);
+      loseUnheard(lost, '71');
+      expect(await resultOf(lost.runnerName)).toMatchObject({
+        outcome: 'requested',
+        attempt: 2,
+        forceCancelled: true,
+      });
+      expect([reruns.forceCancelled, reruns.requested]).toEqual([['71'], ['71']]);
+    });
+
+    test('runs again once where the response to the force-cancel is lost', async () => {
+      const lost = await busyRunner('72', EARLY);
+      reruns.lostResponses.push(new CiServerError('unavailable', 'no answer'));
+      loseUnheard(lost, '72');
+      expect(await resultOf(lost.runnerName)).toMatchObject({
+        outcome: 'requested',
+        forceCancelled: true,
+      });
+      expect([reruns.forceCancelled, reruns.requested]).toEqual([['72'], ['72']]);
+    });
+
+    test('stays as it is where someone cancels it at the same moment', async () => {
+      const lost = await busyRunner('73', EARLY);
+      reruns.beforeRequest = () => void reruns.evidence.set('73', 'cancelled');
+      loseUnheard(lost, '73');
+      expect(await resultOf(lost.runnerName)).toMatchObject({
+        outcome: 'skipped',
+        reason: 'cancelled',
+      });
+      expect([reruns.forceCancelled, reruns.requested]).toEqual([['73'], []]);
+    });
+
+    test('waits for GitHub while another job of its run is active', async () => {
+      const lost = await busyRunner('74', EARLY);
+      reruns.shared.add('74');
+      loseUnheard(lost, '74');
+      await isChecked(lost.runnerName);
+      reruns.evidence.set('74', 'lost');
+      reruns.end('74', 'failure');
+      const result = await resultOf(lost.runnerName);
+      expect(result).toMatchObject({ outcome: 'requested', attempt: 2 });
+      expect(result).not.toHaveProperty('forceCancelled');
+      expect(reruns.forceCancelled).toEqual([]);
+    });
+
+    test('is left to the person who has cancelled it', async () => {
+      const lost = await busyRunner('75', EARLY);
+      loseUnheard(lost, '75');
+      reruns.evidence.set('75', 'cancelled');
+      await isChecked(lost.runnerName);
+      reruns.end('75', 'cancelled');
+      expect(await resultOf(lost.runnerName)).toMatchObject({ reason: 'cancelled' });
+      expect([reruns.forceCancelled, reruns.requested]).toEqual([[], []]);
+    });
   });
 
   test('counts towards a daily maximum', async () => {

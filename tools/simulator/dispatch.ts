@@ -21,7 +21,7 @@ const SHUTDOWN =
   'The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.';
 
 /** What GitHub adds to a job that someone cancels. */
-const CANCELLED = 'The run was canceled by @octocat.';
+const cancelledBy = (login: string): string => `The run was canceled by @${login}.`;
 
 /** Brings jobs to runners, keeps the leases, and removes what ended. */
 export class Dispatch {
@@ -71,7 +71,7 @@ export class Dispatch {
   cancelJob(job: SimulatedJob): void {
     if (job.status === 'completed') return;
     job.cancelRequested = true;
-    job.annotation = CANCELLED;
+    job.annotation = cancelledBy('octocat');
     if (job.status === 'queued') this.#conclude(job, 'cancelled');
     else {
       const registration = this.#runnerOf(job);
@@ -79,6 +79,23 @@ export class Dispatch {
       if (session) this.sessions.send(session, { type: 'cancel', jobId: job.id });
     }
     this.#changes.bump();
+  }
+
+  /**
+   * Ends these jobs at once, whatever their runners do.
+   * @param login - who asked for it
+   */
+  forceCancel(jobs: readonly SimulatedJob[], login: string): void {
+    for (const job of jobs) {
+      if (job.status === 'completed') continue;
+      const registration = this.#runnerOf(job);
+      const session = registration && this.sessions.ofRunner(registration);
+      if (session) this.sessions.send(session, { type: 'cancel', jobId: job.id });
+      if (!job.cancelRequested) job.annotation = cancelledBy(login);
+      job.cancelRequested = true;
+      this.#conclude(job, 'cancelled');
+      if (registration) this.#free(registration, false);
+    }
   }
 
   /** Queues the job once more, in the next attempt of its run. The run's other jobs are as they were. */

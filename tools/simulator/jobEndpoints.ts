@@ -5,6 +5,7 @@ import { annotationsJson, jobJson, repositoryJson, runJson } from './githubJson.
 import { paginate } from './pages.ts';
 import { serve, type Call } from './rest.ts';
 import type { SimulatedJob } from './types.ts';
+import { loginOf } from './userEndpoints.ts';
 import type { World } from './world.ts';
 
 const scope = ({ owner, repo }: Record<string, string>): string => `repos/${owner}/${repo}`;
@@ -52,6 +53,13 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
       const run = runJson(jobsOf(world, call).filter((job) => job.run_id === id));
       return run === undefined ? answers.notFound(call.docs) : { status: 200, body: run };
     },
+  });
+  serve(server, world, {
+    method: 'POST',
+    path: '/repos/{owner}/{repo}/actions/runs/{run_id}/force-cancel',
+    scope,
+    docs: `${runs}#force-cancel-a-workflow-run`,
+    answer: (call) => forceCancelAnswer(world, call),
   });
   serve(server, world, {
     method: 'GET',
@@ -161,6 +169,16 @@ function rerunAnswer(world: World, call: Call): answers.Answer {
     );
   world.dispatch.rerunJob(job);
   return { status: 201, body: {} };
+}
+
+function forceCancelAnswer(world: World, call: Call): answers.Answer {
+  const jobs = jobsOf(world, call).filter(({ run_id }) => run_id === Number(call.params['run_id']));
+  const run = runJson(jobs);
+  if (run === undefined) return answers.notFound(call.docs);
+  if (run['status'] === 'completed')
+    return answers.runEnded('Cannot cancel a workflow run that is completed.', call.docs);
+  world.dispatch.forceCancel(jobs, loginOf(world, call));
+  return { status: 202, body: {} };
 }
 
 /** https://docs.github.com/en/actions/how-tos/manage-workflow-runs/re-run-workflows-and-jobs */

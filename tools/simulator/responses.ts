@@ -53,10 +53,12 @@ export const primaryLimit = (status: 403 | 429, whose: string): Answer =>
     RATE_DOCS,
   );
 
-/** Forms in which GitHub has told of a secondary limit. */
+/** A workflow run that has ended and so cannot be cancelled. */
+export const runEnded = (message: string, docs: string): Answer => error(409, message, docs);
 /** A job that cannot run again, or not yet. */
 export const rerunRefused = (message: string, docs: string): Answer => error(403, message, docs);
 
+/** Forms in which GitHub has told of a secondary limit. */
 export type SecondaryForm =
   /** Today's: `#about-secondary-rate-limits`. */
   | 'modern'

@@ -267,6 +267,21 @@ test('reruns of a job', async () => {
   for (const { id, status } of simulator.jobs()) if (status === 'queued') simulator.cancelJob(id);
 });
 
+test('force-cancel of a run, and who asked for it', async () => {
+  const job = simulator.queueJob({ repo: 'acme/widgets', labels: ['nobody-has-this'] });
+  const at = `/repos/acme/widgets/actions/runs/${job.run_id}/force-cancel`;
+  const template = '/repos/{owner}/{repo}/actions/runs/{run_id}/force-cancel';
+  await ask('POST', template, at, 202);
+  const { body } = await ask('GET', '/user', '/user', 200);
+  expect(simulator.job(job.id)).toMatchObject({
+    status: 'completed',
+    conclusion: 'cancelled',
+    annotation: `The run was canceled by @${body.login}.`,
+  });
+  await ask('POST', template, at, 409);
+  await ask('POST', template, at.replace(String(job.run_id), '1'), 404);
+});
+
 test('rate_limit is free of the primary limit', async () => {
   const before = await ask('GET', '/rate_limit', '/rate_limit', 200);
   const after = await ask('GET', '/rate_limit', '/rate_limit', 200);

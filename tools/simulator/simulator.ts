@@ -2,6 +2,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import * as answers from './responses.ts';
 import { serveAppEndpoints } from './appEndpoints.ts';
+import { serveUserEndpoints } from './userEndpoints.ts';
 import { Control } from './control.ts';
 import { serveControl } from './controlEndpoints.ts';
 import { serveJobEndpoints } from './jobEndpoints.ts';
@@ -66,6 +67,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   serveRunnerEndpoints(server, world);
   serveJobEndpoints(server, world);
   serveAppEndpoints(server, world);
+  serveUserEndpoints(server, world);
   serveScaleSets(server, world);
   serveRunnerProtocol(server, world);
   serveControl(server, world);

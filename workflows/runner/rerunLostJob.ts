@@ -66,6 +66,7 @@ function rerunInput(
       recorded: record === 'interrupted' || record === 'running' ? (true as const) : undefined,
       stoppedAt: runner.pod?.terminationRequestedAt,
       job: jobToRerun(runner, facts),
+      forceCancelAfter: spec.rerun?.forceCancelAfter,
     }),
   };
 }

@@ -163,6 +163,8 @@ export function ciActivities(
 
 /** Maximum time that a rerun waits for the end of its workflow run and for the CI server. */
 const RERUN_TIMEOUT = '12h';
+/** Maximum time for the request that ends a workflow run early. Later, GitHub ends the job itself. */
+export const FORCE_CANCEL_MS = 5 * 60_000;
 
 /**
  * Returns the activities that rerun a lost job: on the rate-limited task queue of the credential. A
@@ -172,12 +174,13 @@ export function rerunActivities(
   credential: string,
   scope: Scope,
   summary: string,
-): Pick<HoldfastActivities, 'findLostJob' | 'awaitRerun' | 'requestRerun'> {
+  within: string | number = RERUN_TIMEOUT,
+): Pick<HoldfastActivities, 'findLostJob' | 'awaitRerun' | 'forceCancelRun' | 'requestRerun'> {
   return proxyActivities<HoldfastActivities>({
     summary,
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '2m',
-    scheduleToCloseTimeout: RERUN_TIMEOUT,
+    scheduleToCloseTimeout: within,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: RETRY,
     priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },

@@ -8,16 +8,18 @@ import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { scopeHolds, type Scope } from '../../../core/domain/ciServer.ts';
 import type { EndEvidence, RerunCandidate } from '../../../core/domain/rerun.ts';
 import type { RerunJob } from '../../../core/contract/index.ts';
-import type { JobReruns } from '../../ports.ts';
+import { CiServerError, type JobReruns } from '../../ports.ts';
 import type { Credential } from '../credentials.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 import { RERUN_PERMISSIONS } from './rerunPermissions.ts';
 import {
   annotationListAnswer,
+  appAnswer,
   installationAnswer,
   jobStateAnswer,
   jobStateListAnswer,
   runAnswer,
+  userAnswer,
 } from './responses.ts';
 
 /**
@@ -25,11 +27,14 @@ import {
  * runner for its shutdown, and of GitHub for a runner that did not answer any more. The first that
  * is found counts. A step can write such messages too, but only about its own job.
  */
-const EVIDENCE: readonly (readonly [Exclude<EndEvidence, 'none'>, RegExp])[] = [
+const EVIDENCE: readonly (readonly ['cancelled' | 'shutdown' | 'lost', RegExp])[] = [
   ['cancelled', /\brun was cancell?ed by\b/i],
   ['shutdown', /has received a shutdown signal/i],
   ['lost', /lost communication with the server/i],
 ];
+
+/** Name of the user or App that cancelled a run: `The run was canceled by @NAME.` */
+const CANCELLED_BY = /\brun was cancell?ed by @([^\s@]+?)\.?(?:\s|$)/gi;
 
 const PAGE = 100;
 /** Maximum pages of a list of jobs. A matrix has at most 256 jobs. */
@@ -47,6 +52,9 @@ export class GitHubJobReruns implements JobReruns {
   readonly #responses = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({
     max: MAX_CACHED,
   });
+
+  /** Name of the user or App of the credential. */
+  #ownName: string | undefined;
 
   constructor(api: GitHubApi, credential: Credential) {
     this.#api = api;
@@ -84,7 +92,7 @@ export class GitHubJobReruns implements JobReruns {
     const later =
       latestAttempt === attempt
         ? undefined
-        : (await this.#latestJobs(scope, job, runId, signal)).find((each) =>
+        : (await this.#latestJobs(scope, job, runId, signal)).jobs.find((each) =>
             isRerunOf(each, found),
           );
     return {
@@ -95,14 +103,15 @@ export class GitHubJobReruns implements JobReruns {
     };
   }
 
-  /** Returns the jobs of the latest attempt of a workflow run. */
+  /** Returns the jobs of the latest attempt of a workflow run, and whether they are all. */
   async #latestJobs(
     scope: Scope,
     job: RerunJob,
     runId: string,
     signal?: AbortSignal,
-  ): Promise<JobState[]> {
+  ): Promise<{ readonly jobs: JobState[]; readonly complete: boolean }> {
     const jobs: JobState[] = [];
+    let total = 0;
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request(scope, 'GET', '/actions/runs/{run_id}/jobs', job, {
         run_id: runId,
@@ -113,9 +122,10 @@ export class GitHubJobReruns implements JobReruns {
       const answer = await this.#api.request(request, signal);
       const list = this.#api.parse(jobStateListAnswer, answer, request);
       jobs.push(...list.jobs);
+      total = list.total_count;
       if (list.jobs.length < PAGE) break;
     }
-    return jobs;
+    return { jobs, complete: jobs.length === total };
   }
 
   async endEvidence(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<EndEvidence> {
@@ -127,10 +137,68 @@ export class GitHubJobReruns implements JobReruns {
     const answer = await this.#api.request(request, signal);
     if (answer.status === 404) return 'none';
     const annotations = this.#api.parse(annotationListAnswer, answer, request);
-    const found = EVIDENCE.find(([, text]) =>
-      annotations.some(({ message }) => text.test(message ?? '')),
+    const messages = annotations.map(({ message }) => message ?? '');
+    const found = EVIDENCE.find(([, text]) => messages.some((message) => text.test(message)));
+    if (found?.[0] !== 'cancelled') return found?.[0] ?? 'none';
+    const names = messages.flatMap((message) =>
+      [...message.matchAll(CANCELLED_BY)].map(([, name = '']) => name.toLowerCase()),
     );
-    return found?.[0] ?? 'none';
+    const own = (this.#ownName ??= await this.#readOwnName(job, signal)).toLowerCase();
+    const isOwn = names.length > 0 && names.every((name) => name === own);
+    return isOwn ? 'cancelled_by_credential' : 'cancelled';
+  }
+
+  /** Returns the name with which GitHub shows what the credential does. */
+  async #readOwnName({ id, repository }: RerunJob, signal?: AbortSignal): Promise<string> {
+    const request = (route: string): GitHubRequest => ({
+      call: 'rerun',
+      route,
+      parameters: {},
+      subject: `job ${id} of ${repository}`,
+    });
+    if (this.#credential.type === 'app') {
+      const app = request('GET /app');
+      const answer = await this.#api.requestAsApp(app, signal);
+      return `${this.#api.parse(appAnswer, answer, app).slug}[bot]`;
+    }
+    const user = request('GET /user');
+    return this.#api.parse(userAnswer, await this.#api.request(user, signal), user).login;
+  }
+
+  async isOnlyActiveJob(
+    scope: Scope,
+    job: RerunJob,
+    { runId, attempt }: Pick<RerunCandidate, 'runId' | 'attempt'>,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const { jobs, complete } = await this.#latestJobs(scope, job, runId, signal);
+    const active = jobs.filter(({ status }) => status !== 'completed');
+    const [only] = active;
+    return (
+      complete &&
+      active.length === 1 &&
+      only?.id === job.id &&
+      only.status === 'in_progress' &&
+      (only.run_attempt ?? 1) === attempt
+    );
+  }
+
+  async forceCancel(
+    scope: Scope,
+    job: RerunJob,
+    { runId }: Pick<RerunCandidate, 'runId'>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const path = '/actions/runs/{run_id}/force-cancel';
+    const request = this.#request(scope, 'POST', path, job, { run_id: runId });
+    try {
+      const { status } = await this.#api.request(request, signal);
+      if (status === 404)
+        throw this.#api.toError('rejected', request, 'the workflow run does not exist', status);
+    } catch (error) {
+      // The run has ended.
+      if (!(error instanceof CiServerError) || error.status !== 409) throw error;
+    }
   }
 
   async rerun(scope: Scope, job: RerunJob, signal?: AbortSignal): Promise<void> {

@@ -99,6 +99,7 @@ export const jobStateAnswer = z.object({
   run_id: id,
   run_attempt: z.number().int().nullish(),
   name: z.string(),
+  status: z.string(),
   conclusion: z.string().nullable(),
   created_at: time.nullish(),
   started_at: time.nullish(),
@@ -107,7 +108,10 @@ export const jobStateAnswer = z.object({
 });
 
 /** Schema of one page of such jobs. */
-export const jobStateListAnswer = z.object({ jobs: z.array(jobStateAnswer) });
+export const jobStateListAnswer = z.object({
+  total_count: z.number().int(),
+  jobs: z.array(jobStateAnswer),
+});
 
 /** Schema of a workflow run with what a rerun depends on. */
 export const runAnswer = z.object({
@@ -117,6 +121,11 @@ export const runAnswer = z.object({
 
 /** Schema of the installation of an App. */
 export const installationAnswer = z.object({ permissions: z.record(z.string(), z.string()) });
+
+/** Schema of the user of a token. */
+export const userAnswer = z.object({ login: z.string() });
+/** Schema of an App. */
+export const appAnswer = z.object({ slug: z.string() });
 
 /** Schema of one page of the annotations of a check run. */
 export const annotationListAnswer = z.array(z.object({ message: z.string().nullish() }));

@@ -73,6 +73,16 @@ const SOUND = {
   admitRerun: { input: {} },
   findLostJob: lost,
   awaitRerun: { ...lost, job, perRun: 1, recorded: false, lostAtMs: 1 },
+  forceCancelRun: {
+    ...lost,
+    job,
+    perRun: 1,
+    recorded: true,
+    perDay: 20,
+    stoppedAtMs: 1,
+    lostAtMs: 1,
+    forceCancelAfterMs: 1,
+  },
   requestRerun: {
     ...lost,
     job,

@@ -14,7 +14,8 @@ const rerun = {
 test('a rerun with all its fields', () => {
   const job = { id: '42', repository: 'acme/web' };
   const stoppedAt = '2026-03-01T12:00:00Z';
-  expect(parseRerunInput({ ...rerun, set: 'linux', job, stoppedAt })).toEqual({
+  const more = { set: 'linux', job, stoppedAt, forceCancelAfter: '1m' };
+  expect(parseRerunInput({ ...rerun, ...more })).toEqual({
     ok: true,
     spec: {
       scope: { kind: 'organization', name: 'acme' },
@@ -26,6 +27,7 @@ test('a rerun with all its fields', () => {
       set: 'linux',
       job,
       stoppedAtMs: Date.parse(stoppedAt),
+      forceCancelAfterMs: 60_000,
     },
   });
 });
@@ -38,6 +40,7 @@ test.each([
   [{ perRun: 0 }, 'perRun', 'out_of_range'],
   [{ perDay: 1_001 }, 'perDay', 'out_of_range'],
   [{ stoppedAt: 'soon' }, 'stoppedAt', 'invalid'],
+  [{ forceCancelAfter: 'soon' }, 'forceCancelAfter', 'invalid'],
   [{ organization: undefined }, 'organization', 'required'],
   [{ force: true }, 'force', 'unknown_field'],
 ])('%j is rejected at %s', (more, field, code) => {
@@ -54,6 +57,11 @@ test.each([
   ['absent', undefined, undefined],
   ['off', { onLoss: false, perRun: 3 }, undefined],
   ['on', { onLoss: true }, { perRun: 1, perDay: 20 }],
+  [
+    'on, with an early end',
+    { onLoss: true, forceCancelAfter: '1m' },
+    { perRun: 1, perDay: 20, forceCancelAfter: '1m' },
+  ],
   ['on, with limits', { onLoss: true, perRun: 3, perDay: 5 }, { perRun: 3, perDay: 5 }],
 ])('the policy of a runner, %s', (_what, policy, expected) => {
   expect(policyOf({ organization: 'acme', ...(policy && { rerun: policy }) })).toEqual(expected);

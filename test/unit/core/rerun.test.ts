@@ -113,13 +113,30 @@ test.each([
   ['failure', 'shutdown', { kind: 'rerun' }],
   ['failure', 'lost', { kind: 'rerun' }],
   ['failure', 'cancelled', skip('cancelled')],
+  ['failure', 'cancelled_by_credential', skip('cancelled')],
   ['failure', 'none', skip('failed_itself')],
   ['cancelled', 'shutdown', { kind: 'rerun' }],
   ['cancelled', 'lost', skip('cancelled')],
   ['cancelled', 'cancelled', skip('cancelled')],
+  ['cancelled', 'cancelled_by_credential', skip('cancelled')],
   ['cancelled', 'none', skip('cancelled')],
 ] as const)('%s, and the server reports %s', (conclusion, evidence, expected) => {
-  expect(decideByEvidence(conclusion, evidence)).toEqual(expected);
+  expect(decideByEvidence({ conclusion, forceCancelled: false }, evidence)).toEqual(expected);
+});
+
+test.each([
+  ['failure', 'shutdown', { kind: 'rerun' }],
+  ['failure', 'lost', { kind: 'rerun' }],
+  ['failure', 'cancelled', skip('cancelled')],
+  ['failure', 'cancelled_by_credential', { kind: 'rerun' }],
+  ['failure', 'none', skip('failed_itself')],
+  ['cancelled', 'shutdown', { kind: 'rerun' }],
+  ['cancelled', 'lost', { kind: 'rerun' }],
+  ['cancelled', 'cancelled', skip('cancelled')],
+  ['cancelled', 'cancelled_by_credential', { kind: 'rerun' }],
+  ['cancelled', 'none', { kind: 'rerun' }],
+] as const)('force-cancelled: %s, and the server reports %s', (conclusion, evidence, expected) => {
+  expect(decideByEvidence({ conclusion, forceCancelled: true }, evidence)).toEqual(expected);
 });
 
 test('checks are close together when GitHub concludes lost jobs', () => {
