@@ -72,4 +72,13 @@ await describeWithLab('a worker that is killed at a rerun', { temporal: true }, 
     const count = { reruns: reruns.length, right: right.length };
     expect(count).toEqual({ reruns: 100, right: 100 });
   }, 1_800_000);
+
+  test('twenty times at a force-cancel: no job is lost, and none runs twice', async () => {
+    const kills = { lanes: 10, rounds: 2, at: 'forceCancel' } as const;
+    const reruns = await killReruns(lab.temporal?.address ?? '', kills);
+    const right = reruns.filter(
+      ({ result, attempts }) => result.forceCancelled === true && attempts.join() === '1,2',
+    );
+    expect([reruns.length, right.length]).toEqual([20, 20]);
+  }, 900_000);
 });

@@ -1,6 +1,6 @@
 /**
- * Reruns whose worker is killed at the request that is to run the job again: before GitHub has it, or
- * after GitHub has accepted it and before the worker learns that. On the real Temporal server, with
+ * Reruns whose worker is killed at the request that is to run the job again, or to end its run early:
+ * before GitHub has it, or after GitHub has accepted it and before the worker learns that. On the real Temporal server, with
  * the simulated GitHub and workers that are processes.
  */
 import { randomUUID } from 'node:crypto';
@@ -31,7 +31,14 @@ const WORKFLOWS = fileURLToPath(new URL('rerunWorker/workflows.ts', import.meta.
 const TOKEN = 'ghp_simulator';
 const ORGANIZATION = 'acme';
 const LONG_MS = 3_600_000;
-const RERUN = /\/actions\/jobs\/\d+\/rerun$/;
+/** Requests at which the worker is killed. */
+const REQUESTS = {
+  rerun: /\/actions\/jobs\/\d+\/rerun$/,
+  forceCancel: /\/actions\/runs\/\d+\/force-cancel$/,
+};
+/** Time after which GitHub gives up a job, by the request that it takes (ms). */
+const LEASE_MS = { rerun: 500, forceCancel: 600_000 };
+type Request = keyof typeof REQUESTS;
 
 /** What became of a job whose rerun was interrupted. */
 export interface KilledRerun {
@@ -46,10 +53,10 @@ export interface KilledRerun {
  */
 export async function killReruns(
   temporal: string,
-  { lanes, rounds }: { lanes: number; rounds: number },
+  { lanes, rounds, at = 'rerun' }: { lanes: number; rounds: number; at?: Request },
 ): Promise<KilledRerun[]> {
   process.env['RERUN_TOKEN'] = TOKEN;
-  const world = await World.open(temporal);
+  const world = await World.open(temporal, at);
   try {
     const all = await Promise.all(
       Array.from({ length: lanes }, async (_none, lane) => await world.lane(lane, rounds)),
@@ -62,6 +69,7 @@ export async function killReruns(
 
 class World {
   readonly #temporal: string;
+  readonly #at: Request;
   readonly #connection: Connection;
   readonly #client: Client;
   readonly #simulator: Simulator;
@@ -72,11 +80,13 @@ class World {
 
   private constructor(
     temporal: string,
+    at: Request,
     connection: Connection,
     simulator: Simulator,
     folder: string,
   ) {
     this.#temporal = temporal;
+    this.#at = at;
     this.#connection = connection;
     this.#client = new Client({ connection });
     this.#simulator = simulator;
@@ -86,10 +96,10 @@ class World {
     this.#github = ciServerOf({ ...token, apiUrl: simulator.url });
   }
 
-  static async open(temporal: string): Promise<World> {
+  static async open(temporal: string, at: Request): Promise<World> {
     const simulator = await startSimulator({
       tokens: [{ token: TOKEN, name: 'pat' }],
-      leaseMs: 500,
+      leaseMs: LEASE_MS[at],
       offlineAfterMs: 200,
     });
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-reruns-'));
@@ -99,7 +109,8 @@ class World {
       workflowInterceptorModules: [workflowInterceptorsPath()],
     });
     await writeFile(join(folder, 'workflows.cjs'), code);
-    return new World(temporal, await Connection.connect({ address: temporal }), simulator, folder);
+    const connection = await Connection.connect({ address: temporal });
+    return new World(temporal, at, connection, simulator, folder);
   }
 
   async lane(index: number, rounds: number): Promise<KilledRerun[]> {
@@ -133,7 +144,7 @@ class World {
     const hash = runnerHash({ workflowId, firstRunId: handle.firstExecutionRunId });
     const name = runnerName(workflowId.slice('runner-'.length), hash, 1);
     const when = isBefore ? 'before' : 'after';
-    const killed = lane.kill({ method: 'POST', path: RERUN, when });
+    const killed = lane.kill({ method: 'POST', path: REQUESTS[this.#at], when });
     const { id, runId } = await this.#loseJob(name);
     const input: RerunInput = {
       organization: ORGANIZATION,
@@ -142,6 +153,7 @@ class World {
       job: { id: String(id), repository: `${ORGANIZATION}/app` },
       perRun: 1,
       perDay: 1_000,
+      ...(this.#at === 'forceCancel' && { forceCancelAfter: '1s' }),
     };
     await handle.signal('lost', input);
     await handle.result();
