@@ -11,6 +11,7 @@ import type { ServedLocation } from '../core/domain/location.ts';
 import type {
   ClaimWriter,
   OwnedPodRef,
+  PodRef,
   PodRequest,
   PodView,
   RunnerIdentity,
@@ -585,8 +586,22 @@ export interface Compute {
     pod: OwnedPodRef,
     options: LogStreamOptions,
   ): Promise<AsyncIterable<Uint8Array> | undefined>;
-  /** Returns all pods of this installation. */
-  list(): Promise<PodView[]>;
+  /**
+   * Returns all pods of this installation.
+   * @param options - `cached`: as the watch knows them, if it is current
+   */
+  list(options?: { readonly cached?: boolean }): Promise<PodView[]>;
+  /**
+   * Returns which quota of the namespace does not admit another pod like this one.
+   * @param wanted - `namespace`: default that of requests without one; `like`: a pod with the same
+   * requests
+   * @returns `undefined` if every quota admits it, or the worker may not read them
+   * @default the platform has no quotas
+   */
+  exhaustedQuota?(wanted: {
+    readonly namespace?: string;
+    readonly like?: PodRef;
+  }): Promise<string | undefined>;
   /**
    * Where the files of a job's steps are kept: in the artifact store, or until the end of the job
    * in a claim of the job. A step may use only what belongs to the job run that started it.

@@ -8,6 +8,7 @@ import { drainRunners } from './drainRunners.ts';
 import { findEndedRunners } from './findEndedRunners.ts';
 import { listRunners } from './listRunners.ts';
 import { checkQueuedJobs } from './checkQueuedJobs.ts';
+import { observeCapacity } from './observeCapacity.ts';
 import { rerouteJobs } from './rerouteJobs.ts';
 import { RunningSets } from './runningSets.ts';
 import { activeSchedule } from './schedules.ts';
@@ -43,6 +44,7 @@ export function createSetActivities(
     findEndedRunners,
     notifySet: async (input) => await events.notify(input),
     checkQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
+    observeCapacity: (input) => observeCapacity(ports, input),
     rerouteJobs: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
   };
 }

@@ -110,6 +110,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Template', set?.templateHash],
     ['Runner version', set?.runnerVersion && runnerVersionText(set.runnerVersion)],
     ['Wanted', set && `${set.desired} (${boundsText(set)})`],
+    ['Capacity', set?.clusterLimit && clusterLimitText(set)],
     ['Runners', set && countsText(set.runnerCounts)],
     [
       'Jobs',
@@ -132,6 +133,12 @@ export function setLines(details: SetDetails, now: number): string[] {
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
   lines.push(...activityLines(details));
   return lines;
+}
+
+function clusterLimitText({ clusterLimit, max }: RunnerSetStatus): string | undefined {
+  if (clusterLimit === undefined) return undefined;
+  const { limit, reason, since } = clusterLimit;
+  return `${limit} of ${max}: ${reason} since ${since}`;
 }
 
 function countsText({ starting, idle, busy, draining }: RunnerSetStatus['runnerCounts']): string {

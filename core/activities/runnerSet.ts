@@ -66,6 +66,25 @@ export interface SetActivities {
    * jobs.
    */
   rerouteJobs(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;
+  /** Reads from the cluster which runners of the set have a node. */
+  observeCapacity(input: ObserveCapacityInput): Promise<CapacityObservation>;
+}
+
+/** Input of {@link SetActivities.observeCapacity}. */
+export interface ObserveCapacityInput {
+  readonly set: string;
+  /** Namespace of the runners. @default that of the worker */
+  readonly namespace?: string;
+  /** Workflow IDs of the runners of which it is not known that they have a node. */
+  readonly runners: readonly string[];
+}
+
+/** Result of {@link SetActivities.observeCapacity}. */
+export interface CapacityObservation extends Timestamped {
+  /** Number of pods of the set that have a node and have not ended. */
+  readonly placed: number;
+  /** Requested runners without a node. `reason` is absent if it is not known why. */
+  readonly unplaced: readonly { readonly workflowId: string; readonly reason?: string }[];
 }
 
 /** Event from a runner to its set. */

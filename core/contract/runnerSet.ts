@@ -173,6 +173,8 @@ export interface RunnerSetStatus {
   runnerVersion?: RunnerVersionStatus;
   /** Scale set that the set takes its demand from. Absent: job events report the demand. */
   scaleSet?: ScaleSetStatus;
+  /** Limit of the cluster. Absent: the cluster does not limit the set, or it is not observed. */
+  clusterLimit?: ClusterLimitStatus;
   /** State of the checks for queued jobs. Absent: the last one was complete, or there was none. */
   queueCheck?: QueueCheckStatus;
   /** Number of jobs that wait in other sets because this one could not serve them. Absent: none. */
@@ -204,6 +206,18 @@ export interface RunnerSetStatus {
   groupJobs?: true;
   /** Names or workflow ids of the runners that are exempt from scale-downs and rollouts. */
   holds: string[];
+}
+
+/** Limit that the cluster imposes on a set with `capacity: observed`. */
+export interface ClusterLimitStatus {
+  /** Number of runners for which the cluster has room. */
+  limit: number;
+  /** Number of further runners that now try whether there is more room. 0 between two attempts. */
+  probing: number;
+  /** Reason, such as `pods unschedulable (Insufficient cpu)` or `quota ci used up (pods)`. */
+  reason: string;
+  /** Time since which the cluster has limited the set (ISO 8601). */
+  since: string;
 }
 
 /** Scale set of a set, as the set knows it. */

@@ -130,6 +130,11 @@ export const SET_PRIORITIES = ['high', 'normal', 'low'] as const;
 /** Priority of a set among those with the same credential. */
 export type SetPriority = (typeof SET_PRIORITIES)[number];
 
+/** Sources of the number of runners that a set can have at a time. */
+export const SET_CAPACITIES = ['static', 'observed'] as const;
+/** Source of the number of runners that a set can have at a time. */
+export type SetCapacity = (typeof SET_CAPACITIES)[number];
+
 /** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
 export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
   /** Name of the set. Its workflow id is `set-<name>`. */
@@ -150,6 +155,12 @@ export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
    * @default false
    */
   groupJobs?: boolean;
+  /**
+   * Number of runners that the set can have at a time. `static`: `max`. `observed`: fewer while the
+   * cluster has no node for their pods, or a ResourceQuota is used up. Only with `max`.
+   * @default "static"
+   */
+  capacity?: SetCapacity;
   /** Sizes for periods of time. Outside of them the set's own size applies. */
   schedules?: SetSchedule[];
   /** Limits on jobs and runner hours. @default none */

@@ -21,6 +21,7 @@ export const WAIT_CAUSES = [
   'limit',
   'schedule',
   'max',
+  'capacity',
   'session_held',
   'scale_set',
   'runner_list',

@@ -39,6 +39,12 @@ export function toBounds(
     : { kind: 'fixed', replicas, replaceAhead };
 }
 
+/** Returns the bounds with at most this many runners. A fixed number stays as it is. */
+export function limitBounds(bounds: ScaleBounds, runners: number): ScaleBounds {
+  if (bounds.kind === 'fixed' || bounds.max <= runners) return bounds;
+  return { ...bounds, max: runners, minIdle: Math.min(bounds.minIdle, runners) };
+}
+
 /** Returns the minimum and maximum number of runners. */
 export function minAndMax(bounds: ScaleBounds): { min: number; max: number } {
   return bounds.kind === 'fixed'

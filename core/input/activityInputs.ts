@@ -266,6 +266,11 @@ export const ACTIVITY_INPUTS = {
     remove: z.boolean(),
   }),
   startListener: listenerSchema,
+  observeCapacity: z.object({
+    set: setName,
+    namespace: namespace.exactOptional(),
+    runners: z.array(workflowId).max(1_000),
+  }),
   rerouteJobs: z.object({
     set: setName,
     routing: anything,

@@ -1,11 +1,13 @@
 /** Parses the input of the `runnerSet` workflow (RunnerSetInput) into a {@link SetSpec}. */
 import { z } from 'zod';
 import {
+  SET_CAPACITIES,
   SET_DELAYS,
   SET_INTERVALS,
   SET_PRIORITIES,
   type InputError,
   type RunnerSetInput,
+  type SetCapacity,
   type SetLimits,
   type SetPriority,
   type SetScale,
@@ -57,6 +59,7 @@ export interface SetSpec
   readonly slots: boolean;
   readonly bounds: ScaleBounds;
   readonly schedules: readonly SetScheduleSpec[];
+  readonly capacity: SetCapacity;
   readonly maxSurge: number;
   readonly limits: SetLimits;
   readonly priority: SetPriority;
@@ -109,6 +112,7 @@ export const setSchema = z.strictObject({
   ...scaleFields,
   replaceAhead: size.exactOptional(),
   groupJobs: z.boolean().exactOptional(),
+  capacity: z.enum(SET_CAPACITIES, `must be ${SET_CAPACITIES.join(' or ')}`).exactOptional(),
   ...durationFields(SET_DELAYS, durationOrZero),
   // Parsed separately, so that its errors are reported together with those of the set.
   template: z.custom<RunnerSetInput['template']>(
@@ -194,6 +198,7 @@ export function parseRunnerSetInput(
     ...limitErrors(each),
     ...templateErrors(each),
     ...scaleSetErrors(each),
+    ...capacityErrors(each),
   ]);
   const template = isObject(raw) ? raw['template'] : undefined;
   const name = parsed.ok ? parsed.spec.name : 'set';
@@ -320,6 +325,19 @@ function scaleSetErrors(input: RunnerSetInput): InputError[] {
   }));
 }
 
+function capacityErrors({ capacity, replicas }: RunnerSetInput): InputError[] {
+  return capacity !== 'observed' || replicas === undefined
+    ? []
+    : [
+        {
+          code: 'not_applicable',
+          field: 'capacity',
+          message:
+            'must not be "observed" with replicas, whose number is fixed; use max, or remove it',
+        },
+      ];
+}
+
 function replaceAheadErrors(
   { replaceAhead = 0, replicas = 0, template }: RunnerSetInput,
   { ephemeral, scope }: RunnerSpec,
@@ -348,6 +366,15 @@ function replaceAheadErrors(
       message: `and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`,
     });
   return errors;
+}
+
+function toSchedules({ schedules = [], replaceAhead }: RunnerSetInput): SetScheduleSpec[] {
+  return schedules.map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({
+    cron,
+    timeZone,
+    ...toMilliseconds({ duration: lasts }),
+    bounds: toBounds(scale, replaceAhead),
+  }));
 }
 
 function toSpec(
@@ -382,14 +409,8 @@ function toSpec(
     ephemeral,
     slots: needsVolumeSlots(template),
     bounds: toBounds(input, replaceAhead),
-    schedules: (input.schedules ?? []).map(
-      ({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({
-        cron,
-        timeZone,
-        ...toMilliseconds({ duration: lasts }),
-        bounds: toBounds(scale, replaceAhead),
-      }),
-    ),
+    schedules: toSchedules(input),
+    capacity: input.capacity ?? 'static',
     maxSurge: input.rollout?.maxSurge ?? 1,
     limits,
     priority,

@@ -18,6 +18,7 @@ const FIXES: Partial<Record<WaitCause, (set: SetFacts) => string>> = {
   paused: ({ name }) => `holdfast set resume ${name}`,
   breaker: ({ name }) => `fix the cause, then: holdfast set resume ${name}`,
   max: raiseMax,
+  capacity: () => 'add nodes, raise the quota, or lower the requests of the template',
   limit: () => "raise limits in the set's declaration, and apply it",
   runner_hours: () => "raise limits.maxRunnerHours in the set's declaration, and apply it",
 };

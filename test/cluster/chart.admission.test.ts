@@ -22,6 +22,7 @@ const prepare = async (): Promise<{ kubeconfig: string; definitions: Manifest[] 
   kubeconfig: (await ensureLab({ kubernetes: true })).kubernetes!.kubeconfig,
 });
 
+const INSTALL_PAGE = readFileSync('docs/install.md', 'utf8');
 const GITEA_PAGE = readFileSync('docs/gitea.md', 'utf8');
 const RUNNER_SETS = 'runnersets.holdfast.dev';
 const DEFINITION = join(CHART, 'crds', `${RUNNER_SETS}.yaml`);
@@ -161,6 +162,25 @@ await describeIf(
       const objects = await helm.template({ ...values, runnersNamespace }, { namespace });
       expect(JSON.stringify(objects)).toMatch(/server\W+gitea/);
       expect(await refusals(objects)).toEqual([]);
+    });
+
+    test('the values for a set of a scale set are taken, and so is every object of theirs', async () => {
+      const [, block = ''] =
+        /```yaml\n(# values\.yaml\n[^`]*demand: scaleSet.*?)```/s.exec(INSTALL_PAGE) ?? [];
+      const values = parse(block) as Record<string, unknown>;
+      const objects = await helm.template({ ...values, runnersNamespace }, { namespace });
+      const [set] = objects.filter(({ kind }) => kind === 'RunnerSet');
+      expect(set).toMatchObject({
+        spec: {
+          max: 50,
+          capacity: 'observed',
+          template: { demand: 'scaleSet', scaleSet: { name: 'gpu-large' } },
+        },
+      });
+      expect(JSON.stringify(objects)).toContain('resourcequotas');
+      expect(await refusals(objects)).toEqual([]);
+      const wrong = { ...set, spec: { ...(set as { spec?: object }).spec, capacity: 'guessed' } };
+      expect(await refusals([wrong as Manifest])).toEqual([expect.stringContaining('capacity')]);
     });
 
     test('its pods pass Pod Security "restricted"', async () => {

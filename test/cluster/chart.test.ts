@@ -97,6 +97,7 @@ await describeIf(
       const values = {
         ...PLAIN_VALUES,
         readNodes: true,
+        readQuotas: true,
         viewerGroup: 'holdfast-viewers',
         webhook: { enabled: true },
         installation: 'holdfast',

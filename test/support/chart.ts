@@ -53,6 +53,7 @@ export const FULL_VALUES = {
     codecKeySecret: 'codec',
   },
   readNodes: true,
+  readQuotas: true,
   viewerGroup: 'ci-viewers',
   runnerSetNamespace: 'ci-sets',
   runnerImage: 'my/runner:1',
@@ -116,6 +117,13 @@ export const FULL_VALUES = {
   },
   sets: [
     { name: 'linux', minRunners: 2, maxRunners: 50, runnerGroup: 'large machines' },
+    {
+      name: 'assigned',
+      maxRunners: 50,
+      demand: 'scaleSet',
+      scaleSet: { name: 'taken-over', adopt: true },
+      capacity: 'observed',
+    },
     {
       name: 'fixed',
       replicas: 3,

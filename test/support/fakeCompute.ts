@@ -56,6 +56,8 @@ export class FakeCompute implements Compute {
   readonly refusals = new Map<keyof Compute, () => Error>();
   readonly #listeners = new Set<PodListener>();
 
+  /** The quota that admits no further pod. */
+  quota: string | undefined;
   stepStorage?: NonNullable<Compute['stepStorage']>;
 
   /** What {@link validate} finds in every request. */
@@ -235,6 +237,10 @@ export class FakeCompute implements Compute {
 
   async list(): Promise<PodView[]> {
     return [...this.pods.values()];
+  }
+
+  async exhaustedQuota(): Promise<string | undefined> {
+    return this.quota;
   }
 
   async watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }> {

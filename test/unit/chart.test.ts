@@ -35,7 +35,7 @@ test('the definition of RunnerSet has another revision when it is another: the c
   expect([
     metadata.annotations['holdfast.dev/revision'],
     createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 12),
-  ]).toEqual(['1', '13141e9d687a']);
+  ]).toEqual(['1', '5035365a342e']);
 });
 
 test("containerMode takes GitHub's runner image where no other is named", () => {

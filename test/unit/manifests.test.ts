@@ -14,6 +14,7 @@ const MANIFESTS = [
   'namespaces.yaml',
   'rbac.yaml',
   'rbac-nodes.yaml',
+  'rbac-quotas.yaml',
   'rbac-viewer.yaml',
   'worker.yaml',
   'webhook.yaml',

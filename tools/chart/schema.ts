@@ -2,6 +2,7 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { SET_CAPACITIES } from '../../core/contract/index.ts';
 import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { settings } from '../../worker/settings/settings.ts';
@@ -81,6 +82,9 @@ const set: Schema = closed(
     labels: { ...strings, minItems: 1 },
     runnerGroup: { type: 'string', minLength: 1 },
     runnerGroupId: { type: 'string', minLength: 1 },
+    demand: { enum: ['webhook', 'scaleSet'] },
+    scaleSet: closed({ name: { type: 'string', minLength: 1 }, adopt: { type: 'boolean' } }),
+    capacity: { enum: [...SET_CAPACITIES] },
     proxy,
     githubServerTLS,
     template: closed({ metadata: object, spec: object }),

@@ -77,6 +77,7 @@ function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
       ready: /idle|busy/.test(state),
       ephemeral,
       unresponsive: false,
+      withdrawn: false,
     };
   });
 }

@@ -2,6 +2,7 @@
 import type { ActiveSchedule } from '../../core/activities/index.ts';
 import type { RunnerSetInput, RunnerVersionStatus } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
+import type { ClusterLimit } from './capacity.ts';
 import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
 import type { ScaleSetFacts } from './scaleSetDemand.ts';
@@ -64,6 +65,12 @@ export interface SetStateData {
   listStartedAt?: number;
   /** Demand that GitHub has reported for the set's scale set. Absent before its first statistics. */
   scaleSet?: ScaleSetFacts;
+  /** Limit that the cluster imposes. Absent: none is known. */
+  clusterLimit?: ClusterLimit;
+  /** Start of the last observation of the cluster (ms since the epoch). */
+  observedAt?: number;
+  /** Number of runners with a node at the last observation. */
+  placed?: number;
   /** Time at which the listener was last started or found running (ms since the epoch). */
   listenerAt?: number;
   /** Version of the template's runners, from the daily check of a worker. */

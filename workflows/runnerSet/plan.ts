@@ -6,6 +6,7 @@ import type { SetRunnerStatus } from '../../core/contract/index.ts';
 import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
+import { nextObservationAt } from './capacity.ts';
 import { recentPeak, scaleDownTime } from './peaks.ts';
 import { readyTime } from './runnerRecord.ts';
 import type { SetState } from './state.ts';
@@ -17,6 +18,8 @@ export interface SetDecision {
   readonly listRunners: boolean;
   /** Whether to start the listener of the scale set, or to check that it runs. */
   readonly startListener: boolean;
+  /** Whether to observe which runners have a node. */
+  readonly observe: boolean;
   /** Whether to check the jobs of the CI server. */
   readonly checkQueue: boolean;
   /** Whether to reroute jobs to other sets. */
@@ -52,6 +55,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const runners = state.runners.all().map((runner) => ({
     ...runner,
     onHold: state.isHeld(runner),
+    withdrawn: runner.withdrawn === true && runner.state === 'starting',
     ready: readyTime(runner, spec.minReadyMs) <= now,
     unresponsive:
       runner.drainRequested !== undefined && runner.drainRequested.at + spec.relistMs <= now,
@@ -91,6 +95,15 @@ function awaitedReadyTimes({ facts, runners }: SetState): number[] {
   return awaited ? all.map((runner) => readyTime(runner, spec.minReadyMs)) : [];
 }
 
+/** Returns the times at which drain requests are repeated (ms since the epoch). */
+function drainAgainTimes({ facts, runners }: SetState): number[] {
+  return runners
+    .all()
+    .flatMap(({ drainRequested }) =>
+      drainRequested === undefined ? [] : [drainRequested.at + facts.spec.relistMs],
+    );
+}
+
 /** Returns the time at which the next of the excess runners may be drained (ms since the epoch). */
 function nextScaleDown({ facts, runners }: SetState, { drain }: SetPlan): number {
   const { peaks, spec } = facts;
@@ -117,6 +130,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const checkAt = nextQueueCheckAt(state, byGuard);
   const passAt = state.passing.dueAt(state);
   const listenerAt = nextListenerAt(state);
+  const observeAt = nextObservation(state, now);
   const fresh = listedAt !== undefined && now - listedAt <= LIST_MAX_AGE_MS;
   // Runners of a set that ends are drained whatever they do, so no fresh list is needed for that.
   const needsFresh = plan.drain.length > 0 && ending === undefined;
@@ -127,13 +141,10 @@ export function decideSet(state: SetState, now: number): SetDecision {
     rescheduleAt,
     passAt,
     listenerAt,
+    observeAt,
     facts.availableAt ?? Number.POSITIVE_INFINITY,
     ...(isExhausted(spec.limits, facts.time) ? [nextDay(now)] : []),
-    ...runners
-      .all()
-      .flatMap(({ drainRequested }) =>
-        drainRequested === undefined ? [] : [drainRequested.at + spec.relistMs],
-      ),
+    ...drainAgainTimes(state),
     ...awaitedReadyTimes(state),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.blocked > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
@@ -145,6 +156,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     evaluateSchedule: rescheduleAt <= now,
     startListener: listenerAt <= now,
     listRunners,
+    observe: observeAt <= now,
     checkQueue: checkAt <= now,
     rerouteJobs: passAt <= now,
     // Nothing is started before the running runners are known.
@@ -177,6 +189,14 @@ function nextListenerAt({ facts }: SetState): number {
   const { spec, listenerAt, ending } = facts;
   if (spec.scaleSet === undefined || ending !== undefined) return Number.POSITIVE_INFINITY;
   return listenerAt === undefined ? 0 : listenerAt + spec.relistMs;
+}
+
+/** Returns the time of the next observation of the cluster (ms since the epoch). */
+function nextObservation({ facts, runners, observing }: SetState, now: number): number {
+  const { spec, clusterLimit: limit, observedAt, ending } = facts;
+  return spec.capacity !== 'observed' || observing || ending !== undefined
+    ? Number.POSITIVE_INFINITY
+    : nextObservationAt({ limit, observedAt, runners: runners.all() }, now);
 }
 
 /**
@@ -256,6 +276,8 @@ export interface PlannedRunner {
    * draining.
    */
   readonly unresponsive: boolean;
+  /** Whether the runner is to be drained because it has no node. It is still starting. */
+  readonly withdrawn: boolean;
 }
 
 /** Facts that a plan depends on. */
@@ -316,19 +338,19 @@ export const DRAIN_REPEATED_REASON = 'requested before by its set, and it did no
  *   online yet, then idle ones, then busy static ones, whose job may finish. A busy ephemeral
  *   runner ends by itself.
  * - Repeats drain requests to runners that do not drain.
+ * - Drains runners that are withdrawn, whatever `recentPeak` is.
  * - Never touches a runner on hold, except when the whole set ends.
  */
 export function planSet(facts: PlanFacts): SetPlan {
   const { runners, templateHash, mode } = facts;
-  const staying = runners.filter(({ state }) => state !== 'draining');
+  const isWithdrawn = ({ withdrawn, onHold }: PlannedRunner): boolean =>
+    withdrawn && !onHold && mode === 'run';
+  const staying = runners.filter((runner) => runner.state !== 'draining' && !isWithdrawn(runner));
   const unresponsive = runners.filter((runner) => runner.unresponsive);
   if (mode === 'end')
     return {
       start: 0,
-      drain: [...staying, ...unresponsive].map(({ workflowId }) => ({
-        workflowId,
-        reason: 'the set ends',
-      })),
+      drain: toDrain([...staying, ...unresponsive], 'the set ends'),
       excess: 0,
       blocked: 0,
       blockedByMax: 0,
@@ -349,23 +371,25 @@ export function planSet(facts: PlanFacts): SetPlan {
   const kept = { start, blocked: startable - start, blockedByMax: missing - startable };
   if (mode === 'leave') return { ...kept, drain: [], excess: 0 };
 
-  const again = unresponsive
-    .filter(({ onHold: held }) => !held)
-    .map(({ workflowId }) => ({ workflowId, reason: DRAIN_REPEATED_REASON }));
-  const leaving = [...again, ...rolloutDrains(facts, current, old)];
+  const again = unresponsive.filter(({ onHold: held }) => !held);
+  const leaving = [
+    ...toDrain(again, DRAIN_REPEATED_REASON),
+    ...toDrain(runners.filter(isWithdrawn), 'no node has room for its pod'),
+    ...rolloutDrains(facts, current, old),
+  ];
   const free = current.filter(({ onHold: held }) => !held);
   const surplus = Math.max(0, current.length - facts.desired);
   // Sorting costs more than everything else, and there is usually nothing to choose.
   const inExcess = surplus === 0 ? [] : inTurnToLeave(free).slice(0, surplus);
   const most = Math.max(facts.desired, facts.recentPeak);
   const mayLeave = inExcess.slice(0, Math.max(0, current.length - most));
-  const scaleDown = mayLeave.map(({ workflowId }) => ({
-    workflowId,
-    reason: 'more runners than wanted',
-  }));
+  const scaleDown = toDrain(mayLeave, 'more runners than wanted');
   const excess = inExcess.length - scaleDown.length;
   return { ...kept, drain: [...leaving, ...scaleDown], excess };
 }
+
+const toDrain = (runners: readonly PlannedRunner[], reason: string): SetPlan['drain'] =>
+  runners.map(({ workflowId }) => ({ workflowId, reason }));
 
 /** Runners in the order in which a scale-down drains them. */
 function inTurnToLeave(free: readonly PlannedRunner[]): PlannedRunner[] {
@@ -403,9 +427,7 @@ function rolloutDrains(
     ...byAge(free.filter(({ state }) => state === 'idle')),
     ...byAge(free.filter(({ state, ephemeral }) => state === 'busy' && !ephemeral)),
   ];
-  return inTurn
-    .slice(0, spare)
-    .map(({ workflowId }) => ({ workflowId, reason: 'the template has changed' }));
+  return toDrain(inTurn.slice(0, spare), 'the template has changed');
 }
 
 /**

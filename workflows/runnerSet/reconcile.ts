@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import {
   localStartRunners,
+  observationActivities,
   queueCheckActivities,
   toCallResult,
   temporalActivities,
@@ -263,6 +264,7 @@ export class RunningSet {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.startListener) return this.#startListener();
     if (decision.listRunners) this.#list();
+    if (decision.observe) this.#observe();
     if (decision.checkQueue) this.#checkQueue();
     if (decision.rerouteJobs) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
@@ -482,6 +484,23 @@ export class RunningSet {
         this.receive((set, now) => set.onQueueCheckFailed(why, now));
       },
     );
+  }
+
+  /** Observes the cluster without waiting for it: nothing that starts now depends on the result. */
+  #observe(): void {
+    const { name, template } = this.state.facts.spec;
+    const runners = this.state.onObservationStarted(this.#now);
+    const input = { set: name, runners, ...omitUndefined({ namespace: template.namespace }) };
+    void toCallResult(observationActivities().observeCapacity(input)).then((called) => {
+      if (called.kind !== 'done') return this.receive((state) => state.onObservationFailed());
+      const { value: found } = called;
+      this.#trustedNow = Math.max(this.#trustedNow, found.at);
+      this.#length.countIteration();
+      return this.#inbox.push({
+        change: (state, now) => state.onObserved(runners, found, now),
+        at: found.at,
+      });
+    });
   }
 
   /** Starts the listener of the scale set, or sends the changed input to the running one. */

@@ -23,6 +23,12 @@ export interface SetRunner {
   runnerName?: string;
   /** Whether a job event has named the runner. */
   jobReported: boolean;
+  /** Whether the runner's pod was seen with a node. Only observed with `capacity: observed`. */
+  hasNode?: true;
+  /** Reason why the runner has no node, and the time since which (ms since the epoch). */
+  noNode?: { readonly since: number; readonly reason: string };
+  /** Whether the runner is to be drained because it has no node. */
+  withdrawn?: true;
   /**
    * Drain requests that the runner has not confirmed yet: the time of the last one (ms since the
    * epoch) and their number.

@@ -93,6 +93,7 @@ export class SetRunners {
     if (runner.runnerName !== undefined) {
       runner.jobReported = false;
       delete runner.onlineSince;
+      delete runner.hasNode;
     }
     runner.runnerName = runnerName;
   }

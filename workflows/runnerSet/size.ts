@@ -149,7 +149,10 @@ export function jobsOverCapacity(parts: SetParts): number {
 /** Returns the number of jobs that the set can run at a time, for its scale set. */
 export function advertisedCapacity({ facts, bounds, runners, limits }: SetParts): number {
   const { ending, pausedBy, health } = facts;
-  const all = runners.all();
+  // Withdrawn runners take no place of others: they have no node.
+  const all = runners
+    .all()
+    .filter(({ withdrawn, onlineSince }) => withdrawn !== true || onlineSince !== undefined);
   return capacityOf({
     bounds,
     startsNone:

@@ -18,6 +18,13 @@ import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
 import { Rerouting } from './rerouting.ts';
+import {
+  applyObservation,
+  decideCapacity,
+  isUnplaced,
+  MAX_OBSERVED,
+  restoreLimit,
+} from './capacity.ts';
 import { recordDesired } from './peaks.ts';
 import { applyNumbers, limitTimes, restoreScaleSet } from './scaleSetDemand.ts';
 import { sizeNow } from './size.ts';
@@ -26,8 +33,13 @@ import { readyTime, type SetRunner } from './runnerRecord.ts';
 import { SetRunners } from './runners.ts';
 import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
 import { scopeHolds } from '../../core/domain/ciServer.ts';
-import type { ScaleBounds } from '../../core/domain/scale.ts';
-import type { ActiveSchedule, AdmittedSet, ListedRunner } from '../../core/activities/index.ts';
+import { limitBounds, minAndMax, type ScaleBounds } from '../../core/domain/scale.ts';
+import type {
+  ActiveSchedule,
+  AdmittedSet,
+  CapacityObservation,
+  ListedRunner,
+} from '../../core/activities/index.ts';
 
 /** Minimum interval between schedule evaluations (ms). */
 const MIN_SCHEDULE_INTERVAL_MS = 1_000;
@@ -50,6 +62,8 @@ export class SetState {
   readonly passing: Rerouting;
   /** Whether a list of the runners has been requested and is not there yet. */
   listing = false;
+  /** Whether an observation of the cluster has been requested and is not there yet. */
+  observing = false;
   limits: JobLimits;
 
   private constructor(facts: SetStateData, carried?: CarriedSetState) {
@@ -119,6 +133,10 @@ export class SetState {
     const scaleSet = restoreScaleSet(facts.scaleSet, now + spec.relistMs);
     if (scaleSet !== undefined && spec.scaleSet !== undefined) state.facts.scaleSet = scaleSet;
     else delete state.facts.scaleSet;
+    const clusterLimit = restoreLimit(facts.clusterLimit, now + spec.relistMs);
+    delete state.facts.clusterLimit;
+    if (clusterLimit !== undefined && spec.capacity === 'observed')
+      state.facts.clusterLimit = clusterLimit;
     // The listener may have ended meanwhile.
     delete state.facts.listenerAt;
     state.reschedule(schedule, at, state.facts.at);
@@ -154,7 +172,9 @@ export class SetState {
     if (spec.templateHash !== facts.spec.templateHash) {
       facts.health = HEALTHY;
       delete facts.runnerVersion;
+      delete facts.clusterLimit;
     }
+    if (spec.capacity !== 'observed') delete facts.clusterLimit;
     Object.assign(facts, { spec, declaration });
     this.limits = new JobLimits(spec.limits);
     this.jobs.limits = spec.jobLimits ?? DEFAULT_JOB_LIMITS;
@@ -441,6 +461,47 @@ export class SetState {
     this.listing = false;
   }
 
+  /** Records the start of an observation. @returns the workflow IDs of the runners to look for */
+  onObservationStarted(now: number): string[] {
+    this.observing = true;
+    this.facts.observedAt = now;
+    return this.runners
+      .all()
+      .filter(isUnplaced)
+      .slice(0, MAX_OBSERVED)
+      .map(({ workflowId }) => workflowId);
+  }
+
+  /**
+   * Applies an observation of the cluster.
+   * @param observed - workflow IDs of the runners that it looked for
+   */
+  onObserved(observed: readonly string[], found: CapacityObservation, now: number): void {
+    const { facts } = this;
+    this.observing = false;
+    if (facts.spec.capacity !== 'observed') return;
+    applyObservation(this.runners.all(), new Set(observed), found, now);
+    const { limit, withdraw } = decideCapacity(
+      {
+        before: facts.clusterLimit,
+        placed: Math.max(found.placed, facts.placed ?? 0),
+        waiting: this.runners.all().filter(isUnplaced),
+        max: minAndMax(this.declaredBounds).max,
+      },
+      now,
+    );
+    facts.placed = found.placed;
+    delete facts.clusterLimit;
+    if (limit !== undefined) facts.clusterLimit = limit;
+    for (const workflowId of withdraw)
+      Object.assign(this.runners.get(workflowId) ?? {}, { withdrawn: true });
+  }
+
+  /** Handles an observation that failed. */
+  onObservationFailed(): void {
+    this.observing = false;
+  }
+
   onListenerStarted(now: number): void {
     this.facts.listenerAt = now;
   }
@@ -491,9 +552,18 @@ export class SetState {
 
   // --- Derived values.
 
-  get bounds(): ScaleBounds {
+  /** Size according to the declaration and its schedules. */
+  get declaredBounds(): ScaleBounds {
     const { spec, schedule } = this.facts;
     return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
+  }
+
+  /** Size that the cluster permits now. */
+  get bounds(): ScaleBounds {
+    const { clusterLimit } = this.facts;
+    return clusterLimit === undefined
+      ? this.declaredBounds
+      : limitBounds(this.declaredBounds, clusterLimit.limit + clusterLimit.probe);
   }
 
   /**

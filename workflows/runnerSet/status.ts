@@ -5,6 +5,7 @@ import { isoTime } from '../../core/domain/isoTime.ts';
 import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import { queueCheckText } from '../../core/domain/queueCheckText.ts';
 import type {
+  ClusterLimitStatus,
   QueueCheckStatus,
   RunnerSetStatus,
   ScaleSetStatus,
@@ -13,6 +14,7 @@ import type {
   SetRunnerStatus,
   SetStatusRequest,
 } from '../../core/contract/index.ts';
+import type { ClusterLimit } from './capacity.ts';
 import { runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
 import { minAndMax } from '../../core/domain/scale.ts';
@@ -82,6 +84,7 @@ function setSummary(
 ): Omit<RunnerSetStatus, 'runners' | 'runnerCounts' | 'moreAfter'> {
   const { facts, jobs } = state;
   const { spec } = facts;
+  const bounds = state.declaredBounds;
   const plan = currentPlan(state, now);
   const blockedReason = notStartingReason(state, plan);
   const waits = setWaits(state, plan, now);
@@ -89,10 +92,10 @@ function setSummary(
     name: spec.name,
     templateHash: spec.templateHash,
     desired: facts.desired,
-    ...minAndMax(state.bounds),
+    ...minAndMax(bounds),
     ...omitUndefined({
-      replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined,
-      replaceAhead: state.bounds.replaceAhead || undefined,
+      replicas: bounds.kind === 'fixed' ? bounds.replicas : undefined,
+      replaceAhead: bounds.replaceAhead || undefined,
     }),
     jobs: {
       ...state.demand(),
@@ -119,6 +122,7 @@ function setSummary(
       groupJobs: spec.groupJobs,
       queueCheck: queueCheckStatus(facts),
       scaleSet: scaleSetStatus(state),
+      clusterLimit: facts.clusterLimit && clusterLimitStatus(facts.clusterLimit),
       runnerVersion: facts.runnerVersion,
     }),
     labels: [...spec.labels],
@@ -140,6 +144,10 @@ function scaleSetStatus(state: SetState): ScaleSetStatus | undefined {
       problemSince: scaleSet?.problem && isoTime(scaleSet.problem.since),
     }),
   };
+}
+
+function clusterLimitStatus({ limit, probe, reason, since }: ClusterLimit): ClusterLimitStatus {
+  return { limit, probing: probe, reason, since: isoTime(since) };
 }
 
 function queueCheckStatus({

@@ -23,6 +23,7 @@ const ALL: readonly Waits[] = [
   pausedWait,
   breakerWait,
   maxWait,
+  capacityWait,
   scaleSetWait,
   listWait,
   rolloutWait,
@@ -95,7 +96,7 @@ function breakerWait({ facts }: SetState, { allowance }: CurrentPlan): WaitReaso
 }
 
 /** Returns that jobs wait because the set has, or may have, no more runners. */
-function maxWait({ bounds, jobs, facts }: SetState): WaitReason[] {
+function maxWait({ declaredBounds: bounds, jobs, facts }: SetState): WaitReason[] {
   if (facts.ending !== undefined) return [];
   if (maxPods(bounds) <= 0) {
     const queued = jobs.queued === 0 ? '' : `, ${jobs.queued} jobs are queued`;
@@ -105,6 +106,16 @@ function maxWait({ bounds, jobs, facts }: SetState): WaitReason[] {
   return facts.asked > max
     ? [wait('max', `max: ${facts.asked - max} jobs wait until one of ${max} runners is free`)]
     : [];
+}
+
+/** Returns that the cluster has no node for as many runners as the set may have. */
+function capacityWait({ declaredBounds, facts }: SetState): WaitReason[] {
+  const { clusterLimit, ending } = facts;
+  if (clusterLimit === undefined || ending !== undefined) return [];
+  const { limit, reason, since } = clusterLimit;
+  const { max } = minAndMax(declaredBounds);
+  const text = `capacity ${limit} of ${max}: ${reason} since ${isoTime(since)}`;
+  return [wait('capacity', text, { since })];
 }
 
 /** Returns why the scale set cannot be read, or that there is no report about it yet. */

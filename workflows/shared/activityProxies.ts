@@ -116,6 +116,20 @@ export async function notifySet(word: SetNotification): Promise<void> {
   }).notifySet(word);
 }
 
+/** Maximum time of an observation of the cluster, including retries (ms). The next one follows. */
+const OBSERVATION_MS = 30_000;
+
+/** Returns the observation of the cluster for a set. */
+export function observationActivities(): Pick<HoldfastActivities, 'observeCapacity'> {
+  return proxyActivities<HoldfastActivities>({
+    taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
+    summary: 'Read which runners have a node',
+    scheduleToCloseTimeout: OBSERVATION_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+  });
+}
+
 /** Returns the activities that need only the cluster. */
 export function clusterActivities(
   options: ActivityCallOptions,

@@ -23,6 +23,7 @@ import { clusterId } from './clusterId.ts';
 import { isNotFound, toComputeError } from './errors.ts';
 import { JobPodOwnership, makesJobPods, type JobPodCount } from './jobPodOwnership.ts';
 import { PodReader } from './podReader.ts';
+import { QuotaReader } from './resourceQuota.ts';
 import { isLabelValue, installationSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
@@ -133,6 +134,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     watchTimeoutMs,
     minBackoffMs,
   });
+  const quotas = new QuotaReader(api);
   const asked = new PendingDeletions();
   const own = {
     images: installationImages(defaults),
@@ -341,7 +343,12 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     streamLog: async (pod, how) =>
       (await pods.isOwn(pod)) ? await podLogStream(api, objects, pod, how) : undefined,
 
-    list: async () => await pods.list(),
+    list: async (how) => await pods.list(how),
+
+    async exhaustedQuota({ namespace, like }) {
+      const pod = like && (await objects.get<V1Pod>('pods', like.namespace, like.name));
+      return await quotas.exhausted(namespace ?? home, pod);
+    },
 
     ownedObjects: createOwnedObjects(api, objects, installation),
 

@@ -84,6 +84,11 @@ export class PodCache {
     return this.#pods.get(name);
   }
 
+  /** Returns the cached state of all pods. */
+  all(): PodView[] {
+    return [...this.#pods.values()];
+  }
+
   /** Ends the watch. Resolves when no listener runs any more. */
   async stop(): Promise<void> {
     this.#end.abort();

@@ -125,9 +125,12 @@ export class PodReader {
 
   /**
    * Returns all pods of the installation.
+   * @param options - `cached`: from the cache of the watch if it is current
    * @throws ComputeError
    */
-  async list(): Promise<PodView[]> {
+  async list({ cached = false }: { readonly cached?: boolean } = {}): Promise<PodView[]> {
+    if (cached && this.watched)
+      return [...(this.#caches?.values() ?? [])].flatMap((each) => each.all());
     const views: PodView[] = [];
     try {
       for (const path of this.#objects.allOf('pods'))

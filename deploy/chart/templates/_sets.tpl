@@ -33,6 +33,8 @@
 {{- $set := index . 1 }}
 {{- $template := dict "labels" ($set.labels | default (list $set.name)) }}
 {{- $template = merge $template (fromYaml (include "holdfast.scope" (list $set.name ($set.githubConfigUrl | default $root.Values.githubConfigUrl)))) }}
+{{- with $set.demand }}{{ $template = set $template "demand" . }}{{ end }}
+{{- with $set.scaleSet }}{{ $template = set $template "scaleSet" . }}{{ end }}
 {{- with $set.runnerGroup }}{{ $template = set $template "runnerGroup" . }}{{ end }}
 {{- with $set.runnerGroupId }}{{ $template = set $template "runnerGroupId" . }}{{ end }}
 {{- with ternary $set.proxy $root.Values.proxy (hasKey $set "proxy") }}{{ $template = set $template "proxy" . }}{{ end }}
@@ -47,6 +49,7 @@
 {{- else }}
 {{- $size = dict "minIdle" (int ($set.minRunners | default 0)) "max" (int (required (printf "sets: %s needs maxRunners, or replicas" $set.name) $set.maxRunners)) }}
 {{- end }}
+{{- with $set.capacity }}{{ $size = set $size "capacity" . }}{{ end }}
 {{- toYaml (mergeOverwrite (merge (dict "template" $template) $size) (deepCopy ($set.set | default dict))) }}
 {{- end }}
 

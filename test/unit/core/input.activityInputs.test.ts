@@ -130,6 +130,7 @@ const SOUND = {
   },
   closeScaleSet: { listener: LISTENER, remove: true },
   startListener: LISTENER,
+  observeCapacity: { set: 's', runners: ['w'] },
   rerouteJobs: { set: 's', routing: {}, jobs: [], draining: false, forwardedEvents: [] },
 } as const satisfies Record<CheckedActivity, object>;
 

@@ -177,6 +177,7 @@ const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
   [job(waitingFor('runner_hours')), 'runner_hours'],
   [job(waitingFor('limit'), { record: { ...QUEUED, limited: true } }), 'limit'],
   [job(waitingFor('limit', 'max')), 'max'],
+  [job(waitingFor('scale_set', 'capacity')), 'capacity', 'scale_set'],
   [job(waitingFor('max', 'schedule')), 'schedule', 'max'],
   [job(waitingFor('schedule')), 'starting'],
   [

@@ -20,11 +20,11 @@ import {
   toBounds,
 } from '../../../core/domain/scale.ts';
 
-/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of, `~` online and not ready. */
+/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of, `~` online and not ready, `-` withdrawn. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
     const [, templateHash = '', state = '', age = `${index}`, flags = ''] =
-      /^(\w+)\/(\w+)(?:@(\d+))?([!*?~]*)$/.exec(text) ?? [];
+      /^(\w+)\/(\w+)(?:@(\d+))?([!*?~-]*)$/.exec(text) ?? [];
     return {
       workflowId: `r${index}`,
       templateHash,
@@ -34,6 +34,7 @@ function runners(...shorthand: string[]): PlannedRunner[] {
       ready: /idle|busy/.test(state) && !flags.includes('~'),
       ephemeral: !flags.includes('*'),
       unresponsive: flags.includes('?'),
+      withdrawn: flags.includes('-'),
     };
   });
 }

@@ -1,0 +1,80 @@
+import type { V1Pod, V1ResourceQuota } from '@kubernetes/client-node';
+import { expect, test } from '@jest/globals';
+import { exhaustedQuota, quantity } from '../../activities/compute/kubernetes/resourceQuota.ts';
+
+const POD: V1Pod = {
+  spec: {
+    containers: [
+      { name: 'runner', resources: { requests: { cpu: '500m' }, limits: { memory: '1Gi' } } },
+      { name: 'db', resources: { requests: { cpu: '250m' } } },
+    ],
+    initContainers: [
+      { name: 'copy', resources: { requests: { cpu: '4' } } },
+      { name: 'dind', restartPolicy: 'Always', resources: { requests: { cpu: '250m' } } },
+    ],
+  },
+};
+const quota = (
+  hard: Record<string, string>,
+  used: Record<string, string>,
+  spec: V1ResourceQuota['spec'] = {},
+): V1ResourceQuota => ({ metadata: { name: 'ci' }, spec, status: { hard, used } });
+
+test.each<[string, V1ResourceQuota, V1Pod | undefined, string | undefined]>([
+  ['there is room', quota({ pods: '10' }, { pods: '9' }), POD, undefined],
+  ['all pods are used', quota({ pods: '10' }, { pods: '10' }), POD, 'pods'],
+  [
+    'all counted pods are used',
+    quota({ 'count/pods': '1' }, { 'count/pods': '1' }),
+    undefined,
+    'count/pods',
+  ],
+  [
+    'the requests of one more fit',
+    quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1' }),
+    POD,
+    undefined,
+  ],
+  ['they do not', quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1001m' }), POD, 'requests.cpu'],
+  ['the short name means requests', quota({ cpu: '2' }, { cpu: '1500m' }), POD, 'cpu'],
+  [
+    'limits count on their own',
+    quota({ 'limits.memory': '2Gi' }, { 'limits.memory': '1536Mi' }),
+    POD,
+    'limits.memory',
+  ],
+  [
+    'the requests of a pod are unknown',
+    quota({ cpu: '2' }, { cpu: '1500m' }),
+    undefined,
+    undefined,
+  ],
+  [
+    'another resource is used up',
+    quota({ secrets: '1', 'requests.storage': '1Gi' }, { secrets: '1', 'requests.storage': '1Gi' }),
+    POD,
+    undefined,
+  ],
+  [
+    'it is only for some pods',
+    quota({ pods: '1' }, { pods: '1' }, { scopes: ['BestEffort'] }),
+    POD,
+    undefined,
+  ],
+])('%s', (_when, given, like, resource) => {
+  expect(exhaustedQuota([given], like)).toBe(
+    resource === undefined ? undefined : `quota ci used up (${resource})`,
+  );
+});
+
+test.each([
+  ['1', 1],
+  ['500m', 0.5],
+  ['1.5Gi', 1.5 * 2 ** 30],
+  ['2k', 2_000],
+  ['1e3', 1_000],
+  ['x', Number.NaN],
+  ['1X', Number.NaN],
+])('the quantity %s', (text, value) => {
+  expect(quantity(text)).toBe(value);
+});

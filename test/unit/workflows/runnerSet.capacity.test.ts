@@ -1,0 +1,397 @@
+import { describe, expect, test } from '@jest/globals';
+import type { RunnerSetInput, ScaleSetReport } from '../../../core/contract/index.ts';
+import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
+import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
+import {
+  decideCapacity,
+  nextObservationAt,
+  restoreLimit,
+  type CapacityFacts,
+  type ClusterLimit,
+} from '../../../workflows/runnerSet/capacity.ts';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { advertisedCapacity, jobsOverCapacity } from '../../../workflows/runnerSet/size.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+
+const NOW = 10_000_000;
+const CPU = 'pods unschedulable (Insufficient cpu)';
+
+/** A runner that was started and first seen without a node so many seconds ago. */
+const waiting = (workflowId: string, startedAgo: number, seenAgo?: number) => ({
+  workflowId,
+  startedAt: NOW - startedAgo * 1_000,
+  ...(seenAgo === undefined ? {} : { noNode: { since: NOW - seenAgo * 1_000, reason: CPU } }),
+});
+const limit = (more: Partial<ClusterLimit> = {}): ClusterLimit => ({
+  limit: 10,
+  probe: 1,
+  reason: CPU,
+  since: NOW - 60_000,
+  stuckAt: NOW - 1_000,
+  ...more,
+});
+
+describe('the limit of the cluster after an observation', () => {
+  test.each<
+    [string, Partial<CapacityFacts>, Partial<ClusterLimit> | undefined, withdraw: string[]]
+  >([
+    ['all runners have a node', { placed: 5 }, undefined, []],
+    ['the scheduler has not answered yet', { waiting: [waiting('a', 30)] }, undefined, []],
+    ['a runner has just found no node', { waiting: [waiting('a', 12, 9)] }, undefined, []],
+    [
+      'runners stay without a node',
+      { placed: 7, waiting: [waiting('a', 20, 15), waiting('b', 16, 11), waiting('c', 18, 13)] },
+      { limit: 7, probe: 1, reason: CPU, since: NOW, stuckAt: NOW },
+      ['c', 'a'],
+    ],
+    [
+      'the probe is old',
+      { before: limit(), placed: 10, waiting: [waiting('a', 45, 40)] },
+      { limit: 10, probe: 0, since: NOW - 60_000, resumeAt: NOW + 10_000 },
+      ['a'],
+    ],
+    [
+      'the cluster has less room than before',
+      { before: limit(), placed: 4, waiting: [waiting('a', 20, 15)] },
+      { limit: 4, probe: 1, since: NOW - 60_000 },
+      [],
+    ],
+    [
+      'the pause goes on',
+      { before: limit({ probe: 0, resumeAt: NOW + 1 }), placed: 10 },
+      { limit: 10, probe: 0, resumeAt: NOW + 1 },
+      [],
+    ],
+    [
+      'the pause is over',
+      { before: limit({ probe: 0, resumeAt: NOW }), placed: 10 },
+      { limit: 10, probe: 1 },
+      [],
+    ],
+    ['the probe has a node', { before: limit(), placed: 11 }, { limit: 11, probe: 2 }, []],
+    [
+      'one of two probes has a node',
+      { before: limit({ probe: 2 }), placed: 11, waiting: [waiting('a', 5, 3)] },
+      { limit: 11, probe: 2 },
+      [],
+    ],
+    [
+      'many probes have a node',
+      { before: limit({ probe: 8 }), placed: 18 },
+      { limit: 18, probe: 8 },
+      [],
+    ],
+    ['there is room for all', { before: limit(), placed: 50 }, undefined, []],
+    [
+      'all places are taken, and a rollout wants one more',
+      { placed: 50, waiting: [waiting('a', 30, 20)] },
+      undefined,
+      [],
+    ],
+    [
+      'no runner was without a node for long',
+      { before: limit({ stuckAt: NOW - 600_000 }), placed: 3 },
+      undefined,
+      [],
+    ],
+  ])('%s', (_when, facts, expected, withdraw) => {
+    const decision = decideCapacity(
+      { before: undefined, placed: 0, waiting: [], max: 50, ...facts },
+      NOW,
+    );
+    expect(decision.withdraw).toEqual(withdraw);
+    // No limit has no fields.
+    expect(decision.limit ?? {}).toMatchObject(expected ?? {});
+    expect(decision.limit === undefined).toBe(expected === undefined);
+    expect(decision.limit?.probe === 0).toBe(decision.limit?.resumeAt !== undefined);
+  });
+
+  test('what a previous run carried over is limited', () => {
+    const carried = limit({ since: NOW * 9, probe: 5_000 });
+    expect(restoreLimit(carried, NOW)).toMatchObject({ limit: 10, since: NOW, probe: 8 });
+    for (const damaged of [
+      undefined,
+      'x',
+      {},
+      { ...carried, limit: -1 },
+      { ...carried, since: '' },
+    ])
+      expect(restoreLimit(damaged, NOW)).toBeUndefined();
+  });
+});
+
+describe('the next observation', () => {
+  const NEVER = Number.POSITIVE_INFINITY;
+  const starting = (ago: number) => ({ state: 'starting', startedAt: NOW - ago * 1_000 }) as const;
+  test.each<[string, Parameters<typeof nextObservationAt>[0], number]>([
+    ['no runner starts', { limit: undefined, observedAt: NOW, runners: [] }, NEVER],
+    [
+      'a runner has just started',
+      { limit: undefined, observedAt: undefined, runners: [starting(0)] },
+      NOW + 5_000,
+    ],
+    [
+      'a runner that has started has a node',
+      { limit: undefined, observedAt: NOW, runners: [{ ...starting(9), hasNode: true }] },
+      NEVER,
+    ],
+    [
+      'a runner starts for long',
+      { limit: undefined, observedAt: NOW - 1_000, runners: [starting(60)] },
+      NOW + 4_000,
+    ],
+    [
+      'a probe has just started',
+      { limit: limit(), observedAt: NOW - 60_000, runners: [starting(0)] },
+      NOW + 1_000,
+    ],
+    ['a probe waits', { limit: limit(), observedAt: NOW, runners: [starting(5)] }, NOW + 2_000],
+    [
+      'a probe waits for long',
+      { limit: limit(), observedAt: NOW, runners: [starting(20)] },
+      NOW + 5_000,
+    ],
+    [
+      'a probe was online before it was observed',
+      {
+        limit: limit(),
+        observedAt: NOW - 9_000,
+        runners: [{ state: 'busy', startedAt: NOW - 30_000 }],
+      },
+      NOW - 7_000,
+    ],
+    [
+      'the next probe is due',
+      { limit: limit({ probe: 0, resumeAt: NOW + 7 }), observedAt: NOW - 9_000, runners: [] },
+      NOW + 7,
+    ],
+    [
+      'there is no demand for a probe',
+      { limit: limit(), observedAt: NOW, runners: [] },
+      limit().stuckAt + 600_000,
+    ],
+  ])('%s', (_when, facts, expected) => {
+    expect(nextObservationAt(facts, NOW)).toBe(expected);
+  });
+});
+
+const INPUT: RunnerSetInput = {
+  name: 'gpu',
+  max: 50,
+  capacity: 'observed',
+  template: { organization: 'acme', labels: ['gpu'], demand: 'scaleSet' },
+};
+
+const nameOf = (workflowId: string): string => `${workflowId.slice('runner-'.length)}-0123456789`;
+
+interface Pod {
+  readonly createdAt: number;
+  node?: true;
+  endsAt?: number;
+}
+
+/** A set, and a cluster with room for some pods. Its time passes in steps of half a second. */
+class Cluster {
+  now = NOW;
+  room = 10;
+  assigned = 0;
+  jobMs = Number.POSITIVE_INFINITY;
+  longestPendingMs = 0;
+  observations = 0;
+  drainedWithNode = 0;
+  readonly pods = new Map<string, Pod>();
+  readonly state: SetState;
+  #started = 0;
+  #messages = 0;
+
+  constructor(input: RunnerSetInput = INPUT) {
+    const parsed = parseRunnerSetInput(input, { hash: () => 'h', checkSchedule: () => undefined });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+    const { runner: _runner, ...spec } = parsed.spec;
+    this.state = SetState.begin(spec, input, {}, NOW);
+    this.state.onListenerStarted(NOW);
+  }
+
+  get placed(): number {
+    return [...this.pods.values()].filter(({ node }) => node === true).length;
+  }
+
+  pass(seconds: number): void {
+    for (let step = 0; step < 2 * seconds; step++) {
+      this.now += 500;
+      this.#end();
+      this.#schedule();
+      this.#report({});
+      this.state.updateDemand(this.now);
+      for (let action = 0; action < 5; action++) this.#act();
+    }
+  }
+
+  #report(events: Partial<Pick<ScaleSetReport, 'started' | 'completed'>>): void {
+    const { assigned, placed: running, now } = this;
+    const position = { openedAt: 1, messageId: ++this.#messages };
+    this.state.onScaleSetReport(
+      { at: now, position, numbers: { assigned, running }, started: [], completed: [], ...events },
+      now,
+    );
+  }
+
+  #act(): void {
+    const { state, now } = this;
+    state.updateDemand(now);
+    const decision = decideSet(state, now);
+    if (decision.listRunners) {
+      state.onListStarted(now);
+      state.onRunnersListed(state.runners.asListed(), [], now);
+    } else if (decision.observe) this.#observe();
+    else if (decision.start > 0) {
+      const started = Array.from({ length: decision.start }, () => ({
+        workflowId: runnerWorkflowId('gpu', String(this.#started++).padStart(10, 'a')),
+      }));
+      state.onRunnersStarting(started, now);
+      for (const { workflowId } of started) this.pods.set(workflowId, { createdAt: now });
+    } else
+      for (const { workflowId } of decision.drain) {
+        state.onDrainRequested([workflowId], [], now);
+        if (this.pods.get(workflowId)?.node === true) this.drainedWithNode++;
+        this.#remove(workflowId, 'aborted');
+      }
+  }
+
+  #observe(): void {
+    this.observations++;
+    const asked = this.state.onObservationStarted(this.now);
+    const unplaced = asked
+      .filter((workflowId) => this.pods.get(workflowId)?.node !== true)
+      .map((workflowId) => ({ workflowId, reason: CPU }));
+    this.state.onObserved(asked, { at: this.now, placed: this.placed, unplaced }, this.now);
+  }
+
+  #schedule(): void {
+    for (const [workflowId, pod] of this.pods) {
+      if (pod.node === true) continue;
+      this.longestPendingMs = Math.max(this.longestPendingMs, this.now - pod.createdAt);
+      if (this.placed >= this.room) continue;
+      Object.assign(pod, { node: true, endsAt: this.now + this.jobMs });
+      const runnerName = nameOf(workflowId);
+      this.state.onRunnerOnline({ workflowId, runnerName }, this.now);
+      this.#report({ started: [runnerName] });
+    }
+  }
+
+  #end(): void {
+    for (const [workflowId, { endsAt = Number.POSITIVE_INFINITY }] of this.pods)
+      if (endsAt <= this.now) {
+        this.assigned--;
+        this.#report({ completed: [nameOf(workflowId)] });
+        this.#remove(workflowId, 'succeeded');
+      }
+  }
+
+  #remove(workflowId: string, outcome: 'succeeded' | 'aborted'): void {
+    this.pods.delete(workflowId);
+    const ranJob = outcome === 'succeeded';
+    this.state.onRunnerEnded(
+      { workflowId, runnerName: nameOf(workflowId), outcome, wasOnline: ranJob, ranJob },
+      this.now,
+    );
+  }
+}
+
+describe('a set in a cluster with room for fewer runners than its maximum', () => {
+  test('claims what can run, and has no pod that is pending for a minute', () => {
+    const cluster = new Cluster();
+    cluster.assigned = 50;
+    cluster.pass(60);
+    for (let minute = 0; minute < 10; minute++) {
+      cluster.pass(60);
+      expect(Math.abs(advertisedCapacity(cluster.state) - 10)).toBeLessThanOrEqual(1);
+      expect(cluster.placed).toBe(10);
+    }
+    expect(cluster.longestPendingMs).toBeLessThanOrEqual(55_000);
+    expect(cluster.drainedWithNode).toBe(0);
+    expect(setStatus(cluster.state, cluster.now)).toMatchObject({
+      max: 50,
+      clusterLimit: { limit: 10, reason: CPU },
+      waits: expect.arrayContaining([
+        expect.objectContaining({
+          cause: 'capacity',
+          text: expect.stringMatching(/^capacity 10 of 50: .*Insufficient cpu.* since 19/),
+        }),
+      ]),
+    });
+  });
+
+  test.each([0, 3, 7, 13, 20, 31, 44, 51])(
+    'uses room for 20 more within 30 s, %d s after the first minutes',
+    (seconds) => {
+      const cluster = new Cluster();
+      cluster.assigned = 50;
+      cluster.pass(120 + seconds);
+      cluster.room = 30;
+      cluster.pass(30);
+      expect(cluster.placed).toBe(30);
+      cluster.pass(60);
+      expect(Math.abs(advertisedCapacity(cluster.state) - 30)).toBeLessThanOrEqual(1);
+      expect(cluster.longestPendingMs).toBeLessThanOrEqual(55_000);
+    },
+  );
+
+  test('follows a cluster that loses room, with jobs that end', () => {
+    const cluster = new Cluster();
+    Object.assign(cluster, { assigned: 5_000, jobMs: 20_000 });
+    cluster.pass(120);
+    cluster.room = 4;
+    cluster.pass(90);
+    expect(cluster.placed).toBe(4);
+    expect(Math.abs(advertisedCapacity(cluster.state) - 4)).toBeLessThanOrEqual(1);
+  });
+
+  test('has no limit where there is room for all, and hardly observes the cluster', () => {
+    const cluster = new Cluster();
+    Object.assign(cluster, { room: 100, assigned: 5_000, jobMs: 20_000 });
+    cluster.pass(300);
+    expect(cluster.state.facts.clusterLimit).toBeUndefined();
+    expect(cluster.observations).toBe(0);
+    expect(advertisedCapacity(cluster.state)).toBe(50);
+  });
+
+  test('does not observe the cluster with capacity static', () => {
+    const { capacity: _observed, ...input } = INPUT;
+    const cluster = new Cluster(input);
+    cluster.assigned = 50;
+    cluster.pass(120);
+    expect([cluster.observations, cluster.pods.size]).toEqual([0, 50]);
+    expect(advertisedCapacity(cluster.state)).toBe(50);
+  });
+
+  test('another template is tried without the limit', () => {
+    const cluster = new Cluster();
+    cluster.assigned = 50;
+    cluster.pass(60);
+    const { spec } = cluster.state.facts;
+    expect(cluster.state.facts.clusterLimit).toBeDefined();
+    cluster.state.declare({ ...spec, templateHash: 'other' }, INPUT, {}, cluster.now, cluster.now);
+    expect(cluster.state.facts.clusterLimit).toBeUndefined();
+  });
+});
+
+test('a set that gets job events passes on what the cluster has no room for', () => {
+  const template = { organization: 'acme', labels: ['gpu'] };
+  const { state, ...cluster } = new Cluster({ ...INPUT, template });
+  const events = Array.from({ length: 12 }, (_none, index) => ({
+    action: 'queued' as const,
+    jobId: String(index + 1),
+    runAttempt: 1,
+    repository: 'acme/web',
+    labels: ['gpu'],
+    at: NOW,
+  }));
+  state.jobEvents(events, NOW);
+  state.updateDemand(NOW);
+  expect([cluster.room, jobsOverCapacity(state), state.facts.full]).toEqual([10, 0, false]);
+  state.facts.clusterLimit = limit();
+  state.updateDemand(NOW);
+  expect([jobsOverCapacity(state), state.facts.full]).toEqual([1, true]);
+});
