@@ -28,6 +28,11 @@ process.env[VARIABLE] = 'ghp_simulator';
 export class RunningCompute extends FakeCompute {
   readonly #runners = new Map<string, SimulatedRunner>();
   readonly #fleet: Fleet;
+  /** Pods without a node, with their registrations. */
+  readonly #waiting = new Map<string, Registration>();
+  #room = Number.POSITIVE_INFINITY;
+  /** The longest time that a pod was without a node (ms). */
+  longestWaitMs = 0;
 
   constructor(fleet: Fleet) {
     super();
@@ -36,8 +41,44 @@ export class RunningCompute extends FakeCompute {
 
   override async createPod(request: PodRequest, registration?: Registration): Promise<PodView> {
     const pod = await super.createPod(request);
-    if (registration === undefined || this.#runners.has(pod.name)) return pod;
-    const { name } = pod;
+    if (registration === undefined || this.#runners.has(pod.name) || this.#waiting.has(pod.name))
+      return pod;
+    this.#waiting.set(pod.name, registration);
+    this.#schedule();
+    return this.pods.get(pod.name) ?? pod;
+  }
+
+  /** Number of pods that have a node. */
+  get placed(): number {
+    return [...this.pods.values()].filter(({ node, ended }) => node !== undefined && !ended).length;
+  }
+
+  /** Sets how many pods may have a node at a time. */
+  setRoom(pods: number): void {
+    this.#room = pods;
+    this.#schedule();
+  }
+
+  override vanish(name: string): void {
+    super.vanish(name);
+    this.#waiting.delete(name);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    for (const [name, registration] of this.#waiting) {
+      const { createdAt = '' } = this.pods.get(name) ?? {};
+      this.longestWaitMs = Math.max(this.longestWaitMs, Date.now() - Date.parse(createdAt));
+      if (this.placed < this.#room) {
+        this.#waiting.delete(name);
+        this.change(name, { scheduled: true, node: 'node-1' });
+        this.#run(name, registration);
+      } else if (this.pods.get(name)?.unschedulable === undefined)
+        this.change(name, { unschedulable: '0/1 nodes are available: 1 Insufficient cpu.' });
+    }
+  }
+
+  #run(name: string, registration: Registration): void {
     const runner = this.#fleet.start(registration.env, {
       onOnline: () => this.#ifThere(name, () => this.start(name)),
       onJobStart: () => this.#ifThere(name, () => this.startJob(name)),
@@ -45,7 +86,6 @@ export class RunningCompute extends FakeCompute {
     });
     this.#runners.set(name, runner);
     void runner.ended.then(() => this.#ifThere(name, () => this.end(name, 0)));
-    return pod;
   }
 
   #ifThere(name: string, then: () => void): void {
