@@ -1,8 +1,10 @@
 /**
- * Records the histories of every scenario: `npm run record-histories [-- SCENARIO…]`. Real workflows and activities on a Temporal
- * dev server of its own; only compute and CI server are in memory, so that everything that can happen happens in seconds.
+ * Records the histories of scenarios: `npm run record-histories [-- SCENARIO...]`. Workflows and
+ * activities are the real ones, on a Temporal dev server; compute and CI server are in memory, so
+ * that a scenario takes seconds.
  *
- * A history that is committed is a promise: the code goes on understanding it. Record a version's histories again only until it is on a registry.
+ * The code must replay committed histories. Record those of a version again only before it is
+ * published.
  */
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +13,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import { Argument } from 'commander';
 import { rerunWorkflowId, setWorkflowId } from '../../core/contract/index.ts';
+import { createCommand, runCommand } from '../../tools/shared/commandLine.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
@@ -32,9 +36,6 @@ const NAMES = [
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => !NAMES.includes(name));
-  if (unknown.length > 0)
-    throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
   const folder = join(HISTORIES, folderToRecord());
   const histories = new Map<string, string>();
   const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
@@ -48,13 +49,13 @@ async function main(names: readonly string[]): Promise<void> {
   } finally {
     await server.teardown();
   }
-  // All or nothing: what is committed stays until everything is recorded anew.
+  // Committed histories are deleted only after all scenarios were recorded.
   if (names.length === 0) await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   for (const [file, history] of histories) await writeFile(join(folder, file), history);
 }
 
-/** Plays one scenario. @returns the histories of its workflows, by file name */
+/** Runs one scenario and returns the histories of its workflows, by file name. */
 async function recordNamed(address: string, name: string): Promise<Map<string, string>> {
   const [jobs, set] = [JOB_SCENARIOS[name], SET_SCENARIOS[name]];
   if (set !== undefined) return await recordSet(address, name, set);
@@ -62,7 +63,7 @@ async function recordNamed(address: string, name: string): Promise<Map<string, s
   return await record(address, name, SCENARIOS[name] as Scenario);
 }
 
-/** One of a runner. */
+/** Records a scenario of a runner. */
 async function record(
   address: string,
   name: string,
@@ -80,7 +81,7 @@ async function record(
       await assertCancelled(run.result());
     } else {
       const result = await run.result();
-      assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
+      assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as expected`);
       assert.equal(
         result.deregistrationWorkflowId !== undefined,
         scenario.deregistration !== undefined,
@@ -107,7 +108,7 @@ async function record(
   }
 }
 
-/** One of a job, or of the runs of one. */
+/** Records a scenario of a job. */
 async function recordJob(
   address: string,
   name: string,
@@ -118,7 +119,8 @@ async function recordJob(
   try {
     const handle = await play({ world, compute, ci }, name);
     if (ends === 'cancelled') await assertCancelled(handle.result());
-    else assert.partialDeepStrictEqual(await handle.result(), ends, `${name} did not end as told`);
+    else
+      assert.partialDeepStrictEqual(await handle.result(), ends, `${name} did not end as expected`);
     const files = new Map<string, string>();
     await addRuns(files, world.client, handle.workflowId, name, runs);
     for (const step of steps)
@@ -129,7 +131,7 @@ async function recordJob(
   }
 }
 
-/** One of a set, of a command to it, or of a sweep. */
+/** Records a scenario of a set, of a command to a set, or of a sweep. */
 async function recordSet(
   address: string,
   name: string,
@@ -168,7 +170,7 @@ async function addRuns(
     files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
 }
 
-/** The histories of all runs of a workflow, the first one first, with their numbers. */
+/** Returns the histories of all runs of a workflow in their order, with their numbers. */
 async function historiesOf(
   client: Client,
   workflowId: string,
@@ -186,7 +188,10 @@ async function historiesOf(
   return histories;
 }
 
-/** One event a line, without what says where it was recorded. @throws AssertionError when something of that is left */
+/**
+ * Returns the history with one event per line, without details of this machine.
+ * @throws AssertionError if such a detail remains
+ */
 function presentable(events: readonly RecordedEvent[]): string {
   const lines = events.map((event) =>
     JSON.stringify(event, (key, value: unknown) => (key === 'stackTrace' ? undefined : value)),
@@ -196,8 +201,15 @@ function presentable(events: readonly RecordedEvent[]): string {
     'recorder',
   );
   for (const trace of [hostname(), PROJECT])
-    assert(!text.includes(trace), `the history tells of ${trace}`);
+    assert(!text.includes(trace), `the history contains ${trace}`);
   return text;
 }
 
-await main(process.argv.slice(2));
+await runCommand(
+  createCommand(
+    'npm run record-histories --',
+    'Records the histories of scenarios for the replay tests.',
+  )
+    .addArgument(new Argument('[scenarios...]', 'scenarios (default: all)').choices(NAMES))
+    .action(main),
+);

@@ -1,7 +1,8 @@
-/** `npm run bench -- NAME` */
+/** Runs one benchmark: `npm run bench -- NAME`. */
 import { fileURLToPath } from 'node:url';
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Option } from 'commander';
 import { TEMPORAL_SERVERS, type TemporalServer } from '../lab/lab.ts';
+import { createCommand, runCommand, startProgress, wholeNumber } from '../shared/commandLine.ts';
 import type { Benchmark, Measured } from './benchmark.ts';
 import { BENCHMARKS } from './benchmarks/index.ts';
 import { missed, nested, reportTable } from './report.ts';
@@ -26,24 +27,13 @@ interface Flags {
   readonly stateDir: string;
 }
 
-function positive(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError('It is not a whole number of at least 1.');
-  return value;
-}
-
-/** Progress goes to stderr, with the time since the start. */
-function progressSince(startedAt: number): (line: string) => void {
-  return (line) =>
-    console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
-}
+const positive = wholeNumber({ min: 1 });
 
 async function run(name: string, flags: Flags): Promise<void> {
   const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
-  const progress = progressSince(performance.now());
+  const progress = startProgress();
   const options = {
     stateDir: flags.stateDir,
     keep: flags.keep === true,
@@ -99,20 +89,20 @@ function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Fl
   tell(`details: ${JSON.stringify(details)}\n`);
 }
 
-const program = new Command('bench')
-  .description(
-    'Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.',
-  )
+const program = createCommand(
+  'npm run bench --',
+  'Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.',
+)
   .addArgument(
-    new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)),
+    new Argument('<name>', 'benchmark to run').choices(BENCHMARKS.map(({ name }) => name)),
   )
   .addOption(
-    new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive),
+    new Option('--runners <n>', 'number of runners (default: see below)').argParser(positive),
   )
   .addOption(
     new Option(
       '--workers <n>',
-      'scaleup, churn, steady, events, recovery: workers on the one task queue',
+      'scaleup, churn, steady, events, recovery: number of workers on the task queue',
     )
       .default(1)
       .argParser(positive),
@@ -120,41 +110,38 @@ const program = new Command('bench')
   .addOption(
     new Option(
       '--runs <n>',
-      'supervisor: how often each variant; job: how many steps; webhook: seconds of deliveries (default: see below)',
+      'supervisor: runs of each variant; job: number of steps; webhook: seconds of deliveries (default: see below)',
     ).argParser(positive),
   )
-  .addOption(new Option('--kubelet', 'supervisor: also on pods of a real kubelet (Linux, root)'))
+  .addOption(
+    new Option('--kubelet', 'supervisor: also measure pods of a real kubelet (Linux, root)'),
+  )
   .addOption(
     new Option(
       '--temporal <server>',
-      'which Temporal: its dev server, or its services in processes of their own on PostgreSQL',
+      'Temporal server: the dev server, or a cluster of one process per service on PostgreSQL',
     )
       .choices(TEMPORAL_SERVERS)
       .default('dev'),
   )
   .addOption(
-    new Option(
-      '--json',
-      'print the figures as one JSON object on stdout; the table goes to stderr',
-    ),
+    new Option('--json', 'print the figures as one JSON object on stdout, and the table on stderr'),
   )
   .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
-  .addOption(
-    new Option('--save', 'also write the result, with date and machine, into .holdfast/bench'),
-  )
-  .addOption(new Option('--note <text>', 'a remark to save with it'))
+  .addOption(new Option('--save', 'write the result, with date and machine, into .holdfast/bench'))
+  .addOption(new Option('--note <text>', 'note to save with the result'))
   .addOption(
     new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'),
   )
   .addOption(
     new Option(
       '--cold',
-      'scaleup, finish, churn, steady: measure a worker that has just started, not one that has carried 100 lives',
+      'scaleup, finish, churn, steady: measure a worker that has just started, instead of one that has run 100 runners',
     ),
   )
-  .addOption(new Option('--keep', 'leave the components up, with everything in them'))
+  .addOption(new Option('--keep', 'keep the components running, with their data'))
   .addOption(
-    new Option('--state-dir <folder>', "the components' data and logs")
+    new Option('--state-dir <folder>', "folder of the components' data and logs")
       .default('.holdfast/bench')
       .env('HOLDFAST_BENCH_DIR'),
   )
@@ -164,8 +151,8 @@ const program = new Command('bench')
 Benchmarks:
 ${BENCHMARKS.map((benchmark) => `  ${benchmark.name.padEnd(10)} ${benchmark.summary}\n${' '.repeat(13)}default: ${'defaultRuns' in benchmark ? `--runs ${benchmark.defaultRuns}` : `--runners ${benchmark.defaultRunners}`}`).join('\n')}
 
-Brings up what it needs and takes it down again, its data included; what was up before stays up. Settings HOLDFAST_MAX_* of your environment apply to the measured worker.
-Budgets, and what others need for the same work: docs/benchmarks.md
+Starts the components it needs, and stops them and deletes their data at the end. Components that ran before keep running.
+Settings HOLDFAST_MAX_* of your environment apply to the measured worker. Budgets and comparisons: docs/benchmarks.md
 
 Exit status: 0 measured; 1 something failed; 3 (with --check) a budget is missed.
 
@@ -178,10 +165,4 @@ Examples:
   )
   .action(run);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  const { message, cause } = error as Error;
-  console.error(`bench: ${message}${cause instanceof Error ? `: ${cause.message}` : ''}`);
-  process.exitCode = 1;
-}
+await runCommand(program);

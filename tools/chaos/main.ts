@@ -1,6 +1,7 @@
-/** `npm run chaos` */
+/** Runs chaos: `npm run chaos`. */
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
+import { createCommand, runCommand, startProgress, wholeNumber } from '../shared/commandLine.ts';
 import { reportLines } from './report.ts';
 import { runScaleSetChaos, scaleSetLines } from './scaleSets.ts';
 import { runChaos } from './run.ts';
@@ -22,21 +23,12 @@ interface Flags {
 /** A kubelet's runners are processes of this machine. */
 const RUNNERS = { kwok: 50, kubelet: 5 } as const;
 
-function whole(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0)
-    throw new InvalidArgumentError('It is not a whole number.');
-  return value;
-}
+const whole = wholeNumber({ min: 0 });
 
 async function chaos(flags: Flags): Promise<void> {
   const { nodes, seed = randomInt(1, 2 ** 31), runners = RUNNERS[nodes] } = flags;
   const durationMs = (flags.minutes * 60 + flags.seconds) * 1_000 || 120_000;
-  const startedAt = performance.now();
-  const progress = (line: string): void =>
-    console.error(
-      `[${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s] ${line}`,
-    );
+  const progress = startProgress();
   progress(`seed ${seed}`);
   if (flags.scaleSets) {
     await scaleSetChaos(flags, seed, progress);
@@ -69,80 +61,76 @@ async function scaleSetChaos(
   if (report.violations.length > 0) process.exitCode = 3;
 }
 
-const program = new Command('chaos')
-  .description(
-    'Lets everything go wrong around runners on the real components, and judges what they made of it.',
-  )
+const program = createCommand(
+  'npm run chaos --',
+  'Injects faults around runners and runner sets on the real components, and checks invariants.',
+)
   .addOption(
-    new Option(
-      '--minutes <n>',
-      'how long things go wrong; with --seconds on top (default: 2 minutes)',
-    )
+    new Option('--minutes <n>', 'duration of the faults; added to --seconds (default: 2 minutes)')
       .argParser(whole)
       .default(0, ''),
   )
-  .addOption(new Option('--seconds <n>', '').argParser(whole).default(0, ''))
+  .addOption(
+    new Option('--seconds <n>', 'duration of the faults; added to --minutes (default: 0)')
+      .argParser(whole)
+      .default(0, ''),
+  )
   .addOption(
     new Option(
       '--seed <n>',
-      'what happens when, and to whom; the same seed is the same schedule (default: a new one)',
+      'seed of the schedule: the same seed gives the same faults, victims and times (default: a new one)',
     ).argParser(whole),
   )
   .addOption(
     new Option(
       '--runners <n>',
-      `how many runners there are about (default: ${RUNNERS.kwok} on KWOK, ${RUNNERS.kubelet} on the kubelet)`,
+      `approximate number of runners (default: ${RUNNERS.kwok} on KWOK, ${RUNNERS.kubelet} on the kubelet)`,
     ).argParser(whole),
   )
   .addOption(
-    new Option('--nodes <kind>', 'fake nodes, or this machine as a node (Linux, root)')
+    new Option('--nodes <kind>', 'nodes: fake ones (KWOK), or this machine (kubelet; Linux, root)')
       .choices(['kwok', 'kubelet'])
       .default('kwok'),
   )
   .addOption(
     new Option(
       '--why',
-      'only faults that keep jobs waiting, one after the other, each for a minute or more',
+      'inject only faults that keep jobs waiting, one at a time, each for at least a minute; compare `holdfast why` with the active fault',
     ),
   )
   .addOption(
-    new Option('--scale-sets', 'kill the workers while GitHub assigns jobs to a scale set'),
+    new Option(
+      '--scale-sets',
+      'kill the workers while GitHub assigns jobs to a scale set; no other faults',
+    ),
   )
   .addOption(
-    new Option('--jobs <n>', 'with --scale-sets: how many at least, one a second')
+    new Option('--jobs <n>', 'with --scale-sets: minimum number of jobs, one per second')
       .argParser(whole)
       .default(1_000),
   )
   .addOption(
     new Option(
       '--kills <n>',
-      'with --scale-sets: how often, every 20 s, or later if the session is not continued yet',
+      'with --scale-sets: number of kills, one per 20 s, or later while a session has not resumed',
     )
       .argParser(whole)
       .default(50),
   )
   .addOption(new Option('--json', 'print the report as one JSON object on stdout'))
   .addOption(
-    new Option('--state-dir <folder>', "the components' data and all logs")
+    new Option('--state-dir <folder>', "folder of the components' data and all logs")
       .default('.holdfast/chaos')
       .env('HOLDFAST_CHAOS_DIR'),
   )
   .addHelpText(
     'after',
     `
-Schedule, jobs and targets come from the seed; what interleaves on the machine does not: a violation may need several runs to come again.
+The seed determines schedule, jobs and victims, but not the interleaving on the machine: a violation may need several runs to recur.
 Docs: docs/testing.md
 
-Exit status: 0 all well; 1 the run itself failed; 3 there are violations.`,
+Exit status: 0 no violations; 1 the run failed; 3 violations.`,
   )
   .action(chaos);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  const { message, cause } = error as Error;
-  console.error(
-    `chaos: ${message}${cause instanceof Error ? `: ${cause.stack ?? cause.message}` : ''}`,
-  );
-  process.exitCode = 1;
-}
+await runCommand(program, { causeStack: true });

@@ -1,10 +1,11 @@
-/** `npm run chart`: writes what follows from other files: the schema of the chart's values, its copies of rules and dashboards, the table in docs/install.md. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+/** Writes the chart's generated files: `npm run chart`. */
+import { createCommand, runCommand } from '../shared/commandLine.ts';
+import { writeFiles } from '../shared/writeFiles.ts';
 import { derivedFiles } from './derived.ts';
 
-for (const { path, text } of derivedFiles()) {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-  process.stdout.write(`${path}\n`);
-}
+await runCommand(
+  createCommand(
+    'npm run chart --',
+    "Writes the schema of the chart's values, the chart's copies of alert rules and dashboards, and the table of values in docs/install.md. Prints the path of each file.",
+  ).action(() => writeFiles(derivedFiles())),
+);

@@ -1,7 +1,10 @@
-// The list of test files that fail by chance: .ci/quarantine, a line each with date, path and reason.
+// The list of flaky test files: .ci/quarantine, one per line with date, path and reason.
 import { readFileSync } from 'node:fs';
 
-/** @returns the entries of a quarantine list. @throws Error for a line without date, path or reason */
+/**
+ * Returns the entries of a quarantine list.
+ * @throws Error for a line without date, path or reason
+ */
 export function readQuarantine(path) {
   return readFileSync(path, 'utf8')
     .split('\n')

@@ -1,27 +1,26 @@
-// A quarantined test file that failed is run once more, by itself: what passes then is a flake, which the report names.
-//   secondTry.mjs files RESULTS QUARANTINE   prints the files that failed and are quarantined, a line each
-//   secondTry.mjs merge RESULTS SECOND       puts the second try's results in the place of the first's, and names what only passed then
+// A quarantined test file that failed runs once more, by itself. If it passes then, it is flaky.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { readQuarantine } from './quarantine.mjs';
+import { createCommand, runCommand } from '../shared/commandLine.ts';
 
-const [what, first, second] = process.argv.slice(2);
-const results = JSON.parse(readFileSync(first, 'utf8'));
-const failed = failedFiles(results);
-if (what === 'files') {
-  const quarantined = new Set(readQuarantine(second).map(({ file }) => file));
-  print(failed.filter((file) => quarantined.has(file)));
-} else merge(results, JSON.parse(readFileSync(second, 'utf8')));
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'));
 
-function merge(before, after) {
-  const again = new Map(after.testResults.map((file) => [file.name, file]));
-  const testResults = before.testResults.map((file) => again.get(file.name) ?? file);
+function listFailed(resultsFile, quarantineFile) {
+  const quarantined = new Set(readQuarantine(quarantineFile).map(({ file }) => file));
+  print(failedFiles(readJson(resultsFile)).filter((file) => quarantined.has(file)));
+}
+
+function merge(resultsFile, secondFile) {
+  const first = readJson(resultsFile);
+  const second = new Map(readJson(secondFile).testResults.map((file) => [file.name, file]));
+  const testResults = first.testResults.map((file) => second.get(file.name) ?? file);
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
   const count = (...statuses) => tests.filter(({ status }) => statuses.includes(status)).length;
   writeFileSync(
-    first,
+    resultsFile,
     JSON.stringify({
-      ...before,
+      ...first,
       testResults,
       numPassedTests: count('passed'),
       numFailedTests: count('failed'),
@@ -29,10 +28,10 @@ function merge(before, after) {
       numRuntimeErrorTestSuites: testResults.filter(isBroken).length,
     }),
   );
-  const left = new Set(failedFiles({ testResults }));
+  const stillFailed = new Set(failedFiles({ testResults }));
   print(
-    failed
-      .filter((name) => !left.has(name))
+    failedFiles(first)
+      .filter((name) => !stillFailed.has(name))
       .map((name) => `FLAKE ${name} passed only when it was run again, by itself`),
   );
 }
@@ -43,7 +42,7 @@ function failedFiles({ testResults }) {
     .map(({ name }) => relative('', name));
 }
 
-/** A file that does not even load has no test. */
+/** Whether the file failed to load; then it has no tests. */
 function isBroken({ status, assertionResults }) {
   return status === 'failed' && assertionResults.length === 0;
 }
@@ -51,3 +50,21 @@ function isBroken({ status, assertionResults }) {
 function print(lines) {
   for (const line of lines) process.stdout.write(`${line}\n`);
 }
+
+const command = createCommand(
+  'node tools/ci/secondTry.mjs',
+  'Handles quarantined test files that failed: they run a second time.',
+);
+command
+  .command('files')
+  .description('Print the files that failed and are quarantined, one per line')
+  .argument('<results>', "file with jest's results of the first run")
+  .argument('<quarantine>', 'list of quarantined test files')
+  .action(listFailed);
+command
+  .command('merge')
+  .description('Replace results of the first run by those of the second, and print flaky files')
+  .argument('<results>', "file with jest's results of the first run, which is overwritten")
+  .argument('<second>', "file with jest's results of the second run")
+  .action(merge);
+await runCommand(command);

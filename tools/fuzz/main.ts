@@ -1,6 +1,7 @@
-/** `npm run fuzz` */
+/** Runs the fuzzer: `npm run fuzz`. */
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
+import { createCommand, runCommand, wholeNumber } from '../shared/commandLine.ts';
 import type { TargetReport } from './fuzz.ts';
 import { fuzzInThread } from './fuzzInThread.ts';
 import { TARGETS } from './targets/index.ts';
@@ -13,12 +14,7 @@ interface Flags {
   readonly json?: true;
 }
 
-function whole(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError('It is not a whole number of at least 1.');
-  return value;
-}
+const positive = wholeNumber({ min: 1 });
 
 function line({ target, cases, seed, seconds, slowestMs, finding }: TargetReport): string {
   const figures = `${target.padEnd(12)} ${String(cases).padStart(7)} cases in ${seconds.toFixed(1)} s, the slowest with ${slowestMs.toFixed(0)} ms of CPU`;
@@ -51,22 +47,29 @@ async function run({
   if (reports.some(({ finding }) => finding !== undefined)) process.exitCode = 3;
 }
 
-const program = new Command('fuzz')
-  .description(
-    'Feeds everything that comes from outside with real examples that were broken: no crash, no second of CPU, no error without a clear message.',
+const program = createCommand(
+  'npm run fuzz --',
+  'Passes mutated real examples to every parser of external input. Finds crashes, hangs, cases that take a second of CPU, and errors without a clear message.',
+)
+  .addOption(
+    new Option('--cases <n>', 'number of cases for each target')
+      .argParser(positive)
+      .default(100_000),
   )
   .addOption(
-    new Option('--cases <n>', 'how many for each target').argParser(whole).default(100_000),
-  )
-  .addOption(
-    new Option('--target <name>', 'one of them only').choices(TARGETS.map(({ name }) => name)),
-  )
-  .addOption(
-    new Option('--seed <n>', 'the same seed is the same cases (default: a new one)').argParser(
-      whole,
+    new Option('--target <name>', 'run this target only (default: all)').choices(
+      TARGETS.map(({ name }) => name),
     ),
   )
-  .addOption(new Option('--path <path>', 'one case of a seed again, as a finding names it'))
+  .addOption(
+    new Option(
+      '--seed <n>',
+      'seed: the same seed gives the same cases (default: a new one)',
+    ).argParser(positive),
+  )
+  .addOption(
+    new Option('--path <path>', 'run only this case of the seed, as printed with a finding'),
+  )
   .addOption(new Option('--json', 'print the reports as JSON on stdout'))
   .addHelpText(
     'after',
@@ -76,13 +79,8 @@ ${TARGETS.map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`).join('\n
 
 Docs: docs/testing.md
 
-Exit status: 0 nothing found; 1 the run itself failed; 3 something was found.`,
+Exit status: 0 no finding; 1 the run failed; 3 a finding.`,
   )
   .action(run);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  console.error(`fuzz: ${(error as Error).message}`);
-  process.exitCode = 1;
-}
+await runCommand(program);

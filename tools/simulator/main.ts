@@ -1,62 +1,72 @@
 #!/usr/bin/env node
+/** Starts the simulator of GitHub: `node tools/simulator/main.ts`. */
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { createCommand, runCommand, wholeNumber } from '../shared/commandLine.ts';
 import type { SimulatorOptions } from './options.ts';
 import { startSimulator } from './simulator.ts';
 
-const USAGE = `Usage: node tools/simulator/main.ts [options]
-
-A simulator of GitHub's runner API, with webhooks, faults on demand and its own runner program (tools/simulator/runner.ts).
-
-  --port N                 port to listen on (default: any free one)
-  --host H                 address to listen on (default: 127.0.0.1)
-  --public-url URL         address under which runners reach it (default: the listening address)
-  --webhook-url URL        where to send workflow_job events
-  --webhook-secret S       what they are signed with
-  --token T                a personal access token that sees everything (default: ghp_simulator)
-  --state FILE             keep registrations and jobs in this file
-  --config FILE            JSON with any of the fields of SimulatorOptions; the flags win
-  --help
-
-Prints one JSON line {"url": …} when it listens. Control API: <url>/_sim/…
-`;
-
-const { values } = parseArgs({
-  options: {
-    port: { type: 'string' },
-    host: { type: 'string' },
-    'public-url': { type: 'string' },
-    'webhook-url': { type: 'string' },
-    'webhook-secret': { type: 'string' },
-    token: { type: 'string' },
-    state: { type: 'string' },
-    config: { type: 'string' },
-    help: { type: 'boolean' },
-  },
-});
-
-if (values.help) {
-  process.stdout.write(USAGE);
-  process.exit(0);
+interface Flags {
+  readonly port?: number;
+  readonly host?: string;
+  readonly publicUrl?: string;
+  readonly webhookUrl?: string;
+  readonly webhookSecret: string;
+  readonly token?: string;
+  readonly state?: string;
+  readonly config?: string;
 }
 
-const simulator = await startSimulator({
-  ...(values.config === undefined
-    ? {}
-    : (JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorOptions)),
-  ...(values.port === undefined ? {} : { port: Number(values.port) }),
-  ...(values.host === undefined ? {} : { host: values.host }),
-  ...(values['public-url'] === undefined ? {} : { publicUrl: values['public-url'] }),
-  ...(values['webhook-url'] === undefined
-    ? {}
-    : { webhook: { url: values['webhook-url'], secret: values['webhook-secret'] ?? '' } }),
-  ...(values.token === undefined ? {} : { tokens: [{ token: values.token, name: 'default' }] }),
-  ...(values.state === undefined ? {} : { stateFile: values.state }),
-});
-process.stdout.write(`${JSON.stringify({ url: simulator.url })}\n`);
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    void simulator.stop().then(() => process.exit(0));
-  });
+/** Returns the simulator's options: those of the file, overridden by those of the command line. */
+function simulatorOptions(flags: Flags): SimulatorOptions {
+  const { port, host, publicUrl, webhookUrl, webhookSecret, token, state, config } = flags;
+  return {
+    ...(config === undefined ? {} : (JSON.parse(readFileSync(config, 'utf8')) as SimulatorOptions)),
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(webhookUrl === undefined ? {} : { webhook: { url: webhookUrl, secret: webhookSecret } }),
+    ...(token === undefined ? {} : { tokens: [{ token, name: 'default' }] }),
+    ...(state === undefined ? {} : { stateFile: state }),
+  };
 }
+
+async function run(flags: Flags): Promise<void> {
+  const simulator = await startSimulator(simulatorOptions(flags));
+  process.stdout.write(`${JSON.stringify({ url: simulator.url })}\n`);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => {
+      void simulator.stop().then(() => process.exit(0));
+    });
+}
+
+await runCommand(
+  createCommand(
+    'node tools/simulator/main.ts',
+    "Starts a simulator of GitHub's runner API, with webhooks and faults on demand.",
+  )
+    .option(
+      '--port <n>',
+      'port to listen on (default: a free one)',
+      wholeNumber({ min: 0, max: 65_535 }),
+    )
+    .option('--host <host>', 'address to listen on (default: "127.0.0.1")')
+    .option('--public-url <url>', 'URL at which runners reach it (default: the listening address)')
+    .option('--webhook-url <url>', 'URL that receives workflow_job events (default: none)')
+    .option('--webhook-secret <secret>', 'secret that signs the events', '')
+    .option(
+      '--token <token>',
+      'personal access token with access to everything (default: "ghp_simulator")',
+    )
+    .option('--state <file>', 'file that keeps registrations and jobs (default: none)')
+    .option(
+      '--config <file>',
+      'JSON file with fields of SimulatorOptions; options override it (default: none)',
+    )
+    .addHelpText(
+      'after',
+      `
+Prints one JSON line {"url": ...} as soon as it listens. Control API: <url>/_sim/...
+Its runner program is tools/simulator/runner.ts.`,
+    )
+    .action(run),
+);

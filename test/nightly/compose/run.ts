@@ -1,10 +1,11 @@
 /**
- * Builds the images and runs docker-compose.yml, both profiles, on a Docker engine of its own and the lab's kubelet: `npm run compose-check` (Linux, root, docker.io, debootstrap and what
- * the kubelet needs). docs/testing.md says more. `--images` builds and looks at the images alone; `dev` and `full` are the profiles to run, both by default.
+ * Builds the images and runs docker-compose.yml with both profiles, on a Docker engine of its own and
+ * the lab's kubelet: `npm run compose-check` (docs/testing.md).
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { Argument } from 'commander';
 import { down, up } from '../../../tools/lab/lab.ts';
+import { createCommand, runCommand } from '../../../tools/shared/commandLine.ts';
 import { makeBaseImages } from './baseImages.ts';
 import { Engine, PROJECT } from './engine.ts';
 import { buildImages, checkImages } from './images.ts';
@@ -14,22 +15,19 @@ import { progress } from './tell.ts';
 
 const FOLDER = join(PROJECT, '.holdfast', 'compose');
 
-const { values, positionals } = parseArgs({
-  options: { images: { type: 'boolean', default: false } },
-  allowPositionals: true,
-});
-const unknown = positionals.find((name) => !PROFILES.includes(name));
-if (unknown !== undefined)
-  throw new Error(`docker-compose.yml has no profile ${unknown}: ${PROFILES.join(', ')}`);
-const profiles = PROFILES.filter((name) => positionals.length === 0 || positionals.includes(name));
-
-await withEngine(undefined, async (engine) => {
-  await makeBaseImages(engine, FOLDER);
-  await buildImages(engine);
-  await checkImages(engine);
-});
-if (!values.images) await checkProfiles();
-progress('done');
+async function run(
+  names: readonly string[],
+  { images }: { readonly images?: true },
+): Promise<void> {
+  await withEngine(undefined, async (engine) => {
+    await makeBaseImages(engine, FOLDER);
+    await buildImages(engine);
+    await checkImages(engine);
+  });
+  const profiles = PROFILES.filter((name) => names.length === 0 || names.includes(name));
+  if (images !== true) await checkProfiles(profiles);
+  progress('done');
+}
 
 async function withEngine(
   dns: string | undefined,
@@ -43,7 +41,7 @@ async function withEngine(
   }
 }
 
-async function checkProfiles(): Promise<void> {
+async function checkProfiles(profiles: readonly string[]): Promise<void> {
   const stateDir = join(FOLDER, 'lab');
   const lab = await up({ stateDir, temporal: false, nodes: 'kubelet', progress });
   try {
@@ -56,3 +54,13 @@ async function checkProfiles(): Promise<void> {
     await down({ stateDir });
   }
 }
+
+await runCommand(
+  createCommand(
+    'npm run compose-check --',
+    'Builds the images and runs docker-compose.yml on a Docker engine of its own and the kubelet of the lab. Needs Linux, root, docker.io, debootstrap and the requirements of the kubelet.',
+  )
+    .addArgument(new Argument('[profiles...]', 'profiles to run (default: all)').choices(PROFILES))
+    .option('--images', 'build and check the images only')
+    .action(run),
+);
