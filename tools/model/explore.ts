@@ -1,231 +1,234 @@
 /**
- * Goes through all that may happen, in the order of how much goes wrong: first every story without a mishap, to its very end, then those with one, and
- * so on; within that breadth first. So the first story of something wrong is one with as little in it as can be.
+ * The model checker. It visits states in the order of the number of faults on the way to them, and
+ * breadth first within that order. So the first trace to a violation has as few faults as possible,
+ * and is as short as possible.
  */
-import { checkState, checkStep } from './checks.ts';
-import { noteDeadline, proceed, tidy } from './course.ts';
-import { LIFE } from './life.ts';
-import { Mind, type Tables } from './mind.ts';
-import { beginning, decode, encode, FIELDS, type Setup, type State } from './state.ts';
-import { isMishap, isPromised, WORLD, type Move } from './world.ts';
+import { ENVIRONMENT } from './environment.ts';
+import { checkState, checkStep } from './invariants.ts';
+import { normalize } from './normalize.ts';
+import { decode, encode, FIELDS, initialState, type Setup, type State } from './state.ts';
+import { StateGraph } from './stateGraph.ts';
+import { violationKey, type Step, type Violation } from './trace.ts';
+import { isFair, isFault, type Transition } from './transition.ts';
+import type { Tables } from './decisionTables.ts';
+import { WorkflowModel } from './workflowModel.ts';
+import { recordDeadlineJob, runWorkflow } from './workflowTask.ts';
+import { WORKFLOW } from './workflowTransitions.ts';
 
-const MOVES: readonly Move[] = [...LIFE, ...WORLD];
-/** The numbers of the moves that there are at each place of a life. */
-const MOVES_AT = Object.fromEntries(
-  FIELDS.at.map((at) => [
-    at,
-    [...MOVES.keys()].filter((which) => MOVES[which]?.at === undefined || MOVES[which]?.at === at),
+const TRANSITIONS: readonly Transition[] = [...WORKFLOW, ...ENVIRONMENT];
+/** Indexes of the transitions that are possible in each stage. */
+const TRANSITIONS_IN = Object.fromEntries(
+  FIELDS.stage.map((stage) => [
+    stage,
+    [...TRANSITIONS.keys()].filter((index) => {
+      const only = TRANSITIONS[index]?.stage;
+      return only === undefined || only === stage;
+    }),
   ]),
-) as Record<State['at'], number[]>;
+) as Record<State['stage'], number[]>;
+
+/** All kinds of runners. */
 export const SETUPS: readonly Setup[] = FIELDS.setup;
-/** Mishaps in a story of each kind of runner: as many as let every kind be complete, and all of them take a minute. */
-export const DEPTHS: Readonly<Record<Setup, number>> = {
+
+/**
+ * Default number of faults in a trace, for each kind of runner. Every kind is explored completely,
+ * and all of them together take a minute.
+ */
+export const MAX_FAULTS: Readonly<Record<Setup, number>> = {
   ephemeral: 1,
-  'ephemeral, silent': 2,
-  'ephemeral, to be replaced': 1,
+  'ephemeral, no supervisor': 2,
+  'ephemeral, replace': 1,
   static: 1,
-  'static, silent': 1,
+  'static, no supervisor': 1,
   command: 2,
   'checkpointing command': 2,
 };
-/** Runners of the same life that were lost before their container started. For the largest kind that is left to the others, whose verdicts are the same. */
-const lossesOf = (setup: Setup): number[] => (setup === 'static' ? [0] : [0, 3]);
 
-export interface Limits {
-  readonly setups?: readonly Setup[];
-  /** Mishaps in a story. */
-  readonly depth?: number;
-  /** Names of the mishaps and deadlines that may happen. @default all */
-  readonly mishaps?: ReadonlySet<string>;
-  /** Stops when there are so many. */
-  readonly states?: number;
-  /** Stops at the first thing that is wrong besides these (see {@link keyOf}). */
-  readonly besides?: ReadonlySet<string>;
-}
-
-export interface Step {
-  readonly move: string;
-  readonly state: State;
-}
-
-/** Names of all mishaps and deadlines. */
-export const MISHAPS: readonly string[] = [
-  ...new Set(MOVES.filter(isMishap).map(({ name }) => name)),
+/** Names of all faults and timeouts. */
+export const FAULTS: readonly string[] = [
+  ...new Set(TRANSITIONS.filter(isFault).map(({ name }) => name)),
 ];
 
-/** All pairs of mishaps, one with itself included. */
-export const PAIRS: readonly (readonly [string, string])[] = MISHAPS.flatMap((one, index) =>
-  MISHAPS.slice(index).map((other) => [one, other] as const),
-);
+/**
+ * Numbers of previous runners of the workflow whose container never started. The largest kind has
+ * the first only: the verdicts of the other kinds are the same.
+ */
+const previousLosses = (setup: Setup): number[] => (setup === 'static' ? [0] : [0, 3]);
 
-/** Something that is wrong, and the shortest way to it. */
-export interface Wrong {
-  readonly what: string;
-  readonly setup: Setup;
-  /** How many states it was seen in. */
-  count: number;
-  readonly story: readonly Step[];
+/** Limits of an exploration. */
+export interface Limits {
+  /** Kinds of runners. @default all */
+  readonly setups?: readonly Setup[];
+  /** Maximum number of faults in a trace. @default 1 */
+  readonly depth?: number;
+  /** Names of the faults and timeouts that can happen. @default all */
+  readonly faults?: ReadonlySet<string>;
+  /** Number of states after which the exploration stops. @default none */
+  readonly states?: number;
+  /**
+   * Keys of violations (see {@link violationKey}). The exploration stops at the first other one.
+   * @default it does not stop
+   */
+  readonly stopUnlessIn?: ReadonlySet<string>;
 }
 
-/** One kind of thing that is wrong with one kind of runner. */
-export const keyOf = ({ setup, what }: Pick<Wrong, 'setup' | 'what'>): string =>
-  `${setup}: ${what}`;
-
+/** Result of an exploration. */
 export interface Exploration {
   readonly states: number;
   readonly steps: number;
-  /** Mishaps of the last state that was looked at. */
+  /** Number of faults before the last state that was visited. */
   readonly depth: number;
-  /** Nothing with so few mishaps was left out. */
+  /** Whether all states within the limit of faults were visited. */
   readonly complete: boolean;
   readonly seconds: number;
+  /** Number of states in which a runner has ended. */
   readonly ends: number;
-  readonly wrongs: readonly Wrong[];
-  readonly mind: Mind;
+  readonly violations: readonly Violation[];
+  readonly workflow: WorkflowModel;
 }
 
+/** Explores the model. @param tables - decision tables, possibly mutated */
 export function explore(limits: Limits = {}, tables?: Tables): Exploration {
-  const {
-    setups = SETUPS,
-    depth = 1,
-    states = Number.POSITIVE_INFINITY,
-    besides,
-    mishaps,
-  } = limits;
-  const startedAt = performance.now();
-  const mind = new Mind(tables);
-  const known = new Map<string, number>();
-  const keys: string[] = [];
-  const parents: number[] = [];
-  const by: number[] = [];
-  const costs: number[] = [];
-  const expanded: boolean[] = [];
-  /** What is promised: from one state to another. */
-  const promisedFrom: number[] = [];
-  const promisedTo: number[] = [];
-  const levels: number[][] = Array.from({ length: depth + 1 }, () => []);
-  /** Where a promised deadline leads beyond what is explored. */
-  const leadsOn = new Set<number>();
-  const wrongs = new Map<string, Wrong>();
-  let steps = 0;
-  let ends = 0;
-  let found = false;
-  let level = 0;
+  return new Exploring(limits, tables).run();
+}
 
-  const note = (key: string, parent: number, move: number, cost: number): number => {
-    let index = known.get(key);
-    if (index === undefined) {
-      index = keys.push(key) - 1;
-      known.set(key, index);
-    } else if ((costs[index] ?? 0) <= cost) return index;
-    parents[index] = parent;
-    by[index] = move;
-    costs[index] = cost;
-    levels[cost]?.push(index);
+class Exploring {
+  readonly #limits: Limits;
+  readonly #depth: number;
+  readonly #workflow: WorkflowModel;
+  readonly #graph: StateGraph;
+  /** Indexes of the states to visit, by the number of faults before them. */
+  readonly #queues: number[][];
+  readonly #violations = new Map<string, Violation>();
+  #faults = 0;
+  #steps = 0;
+  #ends = 0;
+  #isStopped = false;
+
+  constructor(limits: Limits, tables?: Tables) {
+    const { depth = 1 } = limits;
+    this.#limits = limits;
+    this.#depth = depth;
+    this.#workflow = new WorkflowModel(tables);
+    this.#graph = new StateGraph(TRANSITIONS);
+    this.#queues = Array.from({ length: depth + 1 }, () => []);
+  }
+
+  run(): Exploration {
+    const startedAt = performance.now();
+    this.#addInitialStates();
+    this.#visitAll();
+    const complete = !this.#isEnough();
+    if (complete) this.#checkLiveness();
+    return {
+      states: this.#graph.size,
+      steps: this.#steps,
+      depth: this.#faults - 1,
+      complete,
+      seconds: (performance.now() - startedAt) / 1_000,
+      ends: this.#ends,
+      violations: [...this.#violations.values()],
+      workflow: this.#workflow,
+    };
+  }
+
+  #isEnough(): boolean {
+    return this.#isStopped || this.#graph.size >= (this.#limits.states ?? Number.POSITIVE_INFINITY);
+  }
+
+  #addInitialStates(): void {
+    for (const setup of this.#limits.setups ?? SETUPS)
+      for (const losses of previousLosses(setup)) {
+        const knowledge = this.#workflow.initialKnowledge(setup, losses);
+        this.#add(encode({ ...initialState(setup), knowledge }), -1, -1, 0);
+      }
+  }
+
+  #add(key: string, parent: number, transition: number, faults: number): number {
+    const { index, isCloser } = this.#graph.add(key, { parent, transition, faults });
+    if (isCloser) this.#queues[faults]?.push(index);
     return index;
-  };
-  const storyOf = (last: number, extra?: Step): Step[] => {
-    const story: Step[] = extra === undefined ? [] : [extra];
-    for (let at = last; at >= 0; at = parents[at] ?? -1)
-      story.unshift({
-        move: MOVES[by[at] ?? -1]?.name ?? 'the beginning',
-        state: decode(keys[at] ?? ''),
-      });
-    return story;
-  };
-  const wrong = (what: string, state: State, story: () => Step[]): void => {
-    const key = keyOf({ setup: state.setup, what });
-    const seen = wrongs.get(key);
-    if (besides?.has(key) === false) found = true;
-    if (seen === undefined) wrongs.set(key, { what, setup: state.setup, count: 1, story: story() });
-    else seen.count++;
-  };
-  const expand = (at: number): void => {
-    const state = decode(keys[at] ?? '');
-    const broken = checkState(state, mind);
-    if (broken !== undefined) wrong(broken, state, () => storyOf(at));
-    if (state.at === 'over' || state.at === 'replacing') ends++;
-    if (state.at === 'over') return;
-    for (const which of MOVES_AT[state.at]) {
-      const move = MOVES[which] as Move;
-      const cost = level + (isMishap(move) ? 1 : 0);
-      const isOut = cost > depth || (isMishap(move) && mishaps?.has(move.name) === false);
-      const raw = isOut && !isPromised(move) ? undefined : move.next(state, mind);
-      if (raw === undefined) continue;
-      if (isOut) {
-        leadsOn.add(at);
-        continue;
-      }
-      const settled =
-        raw.belief === state.belief ? raw : proceed(noteDeadline(state, raw, mind), mind);
-      const next = tidy(settled, mind);
-      const key = encode(next);
-      if (key === keys[at]) continue;
-      steps++;
-      const badStep = which < LIFE.length ? checkStep(state, next, mind) : undefined;
-      if (badStep !== undefined)
-        wrong(badStep, state, () => storyOf(at, { move: move.name, state: next }));
-      const seen = note(key, at, which, cost);
-      if (isPromised(move)) {
-        promisedFrom.push(at);
-        promisedTo.push(seen);
-      }
-    }
-  };
+  }
 
-  for (const setup of setups)
-    for (const losses of lossesOf(setup))
-      note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
-  const isEnough = (): boolean => keys.length >= states || found;
-  for (; level <= depth && !isEnough(); level++) {
-    const here = levels[level] as number[];
-    for (let place = 0; place < here.length && !isEnough(); place++) {
-      const at = here[place] as number;
-      if (expanded[at] === true) continue;
-      expanded[at] = true;
-      expand(at);
+  #visitAll(): void {
+    const visited: boolean[] = [];
+    for (; this.#faults <= this.#depth && !this.#isEnough(); this.#faults++) {
+      const queue = this.#queues[this.#faults] as number[];
+      for (let place = 0; place < queue.length && !this.#isEnough(); place++) {
+        const index = queue[place] as number;
+        if (visited[index] === true) continue;
+        visited[index] = true;
+        this.#visit(index);
+      }
     }
   }
-  const complete = !isEnough();
-  if (complete) checkEndless();
-  return {
-    states: keys.length,
-    steps,
-    depth: level - 1,
-    complete,
-    seconds: (performance.now() - startedAt) / 1_000,
-    ends,
-    wrongs: [...wrongs.values()],
-    mind,
-  };
 
-  /** From every state what is promised leads to an end, or to a runner that serves. */
-  function checkEndless(): void {
-    const fine = new Uint8Array(keys.length);
-    keys.forEach((key, index) => {
-      const { at, pod } = decode(key);
-      if (
-        at === 'over' ||
-        at === 'replacing' ||
-        (at === 'serving' && pod === 'running') ||
-        leadsOn.has(index)
-      )
-        fine[index] = 1;
-    });
-    // Backwards is the way of most edges: a few rounds do.
-    for (let changed = true; changed;) {
-      changed = false;
-      for (let edge = promisedFrom.length - 1; edge >= 0; edge--) {
-        const from = promisedFrom[edge] as number;
-        if (fine[from] === 0 && fine[promisedTo[edge] as number] === 1) {
-          fine[from] = 1;
-          changed = true;
-        }
-      }
+  #visit(index: number): void {
+    const state = decode(this.#graph.keyAt(index));
+    const message = checkState(state, this.#workflow);
+    if (message !== undefined) this.#addViolation(message, state, () => this.#graph.traceTo(index));
+    if (state.stage === 'completed' || state.stage === 'replacing') this.#ends++;
+    if (state.stage === 'completed') return;
+    for (const which of TRANSITIONS_IN[state.stage]) this.#take(which, index, state);
+  }
+
+  /** Takes a transition, if it is possible and within the limits. */
+  #take(which: number, index: number, state: State): void {
+    const transition = TRANSITIONS[which] as Transition;
+    const faults = this.#faults + (isFault(transition) ? 1 : 0);
+    const isExcluded =
+      faults > this.#depth ||
+      (isFault(transition) && this.#limits.faults?.has(transition.name) === false);
+    if (isExcluded && !isFair(transition)) return;
+    const reached = transition.next(state, this.#workflow);
+    if (reached === undefined) return;
+    if (isExcluded) {
+      this.#graph.addExcludedTimeout(index);
+      return;
     }
-    keys.forEach((key, index) => {
-      if (fine[index] === 0)
-        wrong('nothing that is promised leads on from here', decode(key), () => storyOf(index));
-    });
+    const next = this.#settle(state, reached);
+    const key = encode(next);
+    if (key === this.#graph.keyAt(index)) return;
+    this.#steps++;
+    if (which < WORKFLOW.length)
+      this.#checkStep(index, state, { transition: transition.name, state: next });
+    const target = this.#add(key, index, which, faults);
+    if (isFair(transition)) this.#graph.addFairStep(index, target);
+  }
+
+  /** Runs the workflow until it waits, if it has learned something. */
+  #settle(state: State, reached: State): State {
+    const workflow = this.#workflow;
+    const settled =
+      reached.knowledge === state.knowledge
+        ? reached
+        : runWorkflow(recordDeadlineJob(state, reached, workflow), workflow);
+    return normalize(settled, workflow);
+  }
+
+  #checkStep(index: number, state: State, step: Step): void {
+    const message = checkStep(state, step.state, this.#workflow);
+    if (message !== undefined)
+      this.#addViolation(message, state, () => [...this.#graph.traceTo(index), step]);
+  }
+
+  #addViolation(message: string, { setup }: State, trace: () => Step[]): void {
+    const key = violationKey({ setup, message });
+    if (this.#limits.stopUnlessIn?.has(key) === false) this.#isStopped = true;
+    const seen = this.#violations.get(key);
+    if (seen === undefined) this.#violations.set(key, { message, setup, count: 1, trace: trace() });
+    else seen.count++;
+  }
+
+  /** Checks that fair transitions lead from every state to an end, or to a runner that serves. */
+  #checkLiveness(): void {
+    const isGoal = ({ stage, pod }: State): boolean =>
+      stage === 'completed' || stage === 'replacing' || (stage === 'serving' && pod === 'running');
+    for (const index of this.#graph.withoutProgress(isGoal))
+      this.#addViolation(
+        'no fair transition leads to an end from here',
+        decode(this.#graph.keyAt(index)),
+        () => this.#graph.traceTo(index),
+      );
   }
 }

@@ -1,190 +1,110 @@
-/**
- * `npm run explore`: the life as a model, explored. Ends with 1 when it finds something wrong that is not known (known.ts), or when neither it
- * nor the tables' own tests catch a mutant.
- *
- *     npm run explore -- [--depth N] [--states N] [--setup NAME]… [--stories] [--json]
- *     npm run explore -- --pairs [--seed N] [--seconds N] [--states N] [--setup NAME]…
- *     npm run explore -- --mutations [--table NAME]… [--setup NAME]… [--depth N] [--states N] [--json]
- */
-import { parseArgs } from 'node:util';
-import { DEPTHS, explore, keyOf, SETUPS, type Exploration } from './explore.ts';
-import { isKnown, isOf, KNOWN } from './known.ts';
-import { MUTATED, mutate, type Mutation } from './mutations.ts';
-import { explorePairs } from './pairs.ts';
-import { explorePlan } from './plan.ts';
-import { tell } from './story.ts';
+/** Explores the model of a runner: `npm run explore`. */
+import { Option } from 'commander';
+import { createCommand, repeated, runCommand, wholeNumber } from '../shared/commandLine.ts';
+import { FAULTS, MAX_FAULTS, SETUPS } from './explore.ts';
+import { PAIRS } from './faultPairs.ts';
+import { MUTATED } from './mutationTesting.ts';
+import type { ExploreFlags } from './exploreFlags.ts';
+import { reportExploration } from './reportExploration.ts';
+import { reportMutations } from './reportMutations.ts';
+import { reportPairs } from './reportPairs.ts';
 
-const { values } = parseArgs({
-  options: {
-    depth: { type: 'string' },
-    states: { type: 'string', default: '2000000' },
-    setup: { type: 'string', multiple: true },
-    table: { type: 'string', multiple: true },
-    mutations: { type: 'boolean', default: false },
-    pairs: { type: 'boolean', default: false },
-    seed: { type: 'string' },
-    seconds: { type: 'string' },
-    stories: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
-});
+const COMBINATIONS = PAIRS.length * SETUPS.length;
+const only = (option: string, mode: '--pairs' | '--mutations'): string =>
+  `${option} is for ${mode} only`;
 
-const setups = SETUPS.filter((setup) => values.setup?.includes(setup) ?? true);
-const depth = values.depth === undefined ? undefined : Number(values.depth);
-const limits = { states: Number(values.states), setups, ...(depth === undefined ? {} : { depth }) };
-const write = (line: string): void => void process.stdout.write(`${line}\n`);
-
-if (values.mutations) await runMutations();
-else if (values.pairs) runPairs();
-else runExploration();
-
-function runPairs(): void {
-  const { seed, seconds } = values;
-  let [pairs, states, wrongs] = [0, 0, 0];
-  for (const found of explorePairs({
-    setups,
-    states: limits.states,
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
-    ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
-  })) {
-    pairs++;
-    states += found.states;
-    wrongs += found.wrongs.length;
-    if (!found.complete) write(`${found.setup}: ${found.mishaps.join(' x ')}: too many states`);
-    for (const wrong of found.wrongs) write(tell(wrong, found.mind));
-  }
-  write(`${pairs} pairs of mishaps, ${states} states, ${wrongs} wrong`);
-  process.exitCode = wrongs === 0 ? 0 : 1;
+/** Returns what is wrong with a combination of options. */
+function conflict(flags: ExploreFlags): string | undefined {
+  if (flags.pairs && flags.mutations) return 'use either --pairs or --mutations';
+  if (!flags.pairs && flags.seed !== undefined) return only('--seed', '--pairs');
+  if (!flags.pairs && flags.from !== undefined) return only('--from', '--pairs');
+  if (!flags.pairs && flags.seconds !== undefined) return only('--seconds', '--pairs');
+  if (!flags.mutations && flags.table !== undefined) return only('--table', '--mutations');
+  if (flags.pairs && flags.json) return '--json does not support --pairs';
+  return undefined;
 }
 
-function runExploration(): void {
-  const cpu = process.cpuUsage();
-  const wrongs: Exploration['wrongs'][number][] = [];
-  const kinds: object[] = [];
-  let states = 0;
-  if (!values.json) write(row('runner', 'mishaps', 'states', 'steps', 'ends', ''));
-  for (const setup of setups) {
-    const {
-      mind,
-      wrongs: found,
-      ...figures
-    } = explore({ ...limits, setups: [setup], depth: depth ?? DEPTHS[setup] });
-    states += figures.states;
-    wrongs.push(...found);
-    kinds.push({ setup, ...figures });
-    if (values.json) continue;
-    write(
-      row(
-        setup,
-        figures.depth,
-        figures.states,
-        figures.steps,
-        figures.ends,
-        figures.complete ? 'complete' : 'as far as the limit of states allows',
+async function run(flags: ExploreFlags): Promise<void> {
+  const message = conflict(flags);
+  if (message !== undefined) throw new Error(message);
+  if (flags.mutations) await reportMutations(flags);
+  else if (flags.pairs) reportPairs(flags);
+  else reportExploration(flags);
+}
+
+const depths = SETUPS.map((setup) => `  ${setup.padEnd(26)} ${MAX_FAULTS[setup]}`).join('\n');
+
+await runCommand(
+  createCommand(
+    'npm run explore --',
+    'Model-checks the lifecycle of a runner and the plan of a runner set. Calls the functions of the workflows in every reachable state of a model of Temporal, Kubernetes and the CI server, and checks invariants.',
+  )
+    .addOption(
+      new Option(
+        '--depth <n>',
+        'maximum number of faults and timeouts in a trace (default: see below; not for --pairs, which has 2)',
+      ).argParser(wholeNumber({ min: 0 })),
+    )
+    .addOption(
+      new Option('--states <n>', 'maximum number of states of each kind of runner, or of each pair')
+        .argParser(wholeNumber({ min: 1 }))
+        .default(2_000_000),
+    )
+    .addOption(
+      new Option('--setup <name>', 'kind of runner; can be repeated (default: all)').argParser(
+        repeated(SETUPS),
       ),
-    );
-    for (const wrong of found) if (values.stories || !isKnown(wrong)) write(tell(wrong, mind));
-  }
-  const plan = explorePlan();
-  const cpuSeconds = process.cpuUsage(cpu).user / 1e6;
-  const unknown = wrongs.filter((wrong) => !isKnown(wrong));
-  const whole = values.setup === undefined && depth === undefined;
-  const stale = whole ? KNOWN.filter((known) => !wrongs.some((wrong) => isOf(known, wrong))) : [];
-  if (values.json) {
-    write(
-      JSON.stringify(
-        {
-          states,
-          cpuSeconds,
-          kinds,
-          plan,
-          wrongs: wrongs.map((wrong) => ({
-            setup: wrong.setup,
-            what: wrong.what,
-            count: wrong.count,
-            steps: wrong.story.length - 1,
-            known: isKnown(wrong),
-          })),
-        },
-        undefined,
-        1,
-      ),
-    );
-  } else {
-    write(row("a set's plan", '', plan.states, plan.steps, '', 'complete'));
-    for (const wrong of plan.wrongs) write(`WRONG  ${wrong}`);
-    for (const wrong of wrongs)
-      write(`${isKnown(wrong) ? 'known' : 'WRONG'}  ${keyOf(wrong)} (in ${wrong.count} states)`);
-    for (const { what, setup } of stale)
-      write(
-        `STALE  ${String(setup)}: ${String(what)}: not found any more, take it out of known.ts`,
-      );
-    write(`${states + plan.states} states, ${cpuSeconds.toFixed(1)} s of CPU`);
-  }
-  process.exitCode = unknown.length + stale.length + plan.wrongs.length === 0 ? 0 : 1;
-}
+    )
+    .option('--stories', 'also print the traces of known violations')
+    .option('--json', 'print the result as JSON')
+    .option(
+      '--pairs',
+      `explore traces with two faults: all ${COMBINATIONS} combinations of a pair of faults and a kind of runner`,
+    )
+    .addOption(
+      new Option(
+        '--seed <n>',
+        'with --pairs: seed of a random order of the combinations (default: the order of the model)',
+      ).argParser(wholeNumber({ min: 0 })),
+    )
+    .addOption(
+      new Option(
+        '--from <n>',
+        'with --pairs: index of the first combination, to continue a stopped run (default: 0)',
+      ).argParser(wholeNumber({ min: 0, max: COMBINATIONS - 1 })),
+    )
+    .addOption(
+      new Option(
+        '--seconds <n>',
+        'with --pairs: CPU time after which no further combination starts (default: no limit)',
+      ).argParser(wholeNumber({ min: 1 })),
+    )
+    .option(
+      '--mutations',
+      'change each condition of the decision tables, and show whether the model or a table test catches it',
+    )
+    .addOption(
+      new Option(
+        '--table <name>',
+        'with --mutations: decision table; can be repeated (default: all)',
+      ).argParser(repeated(MUTATED)),
+    )
+    .addHelpText(
+      'after',
+      `
+Kinds of runners, with the default of --depth:
+${depths}
 
-function row(...[name, ...cells]: (string | number)[]): string {
-  return `${String(name).padEnd(26)}${cells
-    .slice(0, -1)
-    .map((cell) => String(cell).padStart(9))
-    .join('')}  ${cells.at(-1)}`.trimEnd();
-}
+Decision tables: ${MUTATED.join(', ')}
+The model has ${FAULTS.length} faults and timeouts. Docs: docs/testing.md
 
-async function runMutations(): Promise<void> {
-  const all: Mutation[] = [];
-  for await (const mutation of mutate(
-    limits,
-    MUTATED.filter((table) => values.table?.includes(table) ?? true),
-  )) {
-    all.push(mutation);
-    const { table, line, condition, change, result, caughtBy } = mutation;
-    if (!values.json)
-      write(
-        `${result.padEnd(6)}  ${table}:${line}  ${change.padEnd(7)}  ${condition.slice(0, 70).padEnd(70)}  ${caughtBy ?? 'NOT CAUGHT'}`,
-      );
-  }
-  const count = (which: (one: Mutation) => boolean, table?: string): number =>
-    all.filter((one) => which(one) && (table === undefined || one.table === table)).length;
-  const columns = (table?: string): number[] => [
-    count(() => true, table),
-    count(({ result }) => result === 'caught', table),
-    count(({ result }) => result === 'same', table),
-    count(({ result }) => result === 'missed', table),
-    count(({ result, caughtBy }) => result !== 'caught' && caughtBy !== undefined, table),
-    count(({ caughtBy }) => caughtBy === undefined, table),
-  ];
-  const [figures, ...names] = [
-    columns(),
-    'mutants',
-    'caught',
-    'same',
-    'missed',
-    'caughtByTests',
-    'notCaught',
-  ] as const;
-  if (values.json)
-    write(
-      JSON.stringify(
-        {
-          all: Object.fromEntries(names.map((name, index) => [name, figures[index]])),
-          tables: Object.fromEntries(
-            MUTATED.map((table) => [
-              table,
-              Object.fromEntries(names.map((name, index) => [name, columns(table)[index]])),
-            ]),
-          ),
-          mutants: all,
-        },
-        undefined,
-        1,
-      ),
-    );
-  else {
-    write('');
-    write(row('table', 'mutants', 'caught', 'same', 'missed', 'by tests', 'not caught'));
-    for (const table of MUTATED) write(row(table, ...columns(table)));
-    write(row('all', ...columns()));
-  }
-  process.exitCode = columns().at(-1) === 0 ? 0 : 1;
-}
+Exit status: 0 no new violation; 1 a new violation, a known one that no longer occurs, or a mutant that nothing catches.
+
+Examples:
+  npm run explore -- --setup static --stories
+  npm run explore -- --pairs --seed 7 --seconds 600
+  npm run explore -- --pairs --from 1200
+  npm run explore -- --mutations --table verdicts`,
+    )
+    .action(run),
+);

@@ -1,11 +1,11 @@
-/** The tables with one condition changed: never true, or turned round. Made from their source, as they are loaded. */
+/** Mutants of the decision tables: modules with one condition that is never true, or negated. */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from '@swc/core';
-import { TABLES, type Tables } from './mind.ts';
+import { TABLES, type Tables } from './decisionTables.ts';
 
-/** The files, and what each is in {@link Tables}. */
+/** The source file of each table. */
 const FILES: Readonly<Record<keyof Tables, string>> = {
   unregisterTable: 'workflows/runner/unregisterTable.ts',
   unregisterFacts: 'workflows/runner/unregisterFacts.ts',
@@ -14,7 +14,7 @@ const FILES: Readonly<Record<keyof Tables, string>> = {
   cancellation: 'core/domain/cancellation.ts',
 };
 
-/** What is read of a message, or only maps one word to another, is not for histories to catch: its table tests do. */
+/** Functions that parse a message, or map one value to another. Their own tests cover them. */
 const NOT_DECISIONS = new Set([
   'lossCause',
   'replace',
@@ -26,27 +26,29 @@ const NOT_DECISIONS = new Set([
   'failed',
 ]);
 
+/** A decision table with one changed condition. */
 export interface Mutant {
   readonly table: keyof Tables;
   readonly line: number;
-  /** The function that it is in. */
+  /** Name of the function with the condition. */
   readonly where: string;
   readonly condition: string;
   readonly change: 'never' | 'negated';
-  /** The table's file, from the project's root. */
+  /** Source file of the table, relative to the project. */
   readonly file: string;
-  /** Its source with the change. */
+  /** Changed source of the file. */
   readonly text: string;
   readonly load: () => Promise<Tables>;
 }
 
-interface Place {
+/** A condition, by its offsets in the source (bytes). */
+interface Condition {
   readonly where: string;
   readonly start: number;
   readonly end: number;
 }
 
-/** The text of every mutant that was asked for, by its address. */
+/** The source of each mutant, by the URL of its module. */
 const texts = new Map<string, string>();
 registerHooks({
   load(url, context, nextLoad) {
@@ -57,6 +59,7 @@ registerHooks({
   },
 });
 
+/** Returns the mutants of a table. */
 export function mutantsOf(table: keyof Tables): Mutant[] {
   const url = new URL(`../../${FILES[table]}`, import.meta.url);
   const source = readFileSync(fileURLToPath(url));
@@ -78,18 +81,19 @@ export function mutantsOf(table: keyof Tables): Mutant[] {
   });
 }
 
-/** Where conditions of `if` and of `… ? … : …` are, in bytes. */
-function conditionsOf(source: string): Place[] {
+/** Returns the conditions of `if` statements and conditional expressions. */
+function conditionsOf(source: string): Condition[] {
   const module = parseSync(source, { syntax: 'typescript' });
-  const found: Place[] = [];
-  // Offsets count from the first thing that this process has parsed; a file's first statement may come after a comment.
+  const found: Condition[] = [];
+  // The parser counts offsets from the first file that this process has parsed. The first statement
+  // of a file can come after a comment.
   const base = module.span.start - Buffer.byteLength(source.slice(0, firstToken(source)));
   const walk = (node: unknown, decides: boolean, where: string): void => {
     if (typeof node !== 'object' || node === null) return;
     if (Array.isArray(node)) return node.forEach((each) => walk(each, decides, where));
     const { type, test, identifier } = node as {
       type?: string;
-      test?: { span: Omit<Place, 'where'> };
+      test?: { span: Omit<Condition, 'where'> };
       identifier?: { value?: string };
     };
     const within = type === 'FunctionDeclaration' ? (identifier?.value ?? '') : where;
@@ -107,7 +111,7 @@ function conditionsOf(source: string): Place[] {
   return found.toSorted((a, b) => a.start - b.start);
 }
 
-/** Where the first statement begins, after comments and blanks. */
+/** Returns the offset of the first statement, after comments and white space. */
 function firstToken(source: string): number {
   return /^(?:\s|\/\*[^]*?\*\/|\/\/.*\n)*/.exec(source)?.[0].length ?? 0;
 }

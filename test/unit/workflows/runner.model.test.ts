@@ -1,47 +1,61 @@
-/** The life as a model, as far as a few seconds go; `npm run explore` goes further (docs/testing.md). */
+/** A short exploration of the model of a runner; `npm run explore` is longer (docs/testing.md). */
 import { describe, expect, test } from '@jest/globals';
 import {
   decideUnregistration,
   type UnregistrationAction,
 } from '../../../workflows/runner/unregisterTable.ts';
-import { explore, keyOf, type Limits } from '../../../tools/model/explore.ts';
-import { explorePairs } from '../../../tools/model/pairs.ts';
-import { isKnown } from '../../../tools/model/known.ts';
-import { TABLES } from '../../../tools/model/mind.ts';
-import { tell } from '../../../tools/model/story.ts';
-import { beginning, decode, encode } from '../../../tools/model/state.ts';
+import { TABLES } from '../../../tools/model/decisionTables.ts';
+import { explore, type Limits } from '../../../tools/model/explore.ts';
+import { explorePairs, PAIRS } from '../../../tools/model/faultPairs.ts';
+import { isKnown } from '../../../tools/model/knownViolations.ts';
+import { decode, encode, initialState } from '../../../tools/model/state.ts';
+import { formatViolation, violationKey } from '../../../tools/model/trace.ts';
 
 const SMALL: Limits = {
-  setups: ['ephemeral, silent', 'command', 'checkpointing command'],
+  setups: ['ephemeral, no supervisor', 'command', 'checkpointing command'],
   depth: 1,
 };
 
-test('every story with one mishap: nothing is wrong that is not known', () => {
-  const { wrongs, mind, complete, states, ends } = explore(SMALL);
-  expect(wrongs.filter((wrong) => !isKnown(wrong)).map((wrong) => tell(wrong, mind))).toEqual([]);
+test('traces with one fault have known violations only', () => {
+  const { violations, workflow, complete, states, ends } = explore(SMALL);
+  const unknown = violations.filter((violation) => !isKnown(violation));
+  expect(unknown.map((violation) => formatViolation(violation, workflow))).toEqual([]);
   expect(complete).toBe(true);
   expect(states).toBeGreaterThan(10_000);
   expect(ends).toBeGreaterThan(1_000);
 });
 
-test('stories with two mishaps, for ten seconds: pairs that a seed chooses', () => {
+test('traces with two faults have known violations only (pairs by seed, for ten seconds)', () => {
   const seed = Number(process.env['MODEL_SEED'] ?? 1);
   let pairs = 0;
-  for (const { setup, mishaps, wrongs, mind } of explorePairs({
-    setups: ['ephemeral', 'ephemeral, silent', 'static, silent', 'checkpointing command'],
+  for (const { setup, faults, violations, workflow } of explorePairs({
+    setups: [
+      'ephemeral',
+      'ephemeral, no supervisor',
+      'static, no supervisor',
+      'checkpointing command',
+    ],
     states: 20_000,
     seconds: 10,
     seed,
   })) {
     pairs++;
-    const stories = wrongs.map((wrong) => tell(wrong, mind));
-    expect({ seed, setup, mishaps, stories }).toEqual({ seed, setup, mishaps, stories: [] });
+    const traces = violations.map((violation) => formatViolation(violation, workflow));
+    expect({ seed, setup, faults, traces }).toEqual({ seed, setup, faults, traces: [] });
   }
   expect(pairs).toBeGreaterThan(3);
 }, 120_000);
 
-describe('it finds what is wrong', () => {
-  test('a table that tears down a runner which the CI server calls busy', () => {
+test('an exploration of pairs continues at an index of the same order', () => {
+  const limits = { setups: ['command'], states: 200, seed: 3 } as const;
+  const all = explorePairs(limits);
+  const first = [all.next().value, all.next().value, all.next().value];
+  const continued = explorePairs({ ...limits, from: 2 }).next().value;
+  expect(continued).toMatchObject({ index: 2, total: PAIRS.length, faults: first[2]?.faults });
+});
+
+describe('the exploration finds', () => {
+  test('a table that tears down a runner although the CI server reports it as busy', () => {
     const unregisterTable = {
       ...TABLES.unregisterTable,
       decideUnregistration: (...[facts]: Parameters<typeof decideUnregistration>) =>
@@ -49,57 +63,60 @@ describe('it finds what is wrong', () => {
           ? ({ kind: 'tearDown', row: '6', reason: 'broken by the test' } as const)
           : decideUnregistration(facts),
     };
-    const { wrongs, mind } = explore(
-      { setups: ['ephemeral, silent'], depth: 1 },
+    const { violations, workflow } = explore(
+      { setups: ['ephemeral, no supervisor'], depth: 1 },
       { ...TABLES, unregisterTable },
     );
-    const wrong = wrongs.find(({ what }) =>
-      what.startsWith('a pod was asked to go under a job, and nobody had asked for a stop'),
+    const violation = violations.find(({ message }) =>
+      message.startsWith('the pod was deleted while a job ran'),
     );
-    expect(wrong && tell(wrong, mind)).toMatch(
-      /^\s*0\. the beginning[^]*job A starts[^]*broken by the test/m,
+    expect(violation && formatViolation(violation, workflow)).toMatch(
+      /^\s*0\. initial state[^]*job A starts[^]*broken by the test/m,
     );
   });
 
-  test('a pod that is deleted because it never started, although it has by then', () => {
+  test('the deletion of a pod that has started in the meantime', () => {
     const decide = (...[facts]: Parameters<typeof decideUnregistration>): UnregistrationAction => {
       const action = decideUnregistration(facts);
       if (action.kind !== 'tearDown') return action;
       const { unlessStarted: _dropped, ...unconditional } = action;
       return unconditional;
     };
-    const { wrongs } = explore(
+    const { violations } = explore(
       { setups: ['command'], depth: 1 },
       { ...TABLES, unregisterTable: { ...TABLES.unregisterTable, decideUnregistration: decide } },
     );
-    expect(wrongs.map(keyOf)).toContainEqual(
-      expect.stringMatching(
-        /^command: a pod was asked to go under a job, and nobody had asked for a stop .*never started/,
-      ),
+    expect(violations.map(violationKey)).toContainEqual(
+      expect.stringMatching(/^command: the pod was deleted while a job ran, .*never started/),
     );
   });
 
-  test('a wait that nothing ends', () => {
+  test('a wait without an end', () => {
     const unregisterFacts = {
       ...TABLES.unregisterFacts,
-      applyEvent: (...[facts, news]: Parameters<typeof TABLES.unregisterFacts.applyEvent>) =>
-        news.kind === 'looked'
+      applyEvent: (...[facts, event]: Parameters<typeof TABLES.unregisterFacts.applyEvent>) =>
+        event.kind === 'looked'
           ? TABLES.unregisterFacts.applyEvent(facts, { kind: 'changed' })
-          : TABLES.unregisterFacts.applyEvent(facts, news),
+          : TABLES.unregisterFacts.applyEvent(facts, event),
     };
-    const { wrongs } = explore({ setups: ['command'], depth: 1 }, { ...TABLES, unregisterFacts });
-    expect(wrongs.map(keyOf)).toContain('command: nothing that is promised leads on from here');
+    const { violations } = explore(
+      { setups: ['command'], depth: 1 },
+      { ...TABLES, unregisterFacts },
+    );
+    expect(violations.map(violationKey)).toContain(
+      'command: no fair transition leads to an end from here',
+    );
   });
 });
 
-test('a state is the same after it was written down', () => {
+test('decode is the inverse of encode', () => {
   const state = {
-    ...beginning('static'),
+    ...initialState('static'),
     pod: 'running',
-    at: 'waiting',
-    up: true,
-    belief: 4_464,
-    heard: 300,
+    stage: 'waiting',
+    online: true,
+    knowledge: 4_464,
+    progress: 300,
   } as const;
   expect(decode(encode(state))).toEqual(state);
 });

@@ -1,13 +1,13 @@
-/** What a set's plan comes to, whatever its runners do (tools/model/plan.ts). */
+/** Plans of small runner sets in every state of their model (tools/model/setPlans.ts). */
 import { expect, test } from '@jest/globals';
 import { planSet, type SetPlan } from '../../../workflows/runnerSet/plan.ts';
-import { explorePlan, type PlanLimits } from '../../../tools/model/plan.ts';
+import { exploreSetPlans, type SetPlanLimits } from '../../../tools/model/setPlans.ts';
 
-const SMALL: PlanLimits = { largest: 2, runners: 4 };
+const SMALL: SetPlanLimits = { maxDesired: 2, maxRunners: 4 };
 
-test('every set of few runners: never too many, nobody leaves who should not, and it comes to what is wanted', () => {
-  const { wrongs, states } = explorePlan(planSet, SMALL);
-  expect(wrongs).toEqual([]);
+test('the plans of small sets keep all limits and reach the desired size', () => {
+  const { violations, states } = exploreSetPlans(planSet, SMALL);
+  expect(violations).toEqual([]);
   expect(states).toBeGreaterThan(2_000);
 });
 
@@ -15,12 +15,12 @@ type Change = (plan: SetPlan, facts: Parameters<typeof planSet>[0]) => SetPlan;
 
 test.each<[string, Change, RegExp]>([
   [
-    'one that starts one too many',
+    'one runner too many is started',
     (plan) => (plan.start > 0 ? { ...plan, start: plan.start + 1 } : plan),
-    /^more are started than wanted/m,
+    /^more runners are started than desired/m,
   ],
   [
-    'one that goes beyond the surge',
+    'the surge is exceeded',
     (plan, { runners, desired }) => ({
       ...plan,
       start: Math.max(
@@ -31,15 +31,15 @@ test.each<[string, Change, RegExp]>([
           ).length,
       ),
     }),
-    /^more are started than the surge allows/m,
+    /^more runners are started than the surge allows/m,
   ],
   [
-    'one that counts those that leave as gone',
+    'draining runners are not counted',
     (plan) => (plan.blockedByMax > 0 ? { ...plan, start: plan.start + plan.blockedByMax } : plan),
-    /^more are started than may be there/m,
+    /^more runners are started than the limit allows/m,
   ],
   [
-    'one that scales idle ones down first',
+    'idle runners are drained before starting ones',
     (plan, { runners }) => ({
       ...plan,
       drain:
@@ -50,10 +50,10 @@ test.each<[string, Change, RegExp]>([
               .slice(0, plan.drain.length)
               .map(({ workflowId }) => ({ workflowId, reason: '' })),
     }),
-    /^an idle runner is to leave while one that is not up yet could/m,
+    /^an idle runner is drained although another is still starting/m,
   ],
   [
-    'one that drains whoever comes first',
+    'runners are drained in the order of their start',
     (plan, { runners }) => ({
       ...plan,
       drain: runners
@@ -63,18 +63,22 @@ test.each<[string, Change, RegExp]>([
     }),
     /^a busy runner /m,
   ],
-  ['one that never drains', (plan) => ({ ...plan, drain: [] }), /^it rests with more than wanted/m],
   [
-    'one that drains and starts for ever',
+    'no runner is drained',
+    (plan) => ({ ...plan, drain: [] }),
+    /^the stable set has more runners than desired/m,
+  ],
+  [
+    'idle runners are drained and started endlessly',
     (plan, { runners }) => ({
       ...plan,
       drain: runners
         .filter(({ state }) => state === 'idle')
         .map(({ workflowId }) => ({ workflowId, reason: '' })),
     }),
-    /^it does not come to rest/m,
+    /^the set does not become stable/m,
   ],
-])('it finds what is wrong: %s', (_what, change, expected) => {
-  const { wrongs } = explorePlan((facts) => change(planSet(facts), facts), SMALL);
-  expect(wrongs.join('\n')).toMatch(expected);
+])('the exploration finds a plan in which %s', (_what, change, expected) => {
+  const { violations } = exploreSetPlans((facts) => change(planSet(facts), facts), SMALL);
+  expect(violations.join('\n')).toMatch(expected);
 });

@@ -1,4 +1,4 @@
-/** The tables' own tests, a test for each row: do they catch a mutant that makes no difference in the world of the model? */
+/** The unit tests of the decision tables, which catch mutants that the model does not notice. */
 import { execFile } from 'node:child_process';
 import {
   cpSync,
@@ -13,18 +13,18 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import type { Tables } from './mind.ts';
+import type { Tables } from './decisionTables.ts';
 import type { Mutant } from './mutants.ts';
-import { once } from './numbers.ts';
+import { memoize } from './interning.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** What is no source, and what a copy must not share. */
-const LEFT_OUT = new Set(['node_modules', '.git', '.holdfast', 'dist', 'coverage']);
+/** Folders that the copy of the project does not need. */
+const EXCLUDED = new Set(['node_modules', '.git', '.holdfast', 'dist', 'coverage']);
 
-/** A table that leads nowhere may keep its tests busy for ever. They take some seconds. */
-const WITHIN_MS = 120_000;
+/** Time limit of the tests, which take some seconds. A mutant can cause an endless loop. */
+const TIMEOUT_MS = 120_000;
 
-/** By table: the tests that go through it row by row. */
+/** The test files of each table. */
 const TESTS: Readonly<Record<keyof Tables, readonly string[]>> = {
   unregisterTable: ['test/unit/workflows/runner.unregisterTable.test.ts'],
   unregisterFacts: ['test/unit/workflows/runner.unregisterTable.test.ts'],
@@ -45,27 +45,30 @@ interface JestResults {
   }[];
 }
 
-/** A copy of the project, in which one file at a time is another. */
-export class RowTests {
+/** Runs the tests of tables in a copy of the project, in which one file is replaced by a mutant. */
+export class TableTests {
   readonly #copy = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
-  /** Tables whose tests pass as they are. */
-  readonly #sound = new Map<keyof Tables, Promise<void>>();
+  /** Tables whose tests pass without a mutant. */
+  readonly #passing = new Map<keyof Tables, Promise<void>>();
 
   constructor() {
-    cpSync(ROOT, this.#copy, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
+    cpSync(ROOT, this.#copy, { recursive: true, filter: (path) => !EXCLUDED.has(basename(path)) });
     symlinkSync(join(ROOT, 'node_modules'), join(this.#copy, 'node_modules'));
   }
 
-  /** @returns the name of a test that fails with the mutant, if there is one @throws Error when the tests fail without it as well */
-  async failing({
+  /**
+   * Returns the name of a test that fails with the mutant, or `undefined`.
+   * @throws Error if the tests fail without the mutant too
+   */
+  async failingTest({
     table,
     file,
     text,
   }: Pick<Mutant, 'table' | 'file' | 'text'>): Promise<string | undefined> {
-    await once(this.#sound, table, async () => {
+    await memoize(this.#passing, table, async () => {
       const failed = await this.#run(table);
       if (failed !== undefined)
-        throw new Error(`the tests of ${table} fail without any mutant: ${failed}`);
+        throw new Error(`the tests of ${table} fail without a mutant: ${failed}`);
     });
     const path = join(this.#copy, file);
     const original = readFileSync(path);
@@ -93,9 +96,9 @@ export class RowTests {
         '--runTestsByPath',
         ...TESTS[table],
       ],
-      { cwd: this.#copy, timeout: WITHIN_MS, killSignal: 'SIGKILL' },
+      { cwd: this.#copy, timeout: TIMEOUT_MS, killSignal: 'SIGKILL' },
     ).catch(() => {});
-    if (!existsSync(results)) return 'the tests do not come to an end';
+    if (!existsSync(results)) return 'the tests time out';
     const { testResults } = JSON.parse(readFileSync(results, 'utf8')) as JestResults;
     const failed = testResults.flatMap(({ message, assertionResults }) =>
       assertionResults.length === 0
@@ -109,6 +112,7 @@ export class RowTests {
       : stripVTControlCharacters(failed).replace(/\s+/g, ' ').trim().slice(0, 120);
   }
 
+  /** Deletes the copy. */
   close(): void {
     rmSync(this.#copy, { recursive: true, force: true });
   }

@@ -1,17 +1,18 @@
-/** What a life believes, without what makes no difference: so there are fewer beliefs. */
+/** State abstraction: what the workflow knows, without details that no decision depends on. */
 import type { PodView } from '../../core/domain/pod.ts';
 import type { CurrentRunner } from '../../workflows/runner/carriedState.ts';
-import { sorted } from './numbers.ts';
-import { STARTED_MS } from './pods.ts';
+import { sortKeys } from './interning.ts';
+import { STARTED_MS } from './podViews.ts';
 
+/** Ids of the two jobs. */
 export const JOB_IDS = { A: '1', B: '2' } as const;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Without what makes no difference: when exactly a job began, and is due; what a pod showed besides what is asked of its last view; how the
- * view looked by which its end was known.
+ * Returns the runner without details that no decision depends on: exact times of jobs and
+ * deadlines, fields of the last view that are not read, and the view that showed its end.
  */
-export function timeless(
+export function abstractRunner(
   {
     busySince,
     busyJobKey,
@@ -24,7 +25,7 @@ export function timeless(
     idleInDoubtUntilMs,
     ...rest
   }: CurrentRunner,
-  told: boolean,
+  { isTerminating }: { readonly isTerminating: boolean },
 ): CurrentRunner {
   const {
     terminationDeadline: _deadline,
@@ -32,13 +33,13 @@ export function timeless(
     assumedBusyFrom,
     endUnobserved,
     ...view
-  } = pod ?? STUB;
+  } = pod ?? ENDED_VIEW;
   if (rest.podBusy === undefined) Object.assign(view, { busy, assumedBusyFrom });
   if (view.startedAt === undefined) Object.assign(view, { endUnobserved });
   const { running, completed } = jobs;
-  // What no event can change any more has no time.
+  // The time of the latest event has no effect after all events.
   const all = completed.length + (running === undefined ? 0 : 1) === Object.keys(JOB_IDS).length;
-  return sorted({
+  return sortKeys({
     ...rest,
     jobs: {
       ...(running === undefined ? {} : { running }),
@@ -51,13 +52,13 @@ export function timeless(
       ? {}
       : { jobDeadline: STARTED_MS + DAY_MS }),
     ...(idleInDoubtUntilMs === undefined ? {} : { idleInDoubtUntilMs: STARTED_MS + DAY_MS }),
-    ...(jobFailedAt === undefined ? {} : { jobFailedAt: told ? jobFailedAt : STARTED_MS }),
+    ...(jobFailedAt === undefined ? {} : { jobFailedAt: isTerminating ? jobFailedAt : STARTED_MS }),
     ...(pod === undefined ? {} : { pod: view }),
-    ...(ended === undefined ? {} : { ended: STUB }),
+    ...(ended === undefined ? {} : { ended: ENDED_VIEW }),
   });
 }
 
-const STUB: PodView = {
+const ENDED_VIEW: PodView = {
   name: 'p',
   uid: 'u',
   workflowId: 'w',

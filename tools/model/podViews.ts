@@ -1,4 +1,4 @@
-/** From the model's pod to what the API server shows of it, and what the adapter makes of that. */
+/** The view of the pod in a state: as the API server returns it, and as the adapter maps it. */
 import { deletedPod } from '../../activities/runner/pods.ts';
 import { deletedPodView } from '../../activities/compute/deletedPodView.ts';
 import {
@@ -10,54 +10,64 @@ import {
 } from '../../activities/compute/kubernetes/metadata.ts';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import { hasJob, isCommand, isDone, isLost, isSilent, isStatic, type State } from './state.ts';
+import {
+  hasJob,
+  isCommand,
+  isDone,
+  isLost,
+  lacksSupervisor,
+  isStatic,
+  type State,
+} from './state.ts';
 
 const MINUTE_MS = 60_000;
-/** When the container started. Everything else happens at one of five times, whichever is right for its order. */
+/** Start of the container (ms since the epoch). The model has five times, enough for their order. */
 export const STARTED_MS = Date.parse('2026-01-01T00:00:00Z');
 const GRACE_SECONDS = 30;
 const EXIT_CODES = { unknown: 0, '0': 0, '1': 1, '137, out of memory': 137, '143': 143 } as const;
 
-/** Told to go 2 minutes after its start, or 12: what happens before and after lies on either side of it. */
-const toldAtMs = ({ old }: State): number => STARTED_MS + (old ? 12 : 2) * MINUTE_MS;
+/** Time of the deletion: a minute after the clock of the states before, and before those after it. */
+const deletedAtMs = ({ pastRegistrationDeadline }: State): number =>
+  STARTED_MS + (pastRegistrationDeadline ? 12 : 2) * MINUTE_MS;
 
-/** What a clock shows now. Nothing becomes old once it was told to go. */
-export function clockOf({ old, told }: State): number {
-  return STARTED_MS + ((old ? 10 : 0) + (told === 'no' ? 1 : 3)) * MINUTE_MS;
+/** Returns the time of a state (ms since the epoch). */
+export function clockOf({ pastRegistrationDeadline, deletedBy }: State): number {
+  const minutes = (pastRegistrationDeadline ? 10 : 0) + (deletedBy === 'none' ? 1 : 3);
+  return STARTED_MS + minutes * MINUTE_MS;
 }
 
-/** What a worker knows that has seen the pod before (`watch`), or that has only just started. */
-export type Knowledge = 'watch' | 'none';
+/** Whether the worker has a previous view of the pod (`warm`), or has just started (`cold`). */
+export type WorkerCache = 'warm' | 'cold';
 
-/** The pod as a worker tells of it now. */
-export function viewOf(state: State, knowledge: Knowledge): PodView {
+/** Returns the view of the pod that a worker with this cache returns. */
+export function podView(state: State, cache: WorkerCache): PodView {
   if (state.pod === 'gone')
-    return knowledge === 'none'
+    return cache === 'cold'
       ? { ...deletedPod({ name: 'p', uid: 'u' }), workflowId: 'w' }
-      : deletedPodView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
+      : deletedPodView(podView({ ...state, pod: lastPodOf(state) }, 'warm'));
   const seenMs = clockOf(state) - (state.problem === 'image' ? 0 : MINUTE_MS);
   return toPodView(
     podOf(state) as unknown as Parameters<typeof toPodView>[0],
     iso(seenMs),
-    knowledge === 'none' ? undefined : watchedView(state),
+    cache === 'cold' ? undefined : watchedView(state),
   );
 }
 
-/** What it was when it was seen last: an exit status is known of one that had ended by then. */
+/** Returns the last phase of a pod that is gone. If its exit code is known, it had ended. */
 function lastPodOf({ exit, started }: State): 'pending' | 'running' | 'ended' {
   if (exit !== 'unknown') return 'ended';
   return started ? 'running' : 'pending';
 }
 
-/** The watcher's last view: only what its probes told is made use of. */
+/** Returns the watcher's previous view. The adapter reads only its probes. */
 function watchedView(state: State): PodView | undefined {
-  const { watched } = state;
-  if (watched === 'nothing') return undefined;
-  const shown = {
+  const { watcherView } = state;
+  if (watcherView === 'nothing') return undefined;
+  const probes = {
     down: { online: false, busy: false },
     ready: { online: true, busy: false },
     busy: { online: true, busy: true },
-  }[watched];
+  }[watcherView];
   return {
     name: 'p',
     uid: 'u',
@@ -68,7 +78,7 @@ function watchedView(state: State): PodView | undefined {
     ended: false,
     deleted: false,
     terminating: false,
-    ...(isSilent(state) ? {} : shown),
+    ...(lacksSupervisor(state) ? {} : probes),
   };
 }
 
@@ -79,37 +89,43 @@ function phaseOf(pod: State['pod']): string {
   return pod === 'ended' ? 'Failed' : 'Pending';
 }
 
-/** As much of a V1Pod as is read. */
+/** Returns the fields of a V1Pod that the adapter reads. */
 function podOf(state: State): object {
-  const { told, pod, problem } = state;
+  const { deletedBy, pod, problem } = state;
   const runnerProbes = isStatic(state) ? RUNNER_PROBES : ONE_JOB_PROBES;
   const probes = isCommand(state) ? COMMAND_PROBES : runnerProbes;
-  const deleted =
-    told === 'no'
+  const deletion =
+    deletedBy === 'none'
       ? {}
       : {
-          deletionTimestamp: iso(toldAtMs(state) + GRACE_SECONDS * 1_000),
+          deletionTimestamp: iso(deletedAtMs(state) + GRACE_SECONDS * 1_000),
           deletionGracePeriodSeconds: GRACE_SECONDS,
         };
   const annotations = {
     [WORKFLOW_ID_ANNOTATION]: 'w',
-    ...(isSilent(state) ? {} : { [PROBES_ANNOTATION]: probes }),
+    ...(lacksSupervisor(state) ? {} : { [PROBES_ANNOTATION]: probes }),
   };
   const scheduled = problem === 'unschedulable' ? 'False' : 'True';
   return {
-    metadata: { name: 'p', uid: 'u', creationTimestamp: iso(STARTED_MS), annotations, ...deleted },
+    metadata: {
+      name: 'p',
+      uid: 'u',
+      creationTimestamp: iso(STARTED_MS),
+      annotations,
+      ...deletion,
+    },
     spec: problem === 'unschedulable' ? {} : { nodeName: 'n' },
     status: {
       phase: phaseOf(pod),
       conditions: [
         { type: 'PodScheduled', status: scheduled },
-        ...(told === 'evicted'
+        ...(deletedBy === 'eviction'
           ? [
               {
                 type: 'DisruptionTarget',
                 status: 'True',
                 reason: 'EvictionByEvictionAPI',
-                lastTransitionTime: iso(toldAtMs(state)),
+                lastTransitionTime: iso(deletedAtMs(state)),
               },
             ]
           : []),
@@ -120,7 +136,7 @@ function podOf(state: State): object {
 }
 
 function containerOf(state: State): object {
-  const { pod, problem, shown, exit } = state;
+  const { pod, problem, published, exit } = state;
   const startedAt = iso(STARTED_MS);
   if (pod === 'pending')
     return {
@@ -138,8 +154,8 @@ function containerOf(state: State): object {
     };
   if (pod === 'running')
     return {
-      started: shown !== 'down',
-      ready: shown === 'ready',
+      started: published !== 'down',
+      ready: published === 'ready',
       state: { running: { startedAt } },
     };
   if (exit === 'unknown') return { state: {} };
@@ -152,7 +168,7 @@ function containerOf(state: State): object {
         reason,
         startedAt,
         finishedAt: startedAt,
-        ...(state.recorded ? { message: recordOf(state) } : {}),
+        ...(state.exitRecorded ? { message: recordOf(state) } : {}),
       },
     },
   };
@@ -164,10 +180,10 @@ function recordedJob(state: State): string {
   return state.interrupted ? 'interrupted' : 'running';
 }
 
-/** The supervisor's termination message (docs/supervisor.md). */
+/** Returns the supervisor's termination message (docs/supervisor.md). */
 function recordOf(state: State): string {
-  const { exit, interrupted, told } = state;
-  const stopReason = told === 'evicted' ? 'evicted' : 'cancelled';
+  const { exit, interrupted, deletedBy } = state;
+  const stopReason = deletedBy === 'eviction' ? 'evicted' : 'cancelled';
   const reason = interrupted ? stopReason : null;
   const job = isCommand(state) ? {} : { job: recordedJob(state) };
   return JSON.stringify({ exitCode: EXIT_CODES[exit], reason, ...job });

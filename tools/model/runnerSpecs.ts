@@ -1,14 +1,20 @@
-/** The runners of which the model tells, as somebody would ask for them. */
+/** The specifications of the runners in the model. */
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import type { Setup } from './state.ts';
 
 const common = { name: 'm' } as const;
+/** The input of each kind of runner, as a user writes it. */
 const INPUTS: Readonly<Record<Setup, object>> = {
   ephemeral: { ...common, organization: 'acme' },
-  'ephemeral, silent': { ...common, organization: 'acme', supervisor: 'none' },
-  'ephemeral, to be replaced': { ...common, organization: 'acme', onEviction: 'replace' },
+  'ephemeral, no supervisor': { ...common, organization: 'acme', supervisor: 'none' },
+  'ephemeral, replace': { ...common, organization: 'acme', onEviction: 'replace' },
   static: { ...common, organization: 'acme', ephemeral: false },
-  'static, silent': { ...common, organization: 'acme', ephemeral: false, supervisor: 'none' },
+  'static, no supervisor': {
+    ...common,
+    organization: 'acme',
+    ephemeral: false,
+    supervisor: 'none',
+  },
   command: { ...common, ciServer: 'none', image: 'i', command: ['work'] },
   'checkpointing command': {
     ...common,
@@ -21,10 +27,13 @@ const INPUTS: Readonly<Record<Setup, object>> = {
   },
 };
 
-/** @throws Error when such a runner would be refused */
-export function specOf(setup: Setup): RunnerSpec {
+/**
+ * Returns the specification of a kind of runner.
+ * @throws Error if its input is invalid
+ */
+export function runnerSpec(setup: Setup): RunnerSpec {
   const parsed = parseRunnerInput(INPUTS[setup], { nameHash: '0a1b2' });
   if (!parsed.ok)
-    throw new Error(`the model gives a runner that is refused: ${JSON.stringify(parsed.errors)}`);
+    throw new Error(`invalid input of the runner "${setup}": ${JSON.stringify(parsed.errors)}`);
   return parsed.spec;
 }
