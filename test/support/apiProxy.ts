@@ -7,7 +7,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 
 export type ApiRequestKind = 'list' | 'watch' | 'deletion' | 'other';
 
-/** What happens to one request instead of being passed on as it is. */
+/** What the proxy does with a request instead of passing it on unchanged. */
 export type Fault =
   /** Answered here. */
   | {
@@ -16,7 +16,9 @@ export type Fault =
       readonly body: string;
       readonly headers?: Record<string, string>;
     }
-  /** Passed on; its answer begins, and nothing more of it arrives until the client gives up. */
+  /**
+   * Passes the request on and starts the response, which then stops until the client disconnects.
+   */
   | { readonly kind: 'silence' }
   /** Passed on; the connection is cut after so many bytes of the answer's body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
@@ -25,7 +27,10 @@ export type Fault =
 
 /** A request that is still on its way, for as long as the test likes. */
 export interface HeldRequest {
-  /** Lets it arrive, whatever has become of its client. @returns the status of its answer */
+  /**
+   * Passes the request on, even if its client has disconnected.
+   * @returns the status of the response
+   */
   arrive(): Promise<number>;
 }
 
@@ -41,9 +46,12 @@ export interface ApiProxy {
   }[];
   /** Connections accepted so far. */
   connections(): number;
-  /** What happens to the next requests of a kind, in turn. */
+  /** Sets the faults of the next requests of a kind, in this order. */
   script(kind: ApiRequestKind, ...faults: Fault[]): void;
-  /** Holds the first matching request back, and that one only; resolves once it is here. Its client will hear nothing of it. */
+  /**
+   * Holds back the first matching request, and no other. Resolves when it arrives. Its client gets
+   * no response.
+   */
   hold(
     matches: (request: { readonly method: string; readonly url: URL }) => boolean,
   ): Promise<HeldRequest>;

@@ -1,4 +1,4 @@
-/** What every store of artifacts does. */
+/** The contract of artifact stores. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
@@ -10,7 +10,7 @@ async function* failingAfter(piece: string): AsyncGenerator<Uint8Array> {
   throw new Error('the source broke off');
 }
 
-/** @param make - a store that is empty */
+/** @param make - creates an empty store */
 export function artifactStoreContract(make: () => Promise<ArtifactStore>): void {
   test('keeps what it is given, byte by byte', async () => {
     const store = await make();

@@ -1,4 +1,4 @@
-/** Targets of the fuzzer that do what must not happen. */
+/** Fuzzer targets with bugs. */
 import fc from 'fast-check';
 import { target, type FuzzTarget } from '../../tools/fuzz/target.ts';
 

@@ -10,7 +10,7 @@ const CHROMIUM = [
   '/usr/bin/google-chrome',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
-/** Not committed: what documentation shows is taken from here by hand. */
+/** Screenshots. They are not committed; those in the documentation are copied by hand. */
 const PICTURES = join(PROJECT, '.holdfast', 'pictures');
 const TIMEOUT_MS = 60_000;
 
@@ -22,7 +22,7 @@ export function findChromium(): string {
   return found;
 }
 
-/** A browser of nobody's, without a window. */
+/** A browser with an empty profile, without a window. */
 export class Browser {
   readonly #chromium: Chromium;
 
@@ -31,7 +31,7 @@ export class Browser {
   }
 
   static async open(): Promise<Browser> {
-    // Root has no sandbox; what is opened is our own.
+    // Root has no sandbox; the pages are Holdfast's own.
     return new Browser(
       await launch({
         executablePath: findChromium(),
@@ -41,7 +41,11 @@ export class Browser {
     );
   }
 
-  /** Opens a page, waits until it shows all these texts, and takes its picture, `.holdfast/pictures/NAME.png`. @throws Error with what it shows instead */
+  /**
+   * Opens a page, waits until it shows all these texts, and saves a screenshot as
+   * `.holdfast/pictures/NAME.png`.
+   * @throws Error with the text of the page
+   */
   async see(url: string, name: string, texts: readonly string[]): Promise<void> {
     const page = await this.#chromium.newPage();
     try {

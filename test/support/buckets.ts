@@ -7,9 +7,9 @@ import type { S3Access } from '../../tools/lab/options.ts';
 /** A bucket of this test's own on the lab's server. */
 export interface TestBucket {
   readonly name: string;
-  /** What leads the SDK, and whoever uses it, to the server. */
+  /** Environment of the AWS SDK for the server. */
   readonly env: { readonly AWS_ACCESS_KEY_ID: string; readonly AWS_SECRET_ACCESS_KEY: string };
-  /** Of the objects under a key, by the rest of theirs: text. */
+  /** Returns the content of all objects under a key, by the rest of their keys. */
   texts(under?: string): Record<string, string>;
   /** Of uploads that were begun and have not ended. */
   parts(): string[];

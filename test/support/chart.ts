@@ -26,7 +26,7 @@ export const objectsOf = (yaml: string): Manifest[] =>
     .map((document) => document.toJS() as Manifest | null)
     .filter((each) => each !== null);
 
-/** The least that has to be said. */
+/** Minimal values of the chart. */
 export const PLAIN_VALUES = {
   image: { repository: 'my-registry/holdfast-worker' },
   githubConfigSecret: 'holdfast-github',
@@ -183,7 +183,7 @@ export interface HelmRun {
 export class Helm {
   readonly #binary: string;
   readonly #env: NodeJS.ProcessEnv;
-  /** With the values, and Helm's own files: not those of the user. */
+  /** Folder of the values and of Helm's own files, which replaces the user's. */
   readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-helm-'));
 
   private constructor(binary: string, kubeconfig: string | undefined) {
@@ -199,7 +199,10 @@ export class Helm {
     };
   }
 
-  /** @param kubeconfig - of the cluster, for what needs one @throws ComponentUnavailableError */
+  /**
+   * @param kubeconfig - kubeconfig of the cluster, for commands that need one
+   * @throws ComponentUnavailableError
+   */
   static async find(kubeconfig?: string): Promise<Helm> {
     return new Helm(
       await resolveBinary('helm', { progress: (line) => process.stderr.write(`[lab] ${line}\n`) }),
@@ -211,7 +214,7 @@ export class Helm {
     rmSync(this.#folder, { recursive: true });
   }
 
-  /** @throws Error with what Helm said */
+  /** @throws Error with Helm's output */
   async run(...args: readonly string[]): Promise<HelmRun> {
     return await promisify(execFile)(this.#binary, args, { env: this.#env, maxBuffer: 2 ** 26 });
   }
@@ -223,7 +226,10 @@ export class Helm {
     return ['--values', file];
   }
 
-  /** What would be installed, hooks too. @param more - further arguments */
+  /**
+   * Returns the objects that would be installed, including hooks.
+   * @param more - further arguments
+   */
   async template(
     values: object,
     { release = 'holdfast', namespace = 'holdfast' } = {},

@@ -1,4 +1,7 @@
-/** Holdfast installed by its chart on the lab's kubelet: workers and webhook are pods, with nothing but what the chart gives them. */
+/**
+ * Holdfast installed by its chart on the lab's kubelet: workers and webhook are pods with only what
+ * the chart gives them.
+ */
 import { randomUUID } from 'node:crypto';
 import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
@@ -22,7 +25,7 @@ import { until } from './until.ts';
 export const RELEASE = 'holdfast';
 const WEBHOOK_SECRET = randomUUID();
 
-/** Names that somebody who installs the chart has given, and makes. */
+/** Names that the user of the chart has chosen and created. */
 export interface Installed {
   readonly home: string;
   readonly runners: string;
@@ -31,7 +34,7 @@ export interface Installed {
 
 /** GitHub's, for the worker. */
 export const CHART_TOKEN = 'ghp_chart';
-/** What Pod Security asks of an image other than GitHub's, in a pod's spec. */
+/** Fields that Pod Security requires for images other than GitHub's. */
 export const RUNNER_SECURITY = {
   securityContext: { runAsNonRoot: true, runAsUser: 1001 },
 } as const;
@@ -106,7 +109,8 @@ export class ChartWorld {
         HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       },
       worker: {
-        // This cluster has neither kube-proxy nor DNS: its API server is found by a name of its certificate's, at an address that pods reach.
+        // The cluster has neither kube-proxy nor DNS: a host alias maps a name of the API server's
+        // certificate to an address that pods reach.
         podSpec: { hostAliases: [{ ip: host, hostnames: ['kubernetes.default.svc'] }] },
         env: [
           { name: 'KUBERNETES_SERVICE_HOST', value: 'kubernetes.default.svc' },
@@ -119,7 +123,10 @@ export class ChartWorld {
     };
   }
 
-  /** @param installed - with these names; default: in namespaces of its own, which it makes, with a Secret for the webhook */
+  /**
+   * @param installed - names to use; default: namespaces of its own, which are created, with a
+   * Secret for the webhook
+   */
   static async open(
     lab: LabState,
     tags: readonly string[],
@@ -154,7 +161,7 @@ export class ChartWorld {
     );
   }
 
-  /** What has to be said of this machine, and what is as in every test. */
+  /** Returns the values of this machine, and those that all tests share. */
   values(
     tag: string,
     more: Readonly<Record<string, unknown>> = {},
@@ -188,7 +195,10 @@ export class ChartWorld {
     }
   }
 
-  /** A set of the values, with short waits, and for an image other than GitHub's the user that Pod Security asks for. */
+  /**
+   * Returns a set for the chart's values, with short intervals, and with the user that Pod Security
+   * requires for images other than GitHub's.
+   */
   set(name: string, more: object): object {
     return {
       name,
@@ -211,7 +221,10 @@ export class ChartWorld {
     return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   }
 
-  /** Leads GitHub's webhook where the Service leads. @returns the names of the pods that it does */
+  /**
+   * Sends GitHub's webhook to the pods of the Service.
+   * @returns the names of the pods
+   */
   async leadWebhook(secret: string = WEBHOOK_SECRET): Promise<string[]> {
     const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
     let names: string[] = [];
@@ -237,7 +250,7 @@ export class ChartWorld {
     return names;
   }
 
-  /** Ids of what runs on the release's task queue. */
+  /** Returns the ids of the workflows that run on the release's task queue. */
   async running(): Promise<string[]> {
     const ids: string[] = [];
     for await (const { workflowId } of this.client.workflow.list({
@@ -247,7 +260,10 @@ export class ChartWorld {
     return ids.toSorted();
   }
 
-  /** For a failure's message: what lives wait for, and the last lines of every pod of the release. */
+  /**
+   * Describes the state for a failure message: what workflows wait for, and the last log lines of
+   * every pod of the release.
+   */
   async told(): Promise<string> {
     const lives = (await this.running()).map(async (id) => {
       const { raw } = await this.client.workflow.getHandle(id).describe();

@@ -4,14 +4,17 @@ import { normalizeLabels } from '../../activities/ciServers/normalizeLabels.ts';
 import { ciServerError } from './ciServers.ts';
 import type { CiJobList, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 
-/** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
+/** A CI server for the contract tests of adapters, which control it and read its actual state. */
 export interface CiServerFixture {
   readonly server: CiServer;
-  /** Names of the runners registered there, from the CI server itself and not through the adapter. */
+  /** Returns the names of registered runners from the CI server itself, not through the adapter. */
   registered(scope: Scope): Promise<string[]>;
-  /** Starts a runner with what the adapter gave; resolves with its id when the CI server has it online. */
+  /**
+   * Starts a runner with the adapter's data. Resolves with its id when the CI server shows it as
+   * online.
+   */
   startRunner(request: RegisterRequest, registration: Registration): Promise<string>;
-  /** Gives the runner with this label a job; resolves when it runs. */
+  /** Assigns a job to the runner with this label. Resolves when it runs. */
   startJob(
     scope: Scope,
     label: string,
@@ -20,7 +23,7 @@ export interface CiServerFixture {
   queueJob?(scope: Scope, labels: string[]): Promise<{ id: string; cancel(): Promise<void> }>;
   /** The credential no longer sees any scope. */
   loseScopes(): Promise<void>;
-  /** The credential may only look. */
+  /** Removes the credential's write permission. */
   loseWrite(): Promise<void>;
   /** The credential is not accepted at all. Called only where `revocable`. */
   revoke(): Promise<void>;
@@ -36,20 +39,23 @@ export interface CiServerFixture {
 export interface ContractOptions {
   readonly scopes: readonly Scope[];
   readonly modes: readonly RegisterRequest['mode'][];
-  /** The limits the server knows, by title. */
+  /** Rate limits of the server, by title. */
   readonly limits: readonly string[];
   readonly revocable: boolean;
   /** Names are unique at the server, so that a second registration of a name is refused. */
   readonly uniqueNames: boolean;
-  /** Labels are compared with case, and no runner has one of its own. @default false */
+  /**
+   * Whether labels are compared case-sensitively, and no runner has a label of its own. @default
+   * false
+   */
   readonly exactLabels?: boolean;
   /** The adapter lists jobs. @default false */
   readonly jobs?: boolean;
 }
 
 /**
- * What every adapter of a CI server must do, whatever the server.
- * @param start - called before each test: nothing is registered or queued
+ * The contract of CI server adapters.
+ * @param start - called before each test, without registrations and queued jobs
  */
 export function ciServerContract(
   title: string,

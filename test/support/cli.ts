@@ -4,14 +4,14 @@ import type { Terminal } from '../../cli/shared/output.ts';
 import { holdfast } from '../../cli/program.ts';
 import { until } from './until.ts';
 
-/** What a command printed and how it ended. */
+/** Output and exit status of a command. */
 export interface CliRun {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A terminal that keeps what is written to it. */
+/** Returns a terminal that records its output. */
 export function recordingTerminal(
   env: Record<string, string> = {},
   tty = false,
@@ -38,7 +38,7 @@ export async function runCli(
 
 const quote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** `holdfast` as a process of its own, for what only a process has: signals, and its exit status. */
+/** `holdfast` as a process of its own, for tests of signals and exit statuses. */
 export class CliProcess {
   stdout = '';
   stderr = '';
@@ -53,7 +53,7 @@ export class CliProcess {
   ) {
     const words = [fileURLToPath(new URL('../../cli/main.ts', import.meta.url)), ...args];
     const options = { env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env } };
-    // util-linux's script makes the terminal. Output goes to the pipes of its parent, as if redirected.
+    // util-linux's `script` creates the terminal. Output goes to its pipes, as if redirected.
     this.child = onTerminal
       ? spawn(
           'script',

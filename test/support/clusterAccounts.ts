@@ -6,7 +6,7 @@ import {
 } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 
-/** Makes the objects of a manifest. */
+/** Creates the objects of a manifest. */
 export async function applyManifest(kubeConfig: KubeConfig, yaml: string): Promise<void> {
   const objects = kubeConfig.makeApiClient(KubernetesObjectApi);
   for (const document of parseAllDocuments(yaml))

@@ -42,12 +42,15 @@ export class ClusterJob {
     );
   }
 
-  /** One that somebody has started, or is about to. */
+  /** Returns the job with this ID, which may not have started. */
   static of(world: ClusterWorld, id: string): ClusterJob {
     return new ClusterJob(world, id, world.client.workflow.getHandle(id));
   }
 
-  /** The pod of a step, once it has one. @param other - than this one */
+  /**
+   * Returns the pod of a step as soon as it has one.
+   * @param other - pod to ignore
+   */
   async pod(name: string, other?: string): Promise<string> {
     let pod: string | undefined;
     let last: JobStatus | undefined;
@@ -87,7 +90,7 @@ export class ClusterJob {
     return pod;
   }
 
-  /** The log of a step, once its command has said that it is up. */
+  /** Returns the log of a step as soon as its command has started. */
   async up(name: string): Promise<PodLog> {
     const log = await PodLog.follow(this.#world.namespace, await this.started(name));
     await log.says('up');
@@ -98,7 +101,7 @@ export class ClusterJob {
     return (await this.handle.result()) as JobResult;
   }
 
-  /** The steps that ever had a pod, by their pods' creation, each as often as it had one. */
+  /** Returns the step of each pod, in the order of creation. */
   pods(): string[] {
     const pods = new Map(
       this.#world.recorder.podVersions

@@ -19,7 +19,10 @@ import { inContainer } from './podLog.ts';
 import type { TestNamespace } from './pods.ts';
 import { until } from './until.ts';
 
-/** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
+/**
+ * Intervals that are short enough for tests on real pods. A table of its own tests those of
+ * production.
+ */
 export const SHORT_INTERVALS = {
   busyRetry: '1s',
   busyCheck: '2s',
@@ -35,12 +38,18 @@ export const SHORT_INTERVALS = {
 
 const TIMEOUT_MS = 150_000;
 
-/** A job that says when it begins, counts, and says when it is at its end. Interrupted, it takes three seconds to clean up. */
+/**
+ * Returns a job that prints its start, counts, and prints its end. If it is interrupted, it takes
+ * three seconds to clean up.
+ */
 export function countingJob(seconds: number): string {
   return `trap 'echo interrupted; sleep 3; echo cleaned up; exit 1' INT TERM; echo begun; i=0; while [ $i -lt ${seconds} ]; do i=$((i+1)); sleep 1; echo second $i; done; echo finished`;
 }
 
-/** A job that says when it begins, counts until it is let go, and says that it is at its end: for what may take any time meanwhile. */
+/**
+ * A job that prints its start, counts until it is released, and prints its end. For tests in which
+ * its duration does not matter.
+ */
 export const HELD_JOB = `trap 'echo interrupted; exit 1' INT TERM; echo begun; i=0; until [ -e /tmp/let-go ]; do i=$((i+1)); sleep 1; echo second $i; done; rm -f /tmp/let-go; echo finished`;
 
 /** Lets the {@link HELD_JOB} of a runner's pod end. */
@@ -48,7 +57,7 @@ export async function letGo(namespace: TestNamespace, pod: string): Promise<void
   await inContainer(namespace, pod, 'touch /tmp/let-go');
 }
 
-/** What a run needs of the world that it is in. */
+/** The world that a run needs. */
 interface World {
   readonly client: Client;
   readonly simulator: Simulator;
@@ -73,7 +82,7 @@ export class ClusterRun {
     return await this.handle.query(statusQuery);
   }
 
-  /** Awaits a status that the condition likes; one whose query nobody answers just now is asked again. */
+  /** Waits for a status that meets the condition. A query without an answer is repeated. */
   async reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus> {
     let last: RunnerStatus | undefined;
     const look = async (): Promise<boolean> =>
@@ -107,14 +116,16 @@ export class ClusterRun {
     return job;
   }
 
-  /** Queues a job and awaits its first words, which come from within the pod. */
+  /** Queues a job and waits for its first output, which comes from the pod. */
   async runJob(command: string): Promise<SimulatedJob> {
     const job = this.queueJob(command);
     await this.jobSays(job, 'begun');
     return job;
   }
 
-  /** What the job itself said, without what the runner says of the hooks around it, and the shell of a child that was signalled. */
+  /**
+   * Returns the output of the job itself, without that of hooks and of the shell about a signal.
+   */
   jobOutput(job: { id: number }): string[] {
     return this.job(job).output.filter(
       (line) =>
@@ -130,7 +141,7 @@ export class ClusterRun {
     );
   }
 
-  /** Awaits that a job which counts has gone on for so many seconds more. */
+  /** Waits until a counting job has run for this many more seconds. */
   async goesOn(job: { id: number }, seconds: number): Promise<void> {
     const last = this.job(job).output.findLast((line) => line.startsWith('second ')) ?? 'second 0';
     await this.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
@@ -142,7 +153,7 @@ export class ClusterRun {
       await letGo(this.world.namespace, metadata?.name ?? '');
   }
 
-  /** The job ran to its last line, in one runner, and was told so. */
+  /** Checks that the job ran to its end in one runner, which then learned of it. */
   expectUnharmed(job: { id: number }): void {
     const { conclusion, assignments, annotation } = this.job(job);
     const output = this.jobOutput(job);
@@ -173,8 +184,8 @@ export class ClusterRun {
   }
 
   /**
-   * The job's pod was deleted by force. Whether a kubelet says goodbye first, and how long it then waits, is its own affair: the job was quick
-   * enough to clean up and to tell so, or it was killed before.
+   * Checks a job whose pod was deleted by force. It depends on the kubelet whether the container
+   * gets SIGTERM, and how much time: the job either cleaned up and reported, or was killed before.
    */
   expectForced(job: { id: number }): void {
     const { output, conclusion, annotation } = this.job(job);
@@ -187,8 +198,9 @@ export class ClusterRun {
   }
 
   /**
-   * What was refused because the dead runner counts as busy is left to a workflow of its own. Its job may have cleaned up, or its lease be
-   * out, before a slow machine asks: nothing is left to hand on then.
+   * Checks that a removal which the CI server rejected, because the dead runner counts as busy, was
+   * handed off to a workflow of its own. On a slow machine the job may have ended by then, so that
+   * nothing was rejected.
    */
   expectHandedOnIfRefused(result: RunnerResult): void {
     if (this.requests('DELETE', 422).length > 0)
@@ -221,7 +233,7 @@ export class ClusterRun {
     );
   }
 
-  /** What its workflow was told of idle and busy, pod by pod. */
+  /** Returns the states that signals reported to the workflow, pod by pod. */
   async podStates(): Promise<string[]> {
     const { events } = await this.handle.fetchHistory();
     const signals = (events ?? [])
@@ -232,12 +244,12 @@ export class ClusterRun {
     );
   }
 
-  /** UIDs of all pods this life has ever had. */
+  /** Returns the UIDs of all pods of this workflow. */
   podsEver(): string[] {
     return this.world.recorder.podsOf(this.handle.workflowId);
   }
 
-  /** How many registrations were ever made for this life. */
+  /** Returns the number of registrations that were ever created for this workflow. */
   registeredEver(): number {
     return this.requests('POST', 201).length;
   }
@@ -261,7 +273,8 @@ export class ClusterRun {
   }
 
   /**
-   * The verdict; by then nothing of the runner may be left, but for a registration that was handed on, whose removal is awaited.
+   * Returns the result. At that time nothing of the runner may be left except a registration that
+   * was handed off, whose removal is awaited.
    */
   async ends(): Promise<RunnerResult> {
     const result = await this.result();

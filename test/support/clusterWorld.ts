@@ -23,18 +23,24 @@ import { until } from './until.ts';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 
 export interface ClusterWorldOptions {
-  /** Runners run under the supervisor; without it the CI server is asked. @default true */
+  /**
+   * Whether runners have the supervisor; without it the CI server reports their state. @default
+   * true
+   */
   readonly supervisor?: boolean;
   /** Deliver job events to the worker. @default true */
   readonly webhook?: boolean;
-  /** Credentials besides `default`, each with a token of its own. */
+  /** Credentials in addition to `default`, each with a token of its own. */
   readonly credentials?: readonly string[];
   readonly simulator?: SimulatorOptions;
   /** Program of the worker's process. @default worker/main.ts */
   readonly program?: string;
   /** Settings laid over the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Container hooks of its runners may create pods for their jobs, as the manifest for that says. @default false */
+  /**
+   * Whether container hooks of its runners may create pods for their jobs, as in the manifest for
+   * that. @default false
+   */
   readonly jobPods?: true;
   /** Lost jobs may run again. @default false */
   readonly reruns?: true;
@@ -42,17 +48,23 @@ export interface ClusterWorldOptions {
   readonly workers?: number;
   /** Start no worker yet. */
   readonly withoutWorker?: boolean;
-  /** Its runners have volume claims: the workers may read nodes, as the manifest for that says. @default false */
+  /**
+   * Whether its runners have volume claims, so that workers may read nodes, as in the manifest for
+   * that. @default false
+   */
   readonly claims?: boolean;
   readonly input?: Partial<RunnerInput>;
   /** The workers' own pod template. @default none */
   readonly template?: PodTemplate;
 }
 
-/** A job's lease: short, so that the registration of a runner killed with its job is free soon; long enough for a busy machine's pauses. */
+/**
+ * Lease of a job (ms). Short, so that the registration of a runner killed with its job is released
+ * soon; long enough for pauses of a busy machine.
+ */
 const LEASE_MS = 20_000;
 
-/** What the pods of these tests are besides the worker's own: the lab's images, and nodes by its labels. */
+/** The policy of the pods in these tests: it allows the lab's images, and nodes by its labels. */
 export const CLUSTER_POLICY = {
   images: ['holdfast.test/*'],
   nodeSelectors: ['holdfast.test/*'],
@@ -65,8 +77,9 @@ function writeDocument(folder: string, name: string, content: object): string {
 }
 
 /**
- * The whole product on real components: Temporal, an API server with a real kubelet, the simulated GitHub at an address that pods reach,
- * and the worker as a process of its own, with the rights of the shipped manifests, in a namespace and on a task queue of this world's own.
+ * The product on real components: Temporal, an API server with a real kubelet, the simulated GitHub
+ * at an address that pods reach, and the worker as a process with the permissions of the shipped
+ * manifests. Namespace and task queue are its own.
  */
 export class ClusterWorld {
   readonly client: Client;
@@ -81,9 +94,9 @@ export class ClusterWorld {
   readonly runs: ClusterRun[] = [];
   readonly #options: ClusterWorldOptions;
   readonly #connection: Connection;
-  /** Of its workers. */
+  /** Settings of its workers. */
   readonly settings: Record<string, string>;
-  /** What the workers' settings hold that nobody else may know. */
+  /** Secrets in the workers' settings. */
   readonly #secrets: readonly string[];
   /** Has the workers' kubeconfig. */
   readonly #folder: string;
@@ -152,7 +165,7 @@ export class ClusterWorld {
       HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
       HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       HOLDFAST_LOG_LEVEL: 'debug',
-      // A sweep would come at any moment; who tests it asks for one.
+      // A scheduled sweep could come at any time. Tests of sweeps start one.
       HOLDFAST_SWEEP_INTERVAL: 'off',
       ...(options.webhook === false ? {} : { HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret }),
       ...options.settings,
@@ -216,7 +229,10 @@ export class ClusterWorld {
     return worker;
   }
 
-  /** Starts a runner; in an organization of its own, so that jobs, faults and requests can be told apart, unless it is a plain command. */
+  /**
+   * Starts a runner in an organization of its own, unless it is a command, so that its jobs, faults
+   * and requests can be identified.
+   */
   async start(name: string, input: Partial<RunnerInput> = {}): Promise<ClusterRun> {
     const key = `${name}-${randomUUID().slice(0, 6)}`;
     const { intervals: mine, ...more } = this.#options.input ?? {};
@@ -237,7 +253,7 @@ export class ClusterWorld {
     return run;
   }
 
-  /** What all lives of this world have left: nothing, when all is well. */
+  /** Returns what all workflows of this world have left. Empty if all is well. */
   async leftovers(): Promise<string[]> {
     const { core, name: namespace } = this.namespace;
     const [pods, secrets] = await Promise.all([
@@ -261,7 +277,7 @@ export class ClusterWorld {
     return left;
   }
 
-  /** Visibility may be a moment behind, so it is asked until it agrees. */
+  /** Checks that nothing is left. Repeated, because visibility is eventually consistent. */
   async expectNothingLeft(): Promise<void> {
     let left: string[] = [];
     await until(
@@ -271,7 +287,11 @@ export class ClusterWorld {
     );
   }
 
-  /** Where the CI server's token, the webhook's secret, a JIT config or a registration token is to be read in clear: nowhere, when all is well. @param more - other texts to look into, by place */
+  /**
+   * Returns where the CI server's token, the webhook's secret, a JIT config or a registration token
+   * can be read in plain text. Empty if all is well.
+   * @param more - other texts to search, by name
+   */
   async secretsInClear(more?: Readonly<Record<string, string>>): Promise<string[]> {
     return await findSecrets(this, this.#secrets, more);
   }

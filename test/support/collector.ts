@@ -43,7 +43,7 @@ interface Line {
   }[];
 }
 
-/** OpenTelemetry's own collector, which writes down what it is sent. */
+/** OpenTelemetry's own collector, which records what it receives. */
 export class Collector {
   readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-collector-'));
   readonly #file = join(this.#folder, 'spans.json');

@@ -15,7 +15,7 @@ export interface EndRecord {
   readonly endedAt: string;
 }
 
-/** How a container ended, by the kubelet's word. */
+/** How a container ended, as the kubelet reports it. */
 export interface ContainerEnd {
   readonly exitCode: number;
   readonly reason: string | undefined;
@@ -35,7 +35,7 @@ export class CommandRun {
     this.#mark = mark;
   }
 
-  /** @param command - words, or a script for the shell */
+  /** @param command - arguments, or a script for the shell */
   static async start(
     world: ClusterWorld,
     name: string,
@@ -104,7 +104,7 @@ export class CommandRun {
     return result;
   }
 
-  /** What runs of it on the node; init and supervisor, too. */
+  /** Returns its processes on the node, including init and supervisor. */
   processes(): { pid: number; command: string }[] {
     return markedProcesses(this.#mark);
   }

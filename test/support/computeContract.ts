@@ -5,19 +5,25 @@ import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
 import { untilSeen } from './until.ts';
 import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 
-/** What the contract needs of an implementation, beyond the port: the hands that a kubelet, or a runner, would have. */
+/**
+ * What the contract needs of an implementation in addition to the port: actions of a kubelet or a
+ * runner.
+ */
 export interface ComputeContractHarness {
   readonly compute: Compute;
   /** Another instance over the same state, as another worker process has. */
   readonly second: Compute;
   newIdentity(): RunnerIdentity;
-  /** A pod whose runner runs until {@link end}, and ends soon after a SIGTERM, or only by {@link finishTermination} if it lingers. */
+  /**
+   * Returns a pod whose runner runs until {@link end}. It ends soon after SIGTERM, or only by
+   * {@link finishTermination} if it lingers.
+   */
   request(identity: RunnerIdentity, options?: { lingers?: boolean }): PodRequest;
-  /** Resolves when the runner has started, or makes it so where no node would. */
+  /** Resolves when the runner has started. Starts it if there is no node. */
   makeRunning(pod: PodView): Promise<void>;
   /** Ends the runner process with this exit code. */
   end(pod: PodView, exitCode: number): Promise<void>;
-  /** Somebody removes the pod by force: no goodbye, nothing of it remains. */
+  /** Removes the pod by force, without a grace period. */
   vanish(pod: PodView): Promise<void>;
   /** Lets a pod that got its SIGTERM end. */
   finishTermination(pod: PodView): Promise<void>;
@@ -229,12 +235,15 @@ export function describeComputeContract(
           terminating: false,
           exit: { code, oomKilled: false, finishedAt: expect.any(String) },
         });
-        // It stays for everybody to see, until it is deleted.
+        // The pod remains until it is deleted.
         expect(await observe(pod, harness.second)).toEqual(view);
       });
     });
 
-    /** Its grace counts from when its end was asked for, however long that took; times may have whole seconds only. */
+    /**
+     * Checks the grace period, which starts with the request for the end. Times may have whole
+     * seconds only.
+     */
     function expectGrace(
       { terminationDeadline = '' }: PodView,
       graceMs: number,
@@ -396,7 +405,8 @@ export function describeComputeContract(
             exit: { code: 0 },
           });
         }
-        // Later pods come and go: had the first's end been told again, it would have been by then.
+        // Later pods are created and deleted. If the end of the first had been reported again, it
+        // would have been by then.
         const later = await createRunning();
         await harness.vanish(later);
         for (const each of watched) {

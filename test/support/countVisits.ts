@@ -1,4 +1,4 @@
-/** Walks of their own over an array, with the entries that each visits at the most. */
+/** Methods that visit entries of an array, with the maximum number of entries that each visits. */
 const WALKS = [
   'concat',
   'every',
@@ -23,14 +23,14 @@ const WALKS = [
   'toSorted',
   'toSpliced',
 ] as const;
-/** What `for … of`, spreading, `Array.from`, `new Map` and `new Set` go by. */
+/** The iterators of `for ... of`, spreading, `Array.from`, `new Map` and `new Set`. */
 const ITERATORS = [new Map().entries(), new Set().values(), [].values()].map(
   (iterator) => Object.getPrototypeOf(iterator) as { next: (this: unknown) => unknown },
 );
 
 /**
- * How many entries of arrays, Maps and Sets were visited: work as a number, which is the same on every machine. What sorting takes beyond one visit each is
- * not in it.
+ * Counts the visited entries of arrays, Maps and Sets: a measure of work that is the same on every
+ * machine. Sorting counts one visit for each entry.
  */
 export function countVisits(run: () => void): number {
   let visits = 0;

@@ -1,4 +1,7 @@
-/** The definitions of custom resources that the chart can make objects of, as their projects publish them: out of their Go modules. */
+/**
+ * The custom resource definitions of the objects that the chart can create, from the Go modules of
+ * their projects.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { objectsOf, type Manifest } from './chart.ts';

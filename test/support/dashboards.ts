@@ -1,4 +1,4 @@
-/** What deploy/ ships for Prometheus and Grafana. */
+/** The files in deploy/ for Prometheus and Grafana. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';

@@ -1,4 +1,4 @@
-/** Runners and sets that nobody works on: what they are told stays in their histories. */
+/** Runners and sets without a worker: signals to them stay in their histories. */
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import {
   RUNNER_WORKFLOW,
@@ -34,7 +34,10 @@ export async function signalsOf(handle: WorkflowHandle, name: string): Promise<u
     );
 }
 
-/** Starts a set that says in its memo what it covers (or, without a cover, does not), and waits until it is listed. */
+/**
+ * Starts a set whose memo contains its cover (or, without a cover, does not), and waits until it is
+ * listed.
+ */
 export async function startToldSet(
   client: Client,
   taskQueue: string,
@@ -116,7 +119,10 @@ export async function startToldRerun(
   return { told: async () => await signalsOf(handle, 'jobEvent') };
 }
 
-/** When everything happened that {@link queued} and {@link run} tell of: just now, to the second, as GitHub tells it. */
+/**
+ * Time of all events from {@link queued} and {@link run}: now, in whole seconds, as GitHub sends
+ * it.
+ */
 export const AT = new Date(Math.floor(Date.now() / 1_000) * 1_000).toISOString();
 
 /** Body of a delivery: a job was queued. */

@@ -4,7 +4,10 @@ import { HELD_JOB, countingJob } from './clusterRun.ts';
 import { until } from './until.ts';
 import type { ClusterWorld } from './clusterWorld.ts';
 
-/** The lives of the demo with pods, each played to its end. They hold however the worker learns of what happens. */
+/**
+ * The runners of the demo with pods. The checks hold for every way in which the worker learns of
+ * events.
+ */
 export const demoLives = {
   'an ephemeral runner whose job succeeds': async (world: ClusterWorld) => {
     const run = await world.start('succeeds');
@@ -106,14 +109,15 @@ export const demoLives = {
 export const toldOnce = {
   'no change between idle and busy is told twice': async (world: ClusterWorld) => {
     const told = await Promise.all(world.runs.map(async (run) => await run.podStates()));
-    // Which of two seconds-old changes is told is the watchers' affair; that neighbours differ shows that none was told twice.
+    // Which of two changes in quick succession is reported depends on the watcher. Neighbors must
+    // differ, because no state is reported twice.
     for (const states of told)
       expect(states.filter((state, index) => index > 0 && state === states[index - 1])).toEqual([]);
     expect(told.flat().length).toBeGreaterThan(0);
   },
 } as const;
 
-/** What every world must show when all its lives are over. */
+/** The expected state of a world after the end of all runners. */
 export const cleanEnd = {
   'nothing is left: no pod, Secret, registration or running workflow': async (
     world: ClusterWorld,

@@ -10,7 +10,7 @@ import {
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../core/domain/ciServerTraits.ts';
 
-/** Traits of a server that refuses what would end a job. */
+/** Traits of a server that rejects a removal that would end a job. */
 const TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,
@@ -28,24 +28,30 @@ interface Entry {
   labels?: readonly string[];
 }
 
-/** A CI server in memory that answers as the test says. The adapters have tests of their own against the simulator. */
+/**
+ * A CI server in memory whose responses a test controls. The adapters have tests of their own with
+ * the simulator.
+ */
 export class FakeCiServer implements CiServer, CiServers {
   readonly kind = 'github';
   traits: CiServerTraits = TRAITS;
   readonly registrations = new Map<string, Entry>();
   readonly calls: { method: Method; name?: string; id?: string }[] = [];
-  /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
+  /**
+   * Responses of the next calls of a method, which replace the actual state. `repeat` uses the last
+   * one forever.
+   */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
   /** Absent: jobs cannot be rerun. */
   reruns?: JobReruns;
-  /** Absent: no deadlines are told. */
+  /** Absent: the server has no deadlines. */
   versionDeadline?: NonNullable<CiServer['versionDeadline']>;
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
-  /** How those look who have the names that are asked for next. */
+  /** Runners that have the next requested names. */
   readonly strangers: { online: boolean; busy: boolean }[] = [];
-  /** What a DELETE waits for before it is answered. */
+  /** A promise that a DELETE waits for before its response. */
   removalHeld: Promise<void> | undefined;
   #nextId = 1;
 
@@ -107,7 +113,7 @@ export class FakeCiServer implements CiServer, CiServers {
     this.calls.push({ method: 'disable', id });
   }
 
-  // ------------------------------------------------------------------------------------------ what the test does
+  // ------------------------------------------------------------------------ what the test controls
 
   /** A runner registers itself (token), or is known (JIT) and offline until it connects. */
   connect(name: string, online = true, labels?: readonly string[]): string {

@@ -20,8 +20,8 @@ import type {
 } from '../../core/domain/pod.ts';
 
 /**
- * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
- * every real compute has tests of its own.
+ * A compute in memory whose pods a test controls. It replaces a cluster only in tests of the
+ * workflow's own logic. Every real compute has tests of its own.
  */
 export class FakeCompute implements Compute {
   readonly kind = 'process';
@@ -35,19 +35,21 @@ export class FakeCompute implements Compute {
     reason: string | undefined;
     stopReason: StopReason | undefined;
   }[] = [];
-  /** Pods with a job running in them: what no deletion may hit without permission. */
+  /** Pods with a running job, which must not be deleted without permission. */
   readonly jobs = new Set<string>();
-  /** New pods tell online and busy by themselves, as under the supervisor. */
+  /** Whether new pods report online and busy by themselves, as under the supervisor. */
   probes = true;
-  /** What new pods are like from their first moment. */
+  /** Fields of new pods. */
   born: Partial<PodView> = {};
-  /** Events that the watcher does not get: only the waits' own re-sync is left. */
+  /** Whether the watcher gets no events, so that only the re-sync of waits remains. */
   muted = false;
-  /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
+  /**
+   * What a pod does when it is deleted: exits at once (with 143), or runs until the test ends it.
+   */
   onDelete: 'exit' | 'linger' = 'exit';
   /**
-   * A pod whose container has ended is still there for a moment when it is deleted, as a kubelet's
-   * are; with `linger`, until the test has it vanish.
+   * Whether a pod whose container has ended still exists for a moment after its deletion, as with a
+   * kubelet. With `linger`, it exists until the test removes it.
    */
   slowToGo = false;
   /** Thrown by the next calls of a method. */
@@ -60,12 +62,12 @@ export class FakeCompute implements Compute {
   quota: string | undefined;
   stepStorage?: NonNullable<Compute['stepStorage']>;
 
-  /** What {@link validate} finds in every request. */
+  /** Faults that {@link validate} returns for every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
   /** Who may still write to which claim. */
   readonly writers = new Map<string, ClaimWriter>();
-  /** What the next looks at a node tell; `ready` when there is nothing left. */
+  /** States of the node in the next reads; `ready` afterwards. */
   readonly nodeStates: ('ready' | 'deleted' | 'fenced' | 'unreachable')[] = [];
   /** By pod. */
   readonly logs = new Map<string, string>();
@@ -253,7 +255,7 @@ export class FakeCompute implements Compute {
     };
   }
 
-  // ------------------------------------------------------------------------------------------ what the test does
+  // ------------------------------------------------------------------------ what the test controls
 
   start(name: string): void {
     const told = this.probes ? { online: true, busy: false } : {};

@@ -3,10 +3,10 @@ import type { RerunJob } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { EndEvidence, RerunCandidate } from '../../core/domain/rerun.ts';
 
-/** Reruns of a CI server in memory: each job is in a workflow run of its own. */
+/** Reruns of a CI server in memory. Each job is in a workflow run of its own. */
 export class FakeReruns implements JobReruns {
   readonly jobs = new Map<string, RerunCandidate>();
-  /** What the server reports on the end of a job. @default its runner was lost */
+  /** What the server reports about the end of a job. @default its runner was lost */
   readonly evidence = new Map<string, EndEvidence>();
   /** IDs of the jobs that were rerun, in order. */
   readonly requested: string[] = [];

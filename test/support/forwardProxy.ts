@@ -1,14 +1,14 @@
 import { createServer, request, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
-/** A small HTTP proxy: CONNECT for https, forwarding for http, basic authentication when asked for. */
+/** A small HTTP proxy: CONNECT for https, forwarding for http, basic authentication if required. */
 export class ForwardProxy {
   /** `CONNECT host:port` or `METHOD http://…` of every request let through. */
   readonly passed: string[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  /** @param login `user:password` to ask for */
+  /** @param login - required `user:password` */
   constructor(login?: string) {
     const expected =
       login === undefined ? undefined : `Basic ${Buffer.from(login).toString('base64')}`;

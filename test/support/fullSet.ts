@@ -43,7 +43,7 @@ export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
   const state = SetState.begin(setSpec(input), input, {}, NOW);
   const at = (index: number): number => NOW + index * 137;
   const id = (index: number): string => String(FIRST_JOB_ID + index * 3);
-  // Each job has a run of its own. Elsewhere, others begin as well.
+  // Each job has a run of its own, as if other jobs started in between.
   const runId = (index: number): string => String(FIRST_RUN_ID + index * 1_009);
   const event = (index: number, more: Partial<JobEvent>): JobEvent => ({
     action: 'queued',

@@ -36,9 +36,10 @@ export class GitHubDescription {
   }
 
   /**
-   * What is wrong with an answer; empty when nothing is. An error status that GitHub's description does not list for the endpoint is
-   * checked as `basic-error`.
-   * @throws Error when the description does not know the endpoint, or knows no such success
+   * Returns the differences between a response and GitHub's API description. Empty if there are
+   * none. An error status that the description does not list for the endpoint is checked as
+   * `basic-error`.
+   * @throws Error if the description has no such endpoint or no such success status
    */
   problems(method: string, path: string, status: number, body: unknown): string[] {
     const operation = this.#description.paths[path]?.[method.toLowerCase()];
@@ -86,7 +87,7 @@ export class GitHubDescription {
   }
 }
 
-/** OpenAPI 3.0 says `nullable: true` where JSON Schema has a type `null`. */
+/** OpenAPI 3.0 has `nullable: true` where JSON Schema has the type `null`. */
 function nullableToJsonSchema(_key: string, value: unknown): unknown {
   if (
     typeof value !== 'object' ||

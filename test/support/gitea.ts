@@ -15,14 +15,16 @@ const USER = 'tester';
 const PASSWORD = 'tester-Passw0rd!';
 const OUTSIDER = 'outsider';
 
-/** Tokens of one user who may do everything, with all and with few permissions; and of one who may do nothing. */
+/**
+ * Tokens of an administrator with all and with few permissions, and of a user without permissions.
+ */
 export interface GiteaTokens {
   readonly all: string;
   readonly look: string;
   readonly outsider: string;
 }
 
-/** The lab's Gitea, as tests steer it and look at the truth in it. */
+/** The lab's Gitea. Tests control it and read its actual state. */
 export class Gitea {
   readonly access: GiteaAccess;
 
@@ -48,7 +50,7 @@ export class Gitea {
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
-  /** Makes the users with their tokens, and a repository of the first. */
+  /** Creates the users with their tokens, and a repository of the first. */
   async tokens(): Promise<GiteaTokens> {
     const users = await this.api<{ login: string }[]>('GET', '/admin/users');
     for (const username of [USER, OUTSIDER]) {
@@ -74,7 +76,7 @@ export class Gitea {
     };
   }
 
-  /** Makes a token with these permissions, of a user that {@link tokens} has made. */
+  /** Creates a token with these permissions for a user that {@link tokens} has created. */
   async token(scopes: readonly string[], user = USER): Promise<string> {
     const login = `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
     const name = randomBytes(6).toString('hex');
@@ -82,7 +84,7 @@ export class Gitea {
     return (await this.api<{ sha1: string }>('POST', path, { name, scopes }, login)).sha1;
   }
 
-  /** Names of the runners under a path such as `/orgs/acme`. */
+  /** Returns the runners under a path such as `/orgs/acme`. */
   async runners(at = '/admin'): Promise<{ id: number; name: string; status: string }[]> {
     const path = `${at}/actions/runners?limit=50`;
     return (await this.api<{ runners: { id: number; name: string; status: string }[] }>('GET', path)).runners; // prettier-ignore
@@ -132,7 +134,7 @@ export class Gitea {
     );
   }
 
-  /** There is no REST route for it: what the page of the run does. */
+  /** Cancels a run as its web page does, because there is no REST route. */
   async cancelRun(repository: string, run: number): Promise<void> {
     const answer = await fetch(`${this.access.url}/${repository}/actions/runs/${run}/cancel`, {
       method: 'POST',
@@ -149,7 +151,7 @@ export class Gitea {
       await this.cancelRun(url.split('/').slice(-5, -3).join('/'), run);
     for (const { id } of await this.runners())
       await this.api('DELETE', `/admin/actions/runners/${id}`).catch((error: unknown) => {
-        // The end of its job has removed it.
+        // The end of its job has removed the runner.
         if (!String(error).includes(': 404 ')) throw error;
       });
   }

@@ -17,7 +17,7 @@ export async function pathWithGiteaRunner(): Promise<string> {
   return [dirname(runner), process.env['PATH']].join(delimiter);
 }
 
-/** Gitea's official runner as a process, started with nothing but what the adapter gave. */
+/** Gitea's official runner as a process, started with only the adapter's data. */
 export class GiteaRunnerProcess {
   readonly #child: ChildProcess;
   readonly #home: string;

@@ -7,7 +7,9 @@ import {
   testLabFolder,
 } from './labFolder.ts';
 
-/** Takes down what the tests of this run brought up, data included, unless HOLDFAST_LAB_KEEP=1. */
+/**
+ * Stops what the tests of this run have started and deletes its data, unless HOLDFAST_LAB_KEEP=1.
+ */
 export default async function globalTeardown(): Promise<void> {
   if (process.env['HOLDFAST_LAB_KEEP'] === '1') return;
   await Promise.all(

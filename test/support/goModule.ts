@@ -3,7 +3,11 @@ import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
 import { ComponentUnavailableError } from '../../tools/lab/lab.ts';
 
-/** The folder of a Go module's files. @param module - `path@version` @throws ComponentUnavailableError where Go or the module cannot be had */
+/**
+ * Returns the folder of a Go module's files.
+ * @param module - `path@version`
+ * @throws ComponentUnavailableError if Go or the module is not available
+ */
 export async function goModuleFolder(module: string): Promise<string> {
   const PATH = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter);
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {

@@ -9,13 +9,16 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
-/** A call whose answer is held back: its server has carried it out. */
+/** A call whose response is held back after the server has executed it. */
 export interface HeldCall {
   /** Lets the answer through. */
   release(): void;
 }
 
-/** Stands between a gRPC client and its server, without TLS. It holds chosen answers back, and refuses chosen methods. */
+/**
+ * A proxy between a gRPC client and its server, without TLS. It holds chosen responses back and
+ * rejects chosen methods.
+ */
 export class GrpcGate {
   readonly #server: Http2Server = createServer();
   readonly #upstream: ClientHttp2Session;

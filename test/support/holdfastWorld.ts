@@ -28,11 +28,14 @@ Runtime.install({
   telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
 });
 
-/** A worker of this test's own on the real Temporal server, with the real workflows, activities and watcher over the given ports. */
+/**
+ * A worker for one test on the real Temporal server, with the real workflows, activities and
+ * watcher over the given ports.
+ */
 export interface HoldfastWorld {
   readonly client: Client;
   readonly taskQueue: string;
-  /** What the next calls of an activity answer without doing their work. */
+  /** Results of the next calls of an activity, which then does nothing. */
   readonly pretences: {
     readonly activity: keyof HoldfastActivities;
     readonly answer: (input: never) => unknown;
@@ -40,7 +43,11 @@ export interface HoldfastWorld {
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
-  /** Starts a worker that carries out the calls with these credentials. @default ["default"] @param dataConverter - another than the world's @param more - what else is special about it */
+  /**
+   * Starts a worker with these credentials. @default ["default"]
+   * @param dataConverter - replaces the world's
+   * @param more - other options
+   */
   resume(
     credentials?: readonly string[],
     dataConverter?: DataConverter,
@@ -59,7 +66,7 @@ export interface RunnerRun {
   pod(): Promise<string>;
 }
 
-/** @param credentials - whose calls the first worker carries out @default ["default"] */
+/** @param credentials - credentials of the first worker. @default ["default"] */
 export async function holdfastWorld(
   address: string,
   ports: ActivityPorts,
@@ -155,7 +162,10 @@ function runnerRun(handle: WorkflowHandle): RunnerRun {
   return run;
 }
 
-/** HOLDFAST_TEST_CACHED_WORKFLOWS: how many workflows a test's worker keeps. With 0 each of their tasks is a replay. */
+/**
+ * Number of workflows that a test's worker caches (HOLDFAST_TEST_CACHED_WORKFLOWS). With 0 every
+ * workflow task replays.
+ */
 function cachedWorkflows(): Pick<WorkerOptions, 'maxCachedWorkflows'> {
   const wanted = process.env['HOLDFAST_TEST_CACHED_WORKFLOWS'];
   return wanted === undefined ? {} : { maxCachedWorkflows: Number(wanted) };

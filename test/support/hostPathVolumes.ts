@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import type { TestNamespace } from './pods.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
 
-/** Volumes on the node for claims called `state`: the lab has no provisioner. Each has a storage class of its own, so that only its claim gets it. */
+/**
+ * Volumes on the node for claims with the name `state`: the lab has no provisioner. Each has a
+ * storage class of its own, so that only its claim is bound to it.
+ */
 export class HostPathVolumes {
   readonly #core: TestNamespace['core'];
   readonly #namespace: string;
@@ -25,7 +28,7 @@ export class HostPathVolumes {
     };
   }
 
-  /** Makes volumes on the node that support an `fsGroup`, which those of a `hostPath` do not. */
+  /** Creates volumes on the node that support `fsGroup`, which those of a `hostPath` do not. */
   async localVolumes(storageClass: string, count: number): Promise<void> {
     const onAnyNode = [
       { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'Exists' }] },
@@ -42,7 +45,10 @@ export class HostPathVolumes {
     }
   }
 
-  /** Makes a claim for many pods. @returns its volume's folder on this machine */
+  /**
+   * Creates a claim for several pods.
+   * @returns the folder of its volume on this machine
+   */
   async sharedClaim(claim: string): Promise<string> {
     const { name, folder } = await this.#volume('ReadWriteMany');
     const spec = {

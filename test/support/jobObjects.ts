@@ -1,4 +1,7 @@
-/** What GitHub's container hooks make for a job, in their shape: https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts. */
+/**
+ * Creates the objects that GitHub's container hooks create for a job:
+ * https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   BatchV1Api,
@@ -8,13 +11,13 @@ import {
   type V1OwnerReference,
 } from '@kubernetes/client-node';
 
-/** For a runner's template: by this variable the hooks know their pod. */
+/** Environment for a runner's template: the hooks find their pod by this variable. */
 export const MAKES_JOB_PODS = {
   name: 'ACTIONS_RUNNER_POD_NAME',
   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
 };
 
-/** Each of them, by what it is for. */
+/** The objects, by their purpose. */
 export interface JobObjects {
   readonly job: V1ObjectMeta;
   readonly step: V1ObjectMeta;
@@ -28,8 +31,9 @@ export interface JobObjectsPlace {
 }
 
 /**
- * A job's pod with a Secret for its image, and a container step as a Job, which is how version 0.7 of the hooks makes it, with a Secret for its environment.
- * @param runner - the name of its pod
+ * Creates a job's pod with a Secret for its image, and a container step as a Job, as version 0.7 of
+ * the hooks does, with a Secret for its environment.
+ * @param runner - name of its pod
  */
 export async function makeJobObjects(
   { kubeConfig, namespace }: JobObjectsPlace,
@@ -91,7 +95,7 @@ export async function makeJobObjects(
   return { job: job.metadata ?? {}, step: step.metadata ?? {}, registry, environment };
 }
 
-/** As they are now; what is gone is left out. */
+/** Returns the current objects. Those that do not exist are left out. */
 export async function lookAtJobObjects(
   { kubeConfig, namespace }: JobObjectsPlace,
   { job, step, registry, environment }: JobObjects,

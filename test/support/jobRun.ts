@@ -13,7 +13,7 @@ import type { FakeCompute } from './fakeCompute.ts';
 import type { MemoryWorld } from './memoryWorld.ts';
 import { until } from './until.ts';
 
-/** A step whose command a test plays itself. */
+/** Returns a step whose command a test simulates. */
 export const step = (name: string, more: object = {}): { name: string; commands: string } => ({
   name,
   commands: `echo ${name}`,
@@ -27,7 +27,7 @@ export const THREE = {
   post: [step('gather'), step('clean')],
 };
 
-/** What has become of each step: `unit aborted cancelled`. */
+/** Returns the state of each step, such as `unit aborted cancelled`. */
 export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] =>
   steps.map(({ name, state, outcome, cause }) =>
     [name, outcome ?? state, cause].filter(Boolean).join(' '),
@@ -36,7 +36,7 @@ export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] =>
 export const lines = ({ log }: Pick<JobResult, 'log'>): string[] =>
   log.map(({ message }) => message);
 
-/** One job on the real Temporal server, whose steps' pods do what the test says. */
+/** One job on the real Temporal server. A test controls the pods of its steps. */
 export class JobRun {
   readonly id: string;
   readonly handle: WorkflowHandle;
@@ -65,7 +65,7 @@ export class JobRun {
     );
   }
 
-  /** One that somebody has started, or is about to. */
+  /** Returns the job with this ID, which may not have started. */
   static of({ world, compute }: Pick<MemoryWorld, 'world' | 'compute'>, id: string): JobRun {
     return new JobRun(id, world.client.workflow.getHandle(id), compute);
   }
@@ -83,14 +83,17 @@ export class JobRun {
     return last as JobStatus;
   }
 
-  /** What was asked of the compute for a step, by attempt. @param name - `test-1` */
+  /**
+   * Returns the pod requests of a step, by attempt.
+   * @param name - such as `test-1`
+   */
   requests(name: string): PodRequest[] {
     return this.#compute.created.filter(
       ({ identity }) => identity.workflowId === `${this.id}-${name}`,
     );
   }
 
-  /** Steps in the order in which their pods were made, each as often as it had one. */
+  /** Step of each pod, in the order of creation. */
   get made(): string[] {
     return this.#compute.created
       .filter(({ identity }) => identity.workflowId.startsWith(`${this.id}-`))
@@ -107,7 +110,7 @@ export class JobRun {
     return podName((this.requests(name)[attempt - 1] as PodRequest).identity);
   }
 
-  /** The step's command runs, and its job knows the pod. */
+  /** Waits until the step's command runs and the job knows its pod. */
   async runs(name: string, attempt = 1): Promise<string> {
     const pod = await this.pod(name, attempt);
     commandStarts(this.#compute, pod);
@@ -127,7 +130,7 @@ export class JobRun {
   }
 }
 
-/** As the supervisor's pods are: they tell that the command runs, and how it ended. */
+/** Lets the pod report the start and the end of its command, as with the supervisor. */
 function commandStarts(compute: FakeCompute, pod: string): void {
   compute.change(pod, {
     scheduled: true,
@@ -147,7 +150,10 @@ export function commandEnds(
   compute.change(pod, { ended: true, exit: { code, oomKilled: false, record }, ...more });
 }
 
-/** Has each pod's command start as soon as the pod is made, and what then: `end` with 0, or run until it is stopped. */
+/**
+ * Starts each pod's command when the pod is created.
+ * @param then - `end`: it exits with 0; `run`: it runs until it is stopped
+ */
 export function playsByItself(compute: FakeCompute, then: 'end' | 'run'): void {
   const create = compute.createPod.bind(compute);
   compute.createPod = async (request) => {

@@ -1,7 +1,7 @@
 /**
- * Reruns whose worker is killed at the request that is to run the job again, or to end its run early:
- * before GitHub has it, or after GitHub has accepted it and before the worker learns that. On the real Temporal server, with
- * the simulated GitHub and workers that are processes.
+ * Reruns whose worker is killed during a request: the one that reruns the job, or the one that ends
+ * its run early. Either before GitHub has received it, or after GitHub has accepted it and before
+ * the worker gets the response. Temporal is real, GitHub is simulated, and workers are processes.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -40,7 +40,7 @@ const REQUESTS = {
 const LEASE_MS = { rerun: 500, forceCancel: 600_000 };
 type Request = keyof typeof REQUESTS;
 
-/** What became of a job whose rerun was interrupted. */
+/** Result of a job whose rerun was interrupted. */
 export interface KilledRerun {
   readonly result: RerunResult;
   /** Attempts in which the job ran or waits to run. */
@@ -48,8 +48,8 @@ export interface KilledRerun {
 }
 
 /**
- * Loses one job after the other in each of several lanes, and kills the lane's worker at the first
- * request for each of them.
+ * Loses one job after the other in each of several lanes, and kills the lane's worker during the
+ * first rerun request of each.
  */
 export async function killReruns(
   temporal: string,
@@ -176,7 +176,7 @@ class World {
     return attempts.map(({ run_attempt: attempt }) => attempt);
   }
 
-  /** A job whose runner is killed while it runs. GitHub ends it when its lease has lapsed. */
+  /** Kills a runner while its job runs. GitHub ends the job when its lease expires. */
   async #loseJob(name: string): Promise<{ id: number; runId: number }> {
     const { env } = await this.#github.server.register({
       scope: { kind: 'organization', name: ORGANIZATION },

@@ -7,7 +7,9 @@ import type { WorkerProcess } from './workerProcess.ts';
 export interface KillPoint {
   readonly method: string;
   readonly path: RegExp;
-  /** `before`: the server does not get the request. `after`: the worker does not get the answer. */
+  /**
+   * `before`: the server does not get the request. `after`: the worker does not get the response.
+   */
   readonly when: 'before' | 'after';
 }
 
@@ -49,7 +51,7 @@ export class KillingProxy {
     return this.#worker;
   }
 
-  /** @returns once the worker has been killed at such a request, and another one was started */
+  /** @returns when the worker was killed during such a request, and another one has started */
   async kill(point: KillPoint): Promise<void> {
     await new Promise<void>((killed) => (this.#next = { point, killed }));
   }

@@ -27,7 +27,7 @@ export interface KubernetesHarness extends ComputeContractHarness {
   readonly kubeConfig: KubeConfig;
   readonly namespace: string;
   readonly core: CoreV1Api;
-  /** What the compute logged. */
+  /** Log of the compute. */
   readonly log: { level: 'info' | 'warn'; fields: object; message: string }[];
   /** One more instance over the same state. */
   instance(options?: Partial<KubernetesComputeOptions>): KubernetesCompute;
@@ -35,12 +35,14 @@ export interface KubernetesHarness extends ComputeContractHarness {
   patchStatus(pod: PodRef, status: V1PodStatus): Promise<void>;
 }
 
-/** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
+/**
+ * No scheduler has this name, so that the pods are not scheduled to a real node of the same lab.
+ */
 const SCHEDULER = 'contract';
 
 /**
- * The default policy, except for what keeps the pods from a real node, and for a priority class that
- * the API server does not have.
+ * The default policy, except for fields that keep the pods from a real node, and without a priority
+ * class, which the API server does not have.
  */
 export const HARNESS_POLICY: PodPolicy = podPolicySchema.parse({
   fields: ['schedulerName'],
@@ -48,8 +50,9 @@ export const HARNESS_POLICY: PodPolicy = podPolicySchema.parse({
 });
 
 /**
- * Kubernetes compute in a namespace of its own, with a node that no kubelet plays: pods are bound to it, and the harness writes their status. (The node is
- * there: the pods of one that is not are deleted by the cluster, within a minute once it has missed that node.)
+ * Starts Kubernetes compute in a namespace of its own. Pods are bound to a node without a kubelet,
+ * and the harness writes their status. The node exists, because the cluster deletes pods of a
+ * missing node within a minute.
  */
 export async function startKubernetesHarness(kubeconfig: string): Promise<KubernetesHarness> {
   const kubeConfig = loadKubeConfig({ path: kubeconfig });

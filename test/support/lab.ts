@@ -15,8 +15,9 @@ import { isRequired, tiersOf, type LabNeeds } from './labNeeds.ts';
 export type { LabNeeds } from './labNeeds.ts';
 
 /**
- * Brings up what a test needs, and keeps it for the whole run (globalTeardown takes it down). Quick when it is up.
- * A test that stops components uses a lab in a folder of its own, since other files use this one.
+ * Starts the components that a test needs and keeps them for the whole run (globalTeardown stops
+ * them). Fast if they run. A test that stops components uses a lab in a folder of its own, because
+ * other files use this one.
  */
 export function ensureLab(needs: LabNeeds): Promise<LabState> {
   const options: LabOptions = {
@@ -41,10 +42,12 @@ function temporalServer(wanted = 'dev'): TemporalServer {
 }
 
 /**
- * `describe` for suites on real components: `await describeWithLab('…', { temporal: true }, (lab) => { test(…) })`.
+ * `describe` for suites on real components: `await describeWithLab('...', { temporal: true }, (lab)
+ * => { test(...) })`.
  *
- * Where a component cannot be had on this machine, the suite is skipped and says why, unless HOLDFAST_REQUIRE names its tier:
- * then it fails. A component that is there but does not start always fails.
+ * If a component is not available on this machine, the suite is skipped with the reason, unless
+ * HOLDFAST_REQUIRE names its tier: then it fails. A component that is available but does not start
+ * always fails.
  */
 export async function describeWithLab(
   name: string,
@@ -65,7 +68,10 @@ export async function describeWithLab(
 /** Maximum time that a suite waits for the other suites of its kind (ms). */
 const ALONE_WITHIN_MS = 900_000;
 
-/** Runs a suite alone among those with the same lock. All files share one Gitea, and each clears it. */
+/**
+ * Runs a suite exclusively among those with the same lock. All files share one Gitea, and each
+ * clears it.
+ */
 function alone(lock: string, body: () => void): void {
   let release: () => void = () => undefined;
   let held: Promise<void> | undefined;
@@ -87,7 +93,10 @@ function alone(lock: string, body: () => void): void {
   });
 }
 
-/** {@link describeWithLab} with any preparation; it says by a ComponentUnavailableError that something cannot be had. */
+/**
+ * {@link describeWithLab} with any preparation, which throws a ComponentUnavailableError if
+ * something is not available.
+ */
 export async function describeIf<T>(
   name: string,
   prepare: () => Promise<T>,
@@ -105,7 +114,7 @@ export async function describeIf<T>(
       throw error;
     process.stderr.write(`SKIPPED ${name}: ${error.message}\n`);
     describe(name, () => {
-      // oxlint-disable-next-line jest/no-disabled-tests -- skipping, visibly, is this function's job
+      // oxlint-disable-next-line jest/no-disabled-tests -- skips suites, with a reason
       test.skip(`needs ${tiersOf(needs).join(' + ')}: ${error.message.split('\n')[0] ?? ''}`, () =>
         undefined);
     });

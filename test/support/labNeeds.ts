@@ -1,4 +1,7 @@
-/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, `gitea`, or `all`. */
+/**
+ * What a suite needs. The tiers for HOLDFAST_REQUIRE are `temporal`, `kubernetes`, `kubelet`,
+ * `kwok`, `s3`, `gitea`, and `all`.
+ */
 export interface LabNeeds {
   temporal?: boolean;
   kubernetes?: boolean;
@@ -7,7 +10,10 @@ export interface LabNeeds {
   gitea?: boolean;
 }
 
-/** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
+/**
+ * Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) requires one of the tiers that a suite
+ * needs.
+ */
 export function isRequired(needs: LabNeeds, required: string | undefined): boolean {
   const named = (required ?? '').split(',').map((tier) => tier.trim());
   return named.includes('all') || tiersOf(needs).some((tier) => named.includes(tier));

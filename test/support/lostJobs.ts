@@ -1,4 +1,4 @@
-/** Runners that lose their job in a cluster's world, and what is to become of the job. */
+/** Runners that lose their job in a cluster's world, and the checks of the job. */
 import { expect } from '@jest/globals';
 import { rerunWorkflowId, type RerunResult } from '../../core/contract/index.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
@@ -16,7 +16,7 @@ export interface BusyRunner {
   readonly pod: string;
 }
 
-/** A runner whose job runs in its pod. */
+/** Returns a runner whose job runs in its pod. */
 export async function busyRunner(
   world: ClusterWorld,
   name: string,
@@ -28,7 +28,7 @@ export async function busyRunner(
 }
 
 /**
- * The job runs again in one more attempt of its run, and GitHub was asked once.
+ * Checks that the job runs again in one more attempt of its run, after one request to GitHub.
  * @returns the time from its end at GitHub to the rerun (ms)
  */
 export async function runsAgain(

@@ -1,6 +1,6 @@
 import type { Clock } from '../../activities/ciServers/clock.ts';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that advances only when a test advances it. */
 export class ManualClock implements Clock {
   #now: number;
   #elapsed = 0;
@@ -18,7 +18,7 @@ export class ManualClock implements Clock {
     return this.#elapsed;
   }
 
-  /** Somebody sets the machine's time: nobody sleeps shorter or longer for that. */
+  /** Sets the time of the machine, which does not change the duration of sleeps. */
   set(byMs: number): void {
     this.#now += byMs;
   }
@@ -45,7 +45,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Moves on and wakes whoever slept until then; returns after they have run. */
+  /** Advances the clock and ends sleeps that are due. Returns after their code has run. */
   async advance(ms: number): Promise<void> {
     await new Promise(setImmediate); // whoever is about to sleep falls asleep first
     this.#now += ms;

@@ -19,11 +19,11 @@ export interface Page {
   /** Inline code and the lines of shell blocks: where commands and names stand. */
   readonly code: readonly string[];
   readonly links: readonly string[];
-  /** Anchors of the headings, as GitHub makes them. */
+  /** Anchors of the headings, as on GitHub. */
   readonly anchors: readonly string[];
 }
 
-/** README and the like, and what is in docs/ and beside the code. */
+/** Returns README and other pages in the project's root, in docs/ and next to code. */
 export function pages(): Page[] {
   return globSync(
     [

@@ -6,7 +6,10 @@ export interface MarkedProcess {
   readonly command: string;
 }
 
-/** All living processes that were started with this variable (`NAME=value`) in their environment. */
+/**
+ * Returns all live processes that were started with this variable (`NAME=value`) in their
+ * environment.
+ */
 export function markedProcesses(mark: string): MarkedProcess[] {
   return processIds().flatMap((pid) =>
     read(`/proc/${pid}/environ`).split('\0').includes(mark)

@@ -1,4 +1,6 @@
-/** Objects of ARC, and the sets that are made of them; a test for each row of a table. */
+/**
+ * Objects of ARC, and the sets that a migration converts them to; one test for each row of a table.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { convertArc, type MigratedSet } from '../../cli/migrate/convertArc.ts';
 
@@ -17,7 +19,7 @@ export const legacy = (kind: string, spec: Fields): Fields => ({
   metadata: { name: 'linux', namespace: 'arc' },
   spec,
 });
-/** Without the daemon that every runner has unless it says otherwise. */
+/** Without the Docker daemon, which every runner has by default. */
 export const deployment = (spec: Fields, outer: Fields = {}): Fields =>
   legacy('RunnerDeployment', {
     ...outer,
@@ -37,7 +39,7 @@ export const OVERRIDE = {
   minReplicas: 4,
 };
 
-/** The one set that is made of them. */
+/** Returns the only set that the objects are converted to. */
 export function convert(...values: readonly unknown[]): MigratedSet {
   const { sets, errors } = convertArc(
     values.map((value, index) => ({ source: `document ${index + 1}`, value })),
@@ -48,7 +50,7 @@ export function convert(...values: readonly unknown[]): MigratedSet {
   return sets[0] as MigratedSet;
 }
 
-/** What is said of the fields that end so. */
+/** Returns the notes about fields with this suffix. */
 export const notesOf = ({ notes }: MigratedSet, field: string): string[] =>
   notes
     .filter((note) => note.field.endsWith(field))
@@ -60,10 +62,16 @@ export const runner = (fields: object): object =>
   pod({ containers: [{ name: 'runner', ...fields }] });
 export const SAME = {};
 
-/** A field, its value, what the set then has, and what is said at it: a part of the note, or nothing. */
+/**
+ * A field, its value, the expected fields of the set, and the expected part of its note, if any.
+ */
 export type RowCase = readonly [field: string, value: unknown, expected: object, note?: RegExp];
 
-/** Every row of a table has a case. @param make - objects with this field @param elsewhere - fields that have tests of their own */
+/**
+ * Tests every row of a table.
+ * @param make - creates objects with this field
+ * @param elsewhere - fields with tests of their own
+ */
 export function describeRows(
   title: string,
   rows: object,

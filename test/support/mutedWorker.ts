@@ -1,6 +1,6 @@
 /**
- * The worker's process with one difference: the watch over the pods tells nothing, neither ends of waits nor signals. All that is left is
- * each wait's own look at every re-sync.
+ * The worker's process, except that the watch over the pods reports nothing: neither the ends of
+ * waits nor signals. Only the re-sync of each wait remains.
  */
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Compute } from '../../activities/ports.ts';

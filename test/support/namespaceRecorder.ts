@@ -7,15 +7,18 @@ import {
 } from '@kubernetes/client-node';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 
-/** All that was ever seen of the pods and Secrets of a namespace. */
+/** All versions of the pods and Secrets of a namespace. */
 export interface NamespaceRecorder {
-  /** UIDs of all pods that a workflow has ever had, oldest first. */
+  /** Returns the UIDs of all pods that a workflow ever had, oldest first. */
   podsOf(workflowId: string): string[];
-  /** Each pod of the workflow that was seen was also seen to go: nothing of them is still on its way here. */
+  /**
+   * Whether the deletion of each observed pod of the workflow was observed too, so that no event is
+   * outstanding.
+   */
   sawAllGo(workflowId: string): boolean;
   /** Every version of every pod, as JSON. */
   readonly podVersions: readonly string[];
-  /** Values of the keys of those names in all Secrets, decoded. */
+  /** Returns the values of the keys with these names in all Secrets, decoded. */
   secretValues(keys: readonly string[]): string[];
   stop(): Promise<void>;
 }
@@ -67,7 +70,7 @@ export async function recordNamespace(
     return informer;
   }
 
-  /** A server that is away is asked again. */
+  /** Retries while the server is unreachable. */
   async function start(informer: { start(): Promise<void> }): Promise<void> {
     await informer.start().catch(() => {
       if (!stopped) setTimeout(() => void start(informer), RESTART_AFTER_MS);

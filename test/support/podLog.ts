@@ -10,7 +10,10 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** The log of a container, from its first line to its last, read while the container runs: it goes with the pod. */
+/**
+ * The log of a container, read from its start while the container runs, because it is deleted with
+ * the pod.
+ */
 export class PodLog {
   readonly #lines: LogLine[] = [];
   readonly #ended: Promise<unknown>;
@@ -52,7 +55,7 @@ export class PodLog {
     return this.#lines.map(({ text }) => text).join('\n');
   }
 
-  /** What the supervisor says of errors, stops among them. */
+  /** Errors in the supervisor's log, including stops. */
   get errors(): LogLine[] {
     return this.#lines
       .filter(({ text }) => text.startsWith('{"component":"entrypoint","level":"error"'))
@@ -71,7 +74,7 @@ export class PodLog {
     return find() as LogLine;
   }
 
-  /** When the container has ended and everything it said was read. */
+  /** Resolves when the container has ended and its whole log was read. */
   async complete(): Promise<this> {
     await this.#ended;
     return this;

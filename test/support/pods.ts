@@ -1,7 +1,7 @@
 import { CoreV1Api, KubeConfig, type V1Container, type V1Pod } from '@kubernetes/client-node';
 import { HANGS_MS, untilSeen } from './until.ts';
 
-/** A namespace of a test's own, with what a test on pods needs. */
+/** A namespace for one test on pods. */
 export interface TestNamespace {
   readonly name: string;
   readonly core: CoreV1Api;
@@ -13,18 +13,23 @@ export interface TestNamespace {
     spec?: Partial<NonNullable<V1Pod['spec']>>,
     annotations?: Readonly<Record<string, string>>,
   ): Promise<V1Pod>;
-  /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 60 s) */
+  /**
+   * Reads the pod until the condition is met.
+   * @throws Error with its last status after `withinMs` (default 60 s)
+   */
   waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
-  /** Waits until the pod's object is gone. */
+  /** Waits until the pod does not exist. */
   waitUntilGone(name: string, withinMs?: number): Promise<void>;
   log(name: string): Promise<string>;
-  /** Nothing, if it is gone. */
+  /** Removes the pod, if it exists. */
   remove(): Promise<void>;
 }
 
 let counter = 0;
 
-/** Makes a namespace in which pods can be created at once (its default service account exists). */
+/**
+ * Creates a namespace in which pods can be created immediately: its default service account exists.
+ */
 export async function createTestNamespace(
   kubeconfig: string,
   prefix: string,
@@ -41,7 +46,7 @@ export async function createTestNamespace(
   return namespace;
 }
 
-/** One that others make. */
+/** Returns an existing namespace. */
 export function testNamespace(kubeconfig: string, name: string): TestNamespace {
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromFile(kubeconfig);

@@ -1,4 +1,7 @@
-/** Pods for pod policies, and what each policy says of them: for our own check and for the API server's. */
+/**
+ * Pods for pod policies, and the violations of each policy. Used for Holdfast's own check and for
+ * that of the API server.
+ */
 import type { V1EnvVar, V1ObjectMeta, V1PodSpec } from '@kubernetes/client-node';
 import {
   podPolicySchema,
@@ -22,14 +25,14 @@ export interface PolicyCase {
     readonly container?: Partial<V1PodSpec['containers'][number]>;
     readonly init?: Partial<V1PodSpec['containers'][number]>;
   };
-  /** Of the pod, besides its name. */
+  /** Metadata of the pod, except its name. */
   readonly metadata?: Pick<V1ObjectMeta, 'labels' | 'annotations'>;
   readonly policy: object;
   /** The rules that refuse it. */
   readonly refusedBy: readonly PodField[];
 }
 
-/** A pod as Holdfast makes it, with what the case adds. */
+/** Returns a pod as Holdfast creates it, with the additions of the case. */
 export function podOf({ container, init, ...spec }: PolicyCase['spec']): V1PodSpec {
   return {
     automountServiceAccountToken: false,

@@ -11,11 +11,14 @@ import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.
 
 export interface ProcessHarness extends ComputeContractHarness {
   readonly stateDir: string;
-  /** Pids of the pod's wrapper and, once started, of its runner, from the pod's files. */
+  /**
+   * Returns the PIDs of the pod's wrapper and, after its start, of its runner, from the pod's
+   * files.
+   */
   pids(pod: PodView): Promise<{ wrapper: number; runner: number }>;
   /** A watch that ends with the harness, if not before. */
   watch(compute?: Compute): Promise<RecordedWatch>;
-  /** What the runner has printed. */
+  /** Returns the output of the runner. */
   output(pod: PodView): Promise<string>;
 }
 
@@ -26,7 +29,7 @@ const RUNNER = [
   'trap "echo got TERM; [ -n \\"\\$STAY\\" ] || exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"',
 ];
 
-/** Process compute in a state directory of its own. */
+/** Starts process compute in a state directory of its own. */
 export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarness> {
   const root = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
   const stateDir = join(root, 'state');

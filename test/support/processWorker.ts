@@ -1,6 +1,6 @@
 /**
- * A worker process as far as the process compute can tell: creates a pod, asks for its deletion if told to, says what came of
- * it in one JSON line, and lives until it is killed.
+ * A worker process for the process compute: creates a pod, requests its deletion if configured,
+ * prints the result in one JSON line, and runs until it is killed.
  */
 import { existsSync } from 'node:fs';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
@@ -12,7 +12,7 @@ export interface ProcessWorkerJob {
   readonly stateDir: string;
   readonly request: PodRequest;
   readonly registration?: Registration;
-  /** Ask for deletion once the runner has made this file. */
+  /** Requests the deletion as soon as the runner has created this file. */
   readonly deletion?: { readonly onceThereIs: string; readonly gracePeriodSeconds: number };
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { freePort } from '../../tools/lab/ports.ts';
 import { until } from './until.ts';
 
-/** Prometheus itself, which looks at some processes each second. */
+/** Prometheus, which scrapes some processes every second. */
 export class Prometheus {
   readonly url: string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-prometheus-'));
@@ -46,7 +46,7 @@ export class Prometheus {
     return prometheus;
   }
 
-  /** Values of what a query finds now. */
+  /** Returns the current values of a query. */
   async query(expression: string): Promise<number[]> {
     const answer = await fetch(`${this.url}/api/v1/query?query=${encodeURIComponent(expression)}`);
     const { data } = (await answer.json()) as { data: { result: { value: [number, string] }[] } };

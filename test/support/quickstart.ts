@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from './markdown.ts';
 
-/** A block of docs/quickstart.md, as it stands there. @throws Error there is none of that name */
+/**
+ * Returns a block of docs/quickstart.md.
+ * @throws Error if there is no block with that name
+ */
 export function quickstartBlock(name: string, language = 'sh'): string {
   const [, block] =
     new RegExp(`<!-- quickstart: ${name} -->\\n+\`\`\`${language}\\n([^]*?)\`\`\``).exec(

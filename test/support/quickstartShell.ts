@@ -10,7 +10,10 @@ import { quickstartBlock } from './quickstart.ts';
 
 const TOOLS = ['kubectl', 'helm', 'temporal'] as const;
 
-/** Runs the blocks of docs/quickstart.md that are about a cluster, in a folder with a checkout's `deploy/`, as somebody who administers the lab's cluster. */
+/**
+ * Runs the blocks of docs/quickstart.md that need a cluster, in a folder with a checkout's
+ * `deploy/`, as an administrator of the lab's cluster.
+ */
 export class QuickstartShell {
   readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-walk-'));
   readonly #env: NodeJS.ProcessEnv;
@@ -47,9 +50,11 @@ export class QuickstartShell {
   }
 
   /**
-   * The first command that fails ends it. A shell of its own, which knows the functions of the blocks before.
-   * @param edit - what this machine needs otherwise than the page has it
-   * @returns what it said @throws Error with that, too
+   * Runs a block until its first failing command, in a shell of its own with the functions of
+   * earlier blocks.
+   * @param edit - changes for this machine
+   * @returns the output
+   * @throws Error with the output
    */
   async run(block: string, edit: (script: string) => string = (script) => script): Promise<string> {
     const functions = quickstartBlock('cluster, look')

@@ -4,7 +4,7 @@ export function randomOf(seed: number): (below: number) => number {
   return (below) => (state = (state * 48_271) % 2_147_483_647) % below;
 }
 
-/** Another one for each run, or what the environment says; it is printed, for the run that fails. */
+/** Returns the seed of the environment, or a new one. It is printed, to reproduce a failure. */
 export function randomSeed(): number {
   const seed =
     Number(process.env['HOLDFAST_TEST_SEED'] ?? 0) || 1 + Math.floor(Math.random() * 2_000_000_000);

@@ -23,7 +23,10 @@ export interface SeenRequest {
   body: unknown;
 }
 
-/** A local server that gives recorded answers: for what a simulator of GitHub would not do (proxies' pages, cut connections, silence). */
+/**
+ * A local server that sends recorded responses, for cases that a simulator of GitHub does not have:
+ * error pages of proxies, closed connections, no response.
+ */
 export class RecordedGitHub {
   readonly requests: SeenRequest[] = [];
   readonly #server: FastifyInstance;
@@ -47,13 +50,15 @@ export class RecordedGitHub {
     return this.#url;
   }
 
-  /** What `METHOD /path` (without the query) is answered with, in this order; the last step stays. */
+  /**
+   * Sets the responses to `METHOD /path` (without the query), in this order. The last one repeats.
+   */
   on(endpoint: string, ...steps: Step[]): this {
     this.#steps.set(endpoint, steps);
     return this;
   }
 
-  /** `METHOD /path?query` of every request so far. */
+  /** `METHOD /path?query` of all requests. */
   get seen(): string[] {
     return this.requests.map(({ method, url }) => `${method} ${url}`);
   }

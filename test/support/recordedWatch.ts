@@ -7,13 +7,16 @@ export interface RecordedEvent {
   readonly previous: PodView | undefined;
 }
 
-/** A watch whose calls are kept, and can be awaited. */
+/** A watch whose calls are recorded and can be awaited. */
 export interface RecordedWatch {
   readonly events: readonly RecordedEvent[];
   readonly relists: readonly ReadonlyMap<string, PodView>[];
   /** The events of one pod, oldest first. */
   of(pod: PodRef): RecordedEvent[];
-  /** The first event that fits, past or to come. @throws Error after `timeoutMs`, with the last events that there were */
+  /**
+   * Returns the first matching event, past or future.
+   * @throws Error after `timeoutMs`, with the last events
+   */
   until(
     what: string,
     fits: (event: RecordedEvent) => boolean,

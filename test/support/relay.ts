@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Stands at an address that pods reach, for a server of this machine's loopback. */
+/** Relays an address that pods reach to a server on the loopback interface of this machine. */
 export class Relay {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

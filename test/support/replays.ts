@@ -4,7 +4,10 @@ import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import type { RecordedEvent } from '../replay/histories.ts';
 import { historyFromJson, historyToJson, type History } from '../replay/historyJson.ts';
 
-/** The histories of a workflow's runs, from the first to the one of now, by what each says of the next: visibility may be late. */
+/**
+ * Returns the histories of a workflow's runs, from the first to the current one. Each names the
+ * next, because visibility may be late.
+ */
 export async function chainOf({ workflow }: Client, workflowId: string): Promise<History[]> {
   const { raw } = await workflow.getHandle(workflowId).describe();
   const chain: History[] = [];
@@ -17,14 +20,15 @@ export async function chainOf({ workflow }: Client, workflowId: string): Promise
   return chain;
 }
 
-/** What the histories of these workflows' runs say against the workflows' code: nothing, when it is deterministic. */
+/** Returns the replay errors of these workflows' runs. Empty if the code is deterministic. */
 export async function unreplayable(
   client: Client,
   workflowIds: readonly string[],
 ): Promise<string[]> {
   const histories: { workflowId: string; history: History }[] = [];
   for (const workflowId of workflowIds) {
-    // A run that has only just begun has nothing to replay, and the replayer would wait for it without end.
+    // A run that has just started has no workflow task to replay, and the replayer would wait for
+    // it forever.
     const runs = (await chainOf(client, workflowId)).filter(
       ({ events }) =>
         events?.some(
@@ -36,7 +40,7 @@ export async function unreplayable(
   return await faultsOf(histories);
 }
 
-/** What these histories say against the workflows' code. */
+/** Returns the replay errors of these histories. */
 export async function faultsOf(
   histories: readonly { workflowId: string; history: History }[],
 ): Promise<string[]> {
@@ -50,8 +54,8 @@ export async function faultsOf(
 }
 
 /**
- * The history as it is when the worker was slow after the run's first local activity: the result is in the workflow task that called for it, and
- * what the workflow did then is in the next one.
+ * Returns the history as with a slow worker after the run's first local activity: its result is in
+ * the workflow task that scheduled it, and the following commands are in the next one.
  */
 export function withTaskAfterLocalActivity(history: History): History {
   const { events } = historyToJson(history) as { events: RecordedEvent[] };
@@ -63,7 +67,8 @@ export function withTaskAfterLocalActivity(history: History): History {
     ({ eventType }, index) => index < marker && eventType === 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED',
   );
   if (task < 2) throw new Error('no local activity');
-  // An event's id is its index and one. Three are added behind the marker: that task's, once more.
+  // The ID of an event is its index plus one. Three events are added after the marker: a workflow
+  // task.
   const [completed, before, added] = [String(task + 1), marker + 1, 3];
   const again = withIds(events.slice(task - 2, task + 1), (id) => Number(id) + before - (task - 2));
   const after = withIds(events.slice(before), (id, key) => {

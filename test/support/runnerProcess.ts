@@ -4,7 +4,7 @@ import type { Simulator } from '../../tools/simulator/simulator.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
-/** The real runner program of the simulator, as a process of its own. */
+/** The simulator's runner program as a process. */
 export class RunnerProcess {
   readonly child: ChildProcess;
   /** Settles when the process has ended. */
@@ -43,7 +43,7 @@ export class RunnerProcess {
   }
 }
 
-/** Asks the simulator's REST API as the owner of everything. */
+/** Calls the simulator's REST API as an owner with access to everything. */
 export async function asOwner(
   url: string,
   method: string,
@@ -59,7 +59,10 @@ export async function asOwner(
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** Makes a JIT registration in `orgs/acme`. @returns the runner's environment and its id */
+/**
+ * Creates a JIT registration in `orgs/acme`.
+ * @returns the runner's environment and its id
+ */
 export async function jitEnv(
   url: string,
   name: string,

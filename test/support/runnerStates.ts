@@ -5,7 +5,7 @@ import { RunnerState } from '../../workflows/runner/state.ts';
 
 export const BORN = Date.parse('2026-03-01T12:00:00Z');
 
-/** A running pod under the supervisor, which tells whether its runner is online and busy. */
+/** A running pod under the supervisor, which reports whether its runner is online and busy. */
 export const RUNNING_POD: PodView = {
   name: 'p',
   uid: 'u',

@@ -43,7 +43,7 @@ const runner = (name: string): RegisterRequest => ({
   scaleSet: 'gpu',
 });
 
-/** What every server of scale sets must do, and what the adapter makes of it. */
+/** The contract of servers of scale sets, and of the adapter. */
 export function scaleSetContract(title: string, start: () => Promise<ScaleSetFixture>): void {
   describe(`scale set contract: ${title}`, () => {
     let fixture: ScaleSetFixture;
@@ -59,7 +59,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
     const kindOf = async (call: Promise<unknown>): Promise<string> =>
       (await ciServerError(call)).kind;
 
-    /** Polls until a message has such an event, and acknowledges those before it. */
+    /** Polls until a message contains such an event, and acknowledges the messages before it. */
     async function messageWith(
       session: Awaited<ReturnType<ScaleSets['openSession']>>,
       kind: string,

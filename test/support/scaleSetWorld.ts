@@ -1,4 +1,7 @@
-/** Runner sets on the simulated GitHub's scale sets: the real Temporal server, workflows and adapter, with pods in memory that run the simulator's runners. */
+/**
+ * Runner sets on the simulated GitHub's scale sets: Temporal, workflows and adapter are real; pods
+ * in memory run the simulator's runners.
+ */
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { Registration, ScaleSets } from '../../activities/ports.ts';
@@ -99,7 +102,7 @@ export interface ScaleSetWorld {
   readonly world: HoldfastWorld;
   /** Scale sets as another system creates them. */
   readonly scaleSets: ScaleSets;
-  /** Starts a set whose demand is a scale set of its name. */
+  /** Starts a set whose demand comes from a scale set with its name. */
   start(name: string, more?: Partial<RunnerSetInput>): Promise<void>;
   status(name: string): Promise<RunnerSetStatus>;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { NamespaceRecorder } from './namespaceRecorder.ts';
 import type { WorkerProcess } from './workerProcess.ts';
 
-/** Keys of a runner's Secret whose values let others act as the runner. */
+/** Keys of a runner's Secret whose values allow others to act as the runner. */
 const SECRET_KEYS = ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'RUNNER_TOKEN'] as const;
 
 /** Where secrets are looked for. */
@@ -14,10 +14,10 @@ interface Searched {
 }
 
 /**
- * Looks for what is known to be secret, and for all registrations' secrets, in every workflow history, description, worker log and pod version
- * of a world.
- * @param more - other texts, by place
- * @returns the places where one was found
+ * Searches every workflow history, description, worker log and pod version of a world for known
+ * secrets and for those of all registrations.
+ * @param more - other texts, by name
+ * @returns where secrets were found
  */
 export async function findSecrets(
   world: Searched,
@@ -30,7 +30,7 @@ export async function findSecrets(
   return await findInClear(world, secrets, more);
 }
 
-/** {@link findSecrets}, for what is known to be secret alone. */
+/** {@link findSecrets} for known secrets only. */
 export async function findInClear(
   world: Searched,
   secrets: readonly string[],
@@ -57,7 +57,10 @@ export async function findInClear(
   return [...new Set(found)];
 }
 
-/** A JIT config is base64 of JSON of base64: what its inner files hold in clear is as secret as the whole. */
+/**
+ * A JIT config is base64 of JSON of base64: the plain text of its inner files is as secret as the
+ * whole.
+ */
 function withInnerSecrets(values: readonly string[]): string[] {
   return values.flatMap((value) => [value, ...innerToken(value)]);
 }
@@ -73,7 +76,10 @@ function innerToken(jitConfig: string): string[] {
   }
 }
 
-/** As JSON, with the content of every payload (bytes, which protobuf's own JSON has as base64) as text. */
+/**
+ * Returns a value as JSON, with the content of every payload as text. Protobuf's own JSON has its
+ * bytes in base64.
+ */
 export function readable(value: unknown): string {
   return JSON.stringify(value, (key, inner: unknown) => {
     if (key === 'data' && typeof inner === 'string') return fromBase64(inner);

@@ -9,7 +9,11 @@ import {
   type SetCommandInput,
 } from '../../core/contract/index.ts';
 
-/** Has a running set carry out a command. @param request - the same for a command that is sent twice @throws WorkflowFailedError when it does not */
+/**
+ * Lets a running set execute a command.
+ * @param request - the same for a command that is sent twice
+ * @throws WorkflowFailedError if the command fails
+ */
 export async function notifySet(
   { workflow }: Client,
   set: string,

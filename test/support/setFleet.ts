@@ -36,11 +36,11 @@ export const event = (
   ...more,
 });
 
-/** Equal sets, and what carries news between them. */
+/** Equal sets, and the messages between them. */
 export class Fleet {
   now = NOW;
   readonly states: Map<string, SetState>;
-  /** What each says of itself, as visibility had it when it was last looked at. */
+  /** The sets' entries in visibility, at the last read. */
   listed: RoutableSet[] = [];
 
   constructor(states: readonly SetState[]) {
@@ -61,7 +61,10 @@ export class Fleet {
     this.#at(home, [one]);
   }
 
-  /** One set does what is due. @param meanwhile - happens while it is under way */
+  /**
+   * Lets one set do what is due.
+   * @param meanwhile - runs at the same time
+   */
   rerouteJobs(workflowId: string, meanwhile: () => void = () => undefined): void {
     const state = this.states.get(workflowId) as SetState;
     state.updateDemand(this.now);
@@ -89,7 +92,7 @@ export class Fleet {
     state.updateDemand(this.now);
   }
 
-  /** Time passes, and all do what is due. */
+  /** Advances time until all sets have done what is due. */
   settle(rounds = 40): void {
     for (let round = 0; round < rounds; round++) {
       this.now += 20_000;

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { historyEvents, type HistoryEvent } from '../../activities/shared/historyEvents.ts';
 
-/** What the histories of a workflow's runs say of their sizes. */
+/** Sizes of the histories of a workflow's runs. */
 export interface HistorySizes {
   readonly runs: number;
   readonly events: number;
@@ -10,7 +10,7 @@ export interface HistorySizes {
   readonly largest: Readonly<Record<string, number>>;
   /** Bytes of all events of each type. */
   readonly total: Readonly<Record<string, number>>;
-  /** Workflow tasks and activities that failed or timed out; not those that the server itself took back. */
+  /** Workflow tasks and activities that failed or timed out, except those that the server reset. */
   readonly failures: readonly string[];
 }
 

@@ -9,7 +9,7 @@ import { SetState } from '../../workflows/runnerSet/state.ts';
 import { randomOf } from './random.ts';
 import { nextRun } from './nextRun.ts';
 
-/** How finely a random share is told apart. */
+/** Resolution of random fractions. */
 const GRAIN = 2 ** 30;
 
 interface ModelRunner {
@@ -24,7 +24,7 @@ interface ModelRunner {
   ranJob: boolean;
 }
 
-/** What a set and a runner say to each other. */
+/** Kinds of messages between a set and its runners. */
 export type Word = 'start' | 'drain' | 'online' | 'busy' | 'ended';
 
 export interface ModelDrain {
@@ -54,14 +54,17 @@ export function setSpec(input: Partial<RunnerSetInput> = {}): SetSpec {
   return spec;
 }
 
-/** A set's decisions in a world in memory: what a set asks for happens, and everything else when the test says. */
+/**
+ * A set's decisions in a world in memory. Its requests are carried out; everything else happens
+ * when the test says so.
+ */
 export class SetModel {
   now = 1_000_000;
   input: RunnerSetInput;
   state: SetState;
   readonly runners = new Map<string, ModelRunner>();
   readonly drains: ModelDrain[] = [];
-  /** Starts after which more runners were there than the set may have, in words. */
+  /** Messages about starts after which the set had more runners than allowed. */
   readonly overfull: string[] = [];
   readonly queue: number[] = [];
   /** Events that the CI server has sent and that have not arrived. */
@@ -70,17 +73,26 @@ export class SetModel {
   readonly #below = randomOf(1);
   /** Continue as new at every step. */
   renews = false;
-  /** What a look at the CI server's jobs finds; `undefined`: it has no answer. Absent: there are none in this world. */
+  /**
+   * Lists the CI server's jobs; `undefined`: the server does not respond. Absent: this world has no
+   * jobs.
+   */
   look?: () => { jobs: CiJob[]; complete: boolean } | undefined;
-  /** Words of each kind that were said. */
+  /** Number of messages of each kind. */
   readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, busy: 0, ended: 0 };
   readonly #loses: (word: Word, index: number) => boolean;
-  /** A start or an end was lost: the set may believe in a runner that is not there, and tell it to go. */
+  /**
+   * Whether a start or an end was lost, so that the set may count a runner that does not exist, and
+   * drain it.
+   */
   #someUnknown = false;
   /** Every number of runners that was wanted, and when it last was. */
   readonly #wanted: { readonly runners: number; until: number }[] = [];
 
-  /** @param loses - whether a word is lost, by its index among those of its kind: whoever says it does not learn so */
+  /**
+   * @param loses - whether a message is lost, by its index among those of its kind; its sender does
+   * not learn of it
+   */
   constructor(input: RunnerSetInput, loses: (word: Word, index: number) => boolean = () => false) {
     this.#loses = loses;
     this.input = input;
@@ -88,10 +100,10 @@ export class SetModel {
     this.step();
   }
 
-  /** Time passes, and the set does what it then decides, until it has nothing to do. */
+  /** Advances time, and lets the set act until it has nothing to do. */
   step(ms = 3_000): void {
     this.now += ms;
-    // It was wanted until now, when what has happened since is taken in.
+    // Recorded before the following events are applied, because the size was desired until then.
     this.#recordWanted();
     if (this.renews) this.state = nextRun(this.state);
     for (let round = 0; round < 50; round++) {
@@ -172,7 +184,7 @@ export class SetModel {
     else runner.phase = 'Idle';
   }
 
-  /** @param how - the runner was told to go; else it failed by itself. @default 'told' */
+  /** @param how - `told`: the runner was drained; otherwise it failed by itself. @default 'told' */
   end(runner: ModelRunner, how: 'told' | 'never_registered' | 'crashed' = 'told'): void {
     this.runners.delete(runner.workflowId);
     if (!this.#arrives('ended')) {
@@ -194,7 +206,7 @@ export class SetModel {
     );
   }
 
-  /** How many runners there are in truth, by what they do. */
+  /** Returns the actual number of runners in a phase. */
   count(phase?: ModelRunner['phase']): number {
     return [...this.runners.values()].filter(
       (runner) => phase === undefined || runner.phase === phase,
@@ -234,7 +246,7 @@ export class SetModel {
         ephemeral,
       }),
     );
-    // As RunningSet does: what is as known comes from the set itself.
+    // As RunningSet does: values marked as known come from the set itself.
     const { runners, facts } = this.state;
     const known = new Map(
       runners
@@ -295,7 +307,9 @@ export class SetModel {
       ).length;
   }
 
-  /** By the whole record of what was wanted, which the set does not keep. */
+  /**
+   * Returns the recent peak from the whole record of desired sizes, which the set does not keep.
+   */
   #recentPeak(): number {
     const since = this.now - this.state.facts.spec.scaleDownDelayMs;
     const within = this.#wanted.filter(({ until }) => until > since);

@@ -35,7 +35,7 @@ interface Stage {
   readonly ci: FakeCiServer;
 }
 
-/** A set under test. Its pods come up by {@link SetRun.tend}, and its jobs run when the test says. */
+/** A set under test. {@link SetRun.tend} starts its pods, and the test starts and ends its jobs. */
 export class SetRun {
   readonly handle: WorkflowHandle;
   readonly name: string;
@@ -80,7 +80,10 @@ export class SetRun {
     };
   }
 
-  /** As the command does: a run that has only just begun knows no query yet. */
+  /**
+   * Returns the status as the command does: a run that has just started does not have the query
+   * yet.
+   */
   async status(): Promise<RunnerSetStatus> {
     let status: RunnerSetStatus | undefined;
     await until('the set to answer', async () => {
@@ -105,7 +108,10 @@ export class SetRun {
     return `${events?.length} events, last failure ${JSON.stringify(failed)}`;
   }
 
-  /** Awaits a status that the condition likes; pods come up meanwhile, unless the test keeps them. */
+  /**
+   * Waits for a status that meets the condition. Pods start in the meantime, unless the test
+   * prevents it.
+   */
   async reaches(
     what: string,
     like: (status: RunnerSetStatus) => boolean,
@@ -121,7 +127,7 @@ export class SetRun {
     return last as RunnerSetStatus;
   }
 
-  /** Awaits these numbers of runners. It asks for no more than the numbers, because the set may be large. */
+  /** Waits for these numbers of runners. Queries the numbers only, because the set may be large. */
   async reachesCounts(
     counts: Partial<RunnerSetStatus['runnerCounts']>,
     timeoutMs: number,
@@ -141,7 +147,7 @@ export class SetRun {
     );
   }
 
-  /** So many runners are idle, so many busy, and no others are there. */
+  /** Waits until these numbers of runners are idle and busy, and there are no others. */
   async settles(
     counts: Partial<Record<'idle' | 'busy' | 'starting' | 'draining', number>>,
   ): Promise<RunnerSetStatus> {
@@ -153,7 +159,10 @@ export class SetRun {
     );
   }
 
-  /** Starts the containers of all pods that wait for it; what has a token registers itself as it starts. @returns how many there were */
+  /**
+   * Starts the containers of all waiting pods. A runner with a token registers when it starts.
+   * @returns the number of pods
+   */
   bringUp(): number {
     const mine = runnerWorkflowId(this.name, '');
     const waiting = [...this.#stage.compute.pods.values()].filter(
@@ -201,7 +210,10 @@ export class SetRun {
     return await notifySet(this.#stage.world.client, this.name, command, request);
   }
 
-  /** Holds a runner, or releases it; the set refuses that when the runner is gone by now. Every other failure is the caller's. */
+  /**
+   * Holds or releases a runner. The set rejects the request if the runner has ended. All other
+   * failures are thrown.
+   */
   async holdIfThere(runner: string, release = false): Promise<void> {
     await this.command({ command: 'hold', runner, release }).catch((error: unknown) => {
       if (!(error instanceof WorkflowFailedError)) throw error;
@@ -218,7 +230,7 @@ export class SetRun {
     return jobId;
   }
 
-  /** A runner takes a job, as its pod tells; events are the test's to send. */
+  /** Starts a job on a runner, as its pod reports it. The test sends events. */
   startJob(runner: { workflowId: string; runnerName?: string }): void {
     this.#stage.ci.setBusy(runner.runnerName ?? '', true);
     this.#stage.compute.startJob(this.podOf(runner.workflowId));

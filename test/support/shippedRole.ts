@@ -1,4 +1,4 @@
-/** The rights that deploy/rbac.yaml gives a worker, in a namespace of a test's own. */
+/** The permissions that deploy/rbac.yaml grants a worker, in a namespace of a test. */
 import { readFileSync } from 'node:fs';
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments, stringify } from 'yaml';
@@ -27,7 +27,7 @@ const documentsOf = (file: string): Document[] =>
 /** One of the manifests' permissions, in whatever namespace. */
 export type ShippedPermission = Pick<Permission, 'verb' | 'resource'>;
 
-/** Each of its permissions, `get pods` and so on. */
+/** All permissions, such as `get pods`. */
 export const shippedPermissions: readonly ShippedPermission[] = [
   ...new Map(
     ['rbac.yaml', 'rbac-job-pods.yaml']
@@ -41,7 +41,7 @@ export const shippedPermissions: readonly ShippedPermission[] = [
   ).values(),
 ];
 
-/** What deploy/rbac.yaml is for. */
+/** The modes of deploy/rbac.yaml. */
 export const SHIPPED_MODES: PermissionModes = { ownsJobPods: false };
 
 export interface ShippedRoleOptions {
@@ -53,21 +53,24 @@ export interface ShippedRoleOptions {
   readonly nodes?: boolean;
 }
 
-/** Makes the worker's service account in this namespace, with these rights. @returns how to act as it, its rights in force */
+/**
+ * Creates the worker's service account with these permissions in the namespace.
+ * @returns a client that acts as it, when its permissions are effective
+ */
 export async function actAsShippedWorker(
   at: { readonly namespace: string; readonly core: CoreV1Api; readonly kubeConfig: KubeConfig },
   { without, nodes = false, jobPods = false }: ShippedRoleOptions = {},
 ): Promise<KubeConfig> {
   const { namespace, kubeConfig } = at;
   const documents = [
-    // The other manifest is for such a namespace instead.
+    // The other manifest is for such a namespace.
     ...documentsOf('rbac.yaml').filter(
       ({ metadata }) => !jobPods || metadata.namespace !== 'holdfast-runners',
     ),
     ...(jobPods ? documentsOf('rbac-job-pods.yaml') : []),
     ...(nodes ? documentsOf('rbac-nodes.yaml') : []),
   ].map((document) => leftOut(document, without));
-  // As the head of rbac.yaml says; what belongs to no namespace has this one's name, too.
+  // As the header of rbac.yaml says. Cluster-scoped objects have the name of this namespace too.
   const manifest = documents
     .map((document) => stringify(document))
     .join('---\n')

@@ -3,8 +3,9 @@ import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 
 /**
- * A Temporal server of its own that suggests to continue as new after a few events, and allows 10 lists a second, as Temporal's do by default; a dev server allows more.
- * @throws ComponentUnavailableError where there is no such server on this machine
+ * Starts a Temporal server that suggests continue-as-new after a few events, and allows 10 lists
+ * per second, as Temporal's servers do by default; a dev server allows more.
+ * @throws ComponentUnavailableError if there is no such server on this machine
  */
 export async function temporalWithShortHistories(
   suggestContinueAsNewAt: number,

@@ -1,4 +1,4 @@
-/** Waits short enough for a test; production's are pinned by a table of their own. */
+/** Intervals that are short enough for tests. A table of its own tests those of production. */
 export const SHORT_INTERVALS = {
   busyRetry: '150ms',
   busyCheck: '300ms',

@@ -1,12 +1,15 @@
-/** Kinds of commands under a supervisor that is told to stop, and what has to become of each, wherever the supervisor runs. */
+/**
+ * Kinds of commands under a supervisor that gets a stop signal, and their expected results for
+ * every placement of the supervisor.
+ */
 import { expect } from '@jest/globals';
 
-/** A loop that ends only when it is told to; a shell handles its signals between two naps. */
+/** A loop that ends only by a signal. A shell handles signals between two sleeps. */
 export const TICK = 'while :; do sleep 0.05; done';
 
 export interface StoppedChild {
   readonly child: string;
-  /** Says `up` when it is ready for the signal. */
+  /** Prints `up` when it is ready for the signal. */
   readonly script: string;
   /** After SIGTERM. */
   readonly status: number;
@@ -14,7 +17,7 @@ export interface StoppedChild {
   /** Everything of it ends within the grace. */
   readonly graceful: boolean;
   readonly options?: readonly string[];
-  /** Sent once more, at once. */
+  /** Whether the signal is sent twice in a row. */
   readonly twice?: boolean;
   readonly prints?: string;
 }
@@ -92,8 +95,9 @@ export const STOPPED_CHILDREN: readonly StoppedChild[] = [
 ];
 
 /**
- * Passes its SIGTERM on by itself, as another signal, and ends as its child does, with 5. The child says which of the two have come; a SIGTERM
- * of the supervisor's own would be there before the one that is passed on.
+ * Forwards its SIGTERM as another signal, and exits as its child does, with 5. The child prints
+ * which of the two arrived. A SIGTERM of the supervisor itself would arrive before the forwarded
+ * one.
  */
 export const FORWARDS = `sh -c 't=0; u=0; trap "t=1" TERM; trap "u=1" USR1; echo up; while [ $u = 0 ]; do sleep 0.05; done; echo "child got term=$t usr1=$u"; exit 5' &
 child=$!; trap 'kill -USR1 $child' TERM; status=200; while [ $status -gt 128 ]; do wait $child; status=$?; done; exit $status`;
@@ -110,9 +114,9 @@ export const notExited = (grace: string): string =>
   `Process did not exit before ${grace} grace period`;
 
 /**
- * A cleanup command that says why it is run, and lists every process that it sees after the command's end. Shell builtins only, so that
- * the list is not about itself.
- * @param own - the PID namespace is the container's own; in another one the list would be long
+ * Returns a cleanup command that prints why it runs, and lists all processes that it sees after the
+ * command's end. It uses shell builtins only, so that it does not list itself.
+ * @param own - whether the PID namespace belongs to the container; otherwise the list would be long
  */
 export function census(own: boolean): string[] {
   const list =
@@ -125,8 +129,8 @@ export function census(own: boolean): string[] {
 }
 
 /**
- * What the census saw besides init, supervisor and the census itself. A zombie counts unless init
- * has adopted it: init reaps it as soon as the machine gives it a turn.
+ * Returns the listed processes other than init, supervisor and the census itself. A zombie counts
+ * unless init has adopted it, because init will reap it.
  */
 export function strangers(printed: string): string[] {
   const ours = ['1', ...(/ours=(\d+),(\d+)/.exec(printed)?.slice(1) ?? [])];
@@ -143,7 +147,10 @@ function isAdoptedZombie(line: string): boolean {
   return line.slice(line.lastIndexOf(')')).startsWith(') Z 1 ');
 }
 
-/** A command that the test had run in the container: its parent is in no PID namespace of the container's, and reaps it when it pleases. */
+/**
+ * Whether the test started the process in the container: its parent is outside of the container's
+ * PID namespace, and may reap it late.
+ */
 function isFromOutside(line: string): boolean {
   return / [A-Z] 0 /.test(line.slice(line.lastIndexOf(')')));
 }

@@ -5,11 +5,12 @@ import { rootCause } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { StrangersCall } from './strangerWorker/workflows.ts';
 
-/** Somebody who may write to the Temporal namespace, with a worker of their own. */
+/** A user with write access to the Temporal namespace, and a worker of their own. */
 export interface Stranger {
   /**
-   * Has a workflow of their own call an activity, past Holdfast's. A function is given that workflow's ID.
-   * @returns why it was refused
+   * Calls an activity of Holdfast from a workflow of their own. A function as input gets the
+   * workflow's ID.
+   * @returns why it was rejected
    */
   call(activity: string, taskQueue: string, input: object): Promise<string>;
   close(): Promise<void>;

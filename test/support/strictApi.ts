@@ -1,4 +1,7 @@
-/** The API server as `kubectl apply --validate=strict` asks it: an unknown field is an error. The client for Kubernetes knows some fields by names of its own. */
+/**
+ * The API server as `kubectl apply --validate=strict` calls it: an unknown field is an error. The
+ * Kubernetes client has other names for some fields.
+ */
 import { request, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Manifest } from './chart.ts';
@@ -16,7 +19,10 @@ export class StrictApi {
     this.#kubeConfig = kubeConfig;
   }
 
-  /** @param options - `dryRun`: change nothing @returns what the server has against it */
+  /**
+   * @param options - `dryRun`: changes nothing
+   * @returns why the server rejects the object
+   */
   async refusal(
     object: Manifest,
     {

@@ -10,8 +10,8 @@ import { until } from './until.ts';
 const TINI = '/usr/bin/tini-static';
 
 /**
- * `container`: as in a pod, PID 1 a tini in a PID namespace of its own. `shared`: under a tini that is not PID 1 (hostPID, shared
- * process namespace). `bare`: no init at all.
+ * `container`: as in a pod, with tini as PID 1 of a PID namespace. `shared`: under a tini that is
+ * not PID 1 (hostPID, shared process namespace). `bare`: without an init process.
  */
 export type Placement = 'container' | 'shared' | 'bare';
 
@@ -22,7 +22,7 @@ const PARENTS: Readonly<Record<Placement, readonly string[]>> = {
   container: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--'],
 };
 
-/** A PID namespace needs root; without it only the other two can be tried. */
+/** A PID namespace needs root. Without it only the other two can be tested. */
 export const PLACEMENTS: readonly Placement[] =
   process.getuid?.() === 0 && existsSync(TINI) ? ['container', 'shared', 'bare'] : ['bare'];
 
@@ -77,7 +77,7 @@ export class SupervisedProcess {
     this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
   }
 
-  /** Collects the standard output; without this nobody reads it. */
+  /** Collects the standard output, which is otherwise not read. */
   reading(): this {
     this.#reads = true;
     this.process.stdout?.on('data', (bytes: Buffer) => this.#stdout.push(bytes));
@@ -88,7 +88,7 @@ export class SupervisedProcess {
     return Buffer.concat(this.#stdout);
   }
 
-  /** The supervisor's log lines, exact; what else was written to standard error is left out. */
+  /** The supervisor's log lines. Other output on standard error is left out. */
   get logs(): Log[] {
     return this.#stderr
       .split('\n')
@@ -124,7 +124,7 @@ export class SupervisedProcess {
   /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
   signal(signal: NodeJS.Signals): void {
     const { initPid } = this;
-    // 0 would be whoever runs the tests.
+    // PID 0 would be the process group of the tests.
     if (initPid === 0) throw new Error(`nobody is there to get ${signal}: ${this.#stderr}`);
     process.kill(initPid, signal);
   }
@@ -143,13 +143,14 @@ export class SupervisedProcess {
   async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     if (this.process.exitCode === null && this.process.signalCode === null)
       await once(this.process, 'exit');
-    // What it wrote last is read a turn later, or two. Its end of the pipes may be others', too, and stay open.
+    // Its last output is read one or two turns later. Other processes may hold its end of the pipes
+    // open.
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     if (!this.#reads) this.process.stdout?.destroy(); // else it would keep the test's own process
     return { code: this.process.exitCode, signal: this.process.signalCode };
   }
 
-  /** 128+n for a signal: what a container runtime shows. */
+  /** Exit status; 128+n for a signal, as a container runtime shows it. */
   async status(): Promise<number> {
     const { code, signal } = await this.ended();
     const numbers: Record<string, number> = {
@@ -162,7 +163,7 @@ export class SupervisedProcess {
     return code ?? numbers[signal ?? ''] ?? -1;
   }
 
-  /** Command lines of what still runs of all that was started here. */
+  /** Returns the command lines of started processes that still run. */
   leftovers(): string[] {
     return markedProcesses(this.#token).map(({ command }) => command);
   }

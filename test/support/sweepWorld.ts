@@ -34,7 +34,7 @@ Runtime.install({
   telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
 });
 
-/** A life that nobody lives: its workflow, and what the test makes for it. */
+/** A runner without a worker: its workflow, and the objects that the test creates for it. */
 export interface SweptLife {
   readonly handle: WorkflowHandle;
   readonly identity: RunnerIdentity;
@@ -46,14 +46,17 @@ const AT_ONCE: SweepInput = { minAge: '0s', listMaxAge: '0s' };
 
 process.env['HOLDFAST_SWEEP_TOKEN'] = 'ghp_sweep';
 
-/** An API server without kubelets, a Temporal server without workers, and the simulated GitHub: states are made by hand, and swept. */
+/**
+ * An API server without kubelets, a Temporal server without workers, and the simulated GitHub.
+ * Tests create states, and sweep them.
+ */
 export class SweepWorld {
   readonly harness: KubernetesHarness;
   readonly simulator: Simulator;
   readonly client: Client;
   readonly scope: Scope = { kind: 'organization', name: `acme-${randomUUID().slice(0, 6)}` };
   readonly taskQueue = `sweep-${randomUUID().slice(0, 8)}`;
-  /** Of lives: also where a test has a worker, none takes them up. */
+  /** Task queue of runners' workflows that no worker polls, not even a worker of the test. */
   readonly unpolled = `${this.taskQueue}-lives`;
   readonly place: string;
   readonly log: { fields: object; message: string }[] = [];
@@ -112,7 +115,7 @@ export class SweepWorld {
     return this.#ciServers.get('default');
   }
 
-  /** Starts a life that looks as a runner's does in that phase, on a queue that nobody polls. */
+  /** Starts a workflow that looks like a runner in that phase, on a task queue without a worker. */
   async life({
     phase = 'Idle',
     taskQueue = this.unpolled,
@@ -145,7 +148,8 @@ export class SweepWorld {
       temporalNamespaceId: await temporalNamespaceId(this.client),
     };
     await this.#listed(`WorkflowId = '${workflowId}'`);
-    // The hash in its name is not known before it is started: what is made for it has the right one, as in a real life.
+    // The hash in its name is known only after the start. The objects of the test have the right
+    // one, as those of a real runner.
     return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), attempt) };
   }
 
@@ -159,7 +163,10 @@ export class SweepWorld {
     return life;
   }
 
-  /** A life that ended in good order, and had a runner's name with its own hash in it, as real ones have. */
+  /**
+   * Returns a workflow that has completed with a runner's name that contains its own hash, as real
+   * ones do.
+   */
   async named(): Promise<SweptLife> {
     const life = await this.life({ taskQueue: await this.polledQueue() });
     await life.handle.signal('hadName', life.runnerName);
@@ -178,7 +185,7 @@ export class SweepWorld {
     return life;
   }
 
-  /** A task queue with a worker, whose runners do nothing. */
+  /** Returns a task queue with a worker whose runners do nothing. */
   async polledQueue(): Promise<string> {
     const taskQueue = `${this.taskQueue}-polled-${this.#workers.length}`;
     const connection = await NativeConnection.connect({ address: this.#address });
@@ -221,7 +228,7 @@ export class SweepWorld {
     return { ...registration, at: { scope: this.scope, credential: 'default' } };
   }
 
-  /** Registration, Secret and running pod of a life, as its provisioning makes them. */
+  /** Creates registration, Secret and running pod of a runner, as its provisioning does. */
   async provision(
     life: SweptLife,
     more: Partial<PodRequest> = {},
@@ -253,7 +260,7 @@ export class SweepWorld {
     return (await this.owned.list(kind)).find((object) => object.name === name);
   }
 
-  /** Names of all there is, whoever owns it. */
+  /** Returns the names of all objects, whoever owns them. */
   async names(): Promise<{ pods: string[]; secrets: string[]; claims: string[] }> {
     const { namespace } = this.harness;
     const [pods, secrets, claims] = await Promise.all([

@@ -1,4 +1,4 @@
-/** What sweeps look at, for tables: as it is when nothing is wrong with it. */
+/** Objects for tables of sweep tests: without anything to repair. */
 import type { PodView } from '../../core/domain/pod.ts';
 import type {
   OwnerWorkflow,
@@ -41,7 +41,7 @@ export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
   kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, onHold: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
 }); // prettier-ignore
 
-/** Of a CI runner, unless it is said otherwise. */
+/** Returns the pod of a CI runner, unless specified otherwise. */
 export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}): OwnedObject =>
   object({
     kind: 'pod',

@@ -1,7 +1,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from '../../tools/lab/ports.ts';
 
-/** Stands between clients and a server, and can be shut: then nobody listens there, as if the server were away. */
+/**
+ * A TCP proxy between clients and a server. When it is shut, nothing listens there, as if the
+ * server were down.
+ */
 export class TcpGate {
   readonly host: string;
   readonly port: number;
@@ -15,7 +18,11 @@ export class TcpGate {
     this.port = port;
   }
 
-  /** @param target - base URL of the server @param host - the address to listen on @returns one that is shut still */
+  /**
+   * @param target - base URL of the server
+   * @param host - address to listen on
+   * @returns a gate that is shut
+   */
   static async to(target: string, host = '127.0.0.1'): Promise<TcpGate> {
     return new TcpGate(target, host, await freePort());
   }

@@ -20,7 +20,7 @@ export interface CertificateFiles {
   readonly key: string;
 }
 
-/** Makes certificates of one authority in a folder, with openssl. */
+/** Creates certificates of one authority in a folder, with openssl. */
 export class TestAuthority {
   readonly #folder: string;
   readonly certificate: string;
@@ -86,7 +86,10 @@ export class TestAuthority {
   }
 }
 
-/** Stands between gRPC clients and a server without TLS: asks them for a certificate, and knows who calls, and with which API key. */
+/**
+ * A TLS proxy between gRPC clients and a server without TLS. It requires a client certificate, and
+ * records who calls with which API key.
+ */
 export class TlsGate {
   readonly #server: Http2SecureServer;
   readonly #upstream: ClientHttp2Session;
@@ -121,7 +124,9 @@ export class TlsGate {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** From now on nobody gets in with that certificate, and those who are in are thrown out: as when it has expired. */
+  /**
+   * Rejects new connections with that certificate, and closes existing ones, as after its expiry.
+   */
   refuse(name: string): void {
     this.#refused.add(name);
     for (const [socket, of] of this.#sockets) if (of === name) socket.destroy();

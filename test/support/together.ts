@@ -2,13 +2,13 @@ import { afterAll, beforeAll, test } from '@jest/globals';
 
 const OPENING_MS = 120_000;
 
-/** A test that plays in a world it shares with others. */
+/** A test in a world that it shares with others. */
 export type Scenario<World> = (world: World) => Promise<void>;
 
 /**
- * Tests that spend their time waiting: all begin at once in one world, and each is reported by its own name.
- * (Jest's own `test.concurrent` does not wait for the `beforeAll` of a `describe`.)
- * @param afterwards - tests of what is left when all scenarios are over
+ * Runs tests that mostly wait: all start at once in one world, and each is reported by its own
+ * name. (`test.concurrent` does not wait for the `beforeAll` of a `describe`.)
+ * @param afterwards - tests of what is left after all scenarios
  */
 export function together<World extends { close(): Promise<void> }>(
   open: () => Promise<World>,
@@ -53,7 +53,10 @@ export function together<World extends { close(): Promise<void> }>(
   }
 }
 
-/** All begin at once, so that a test that hangs must not take the others' time one after the other. */
+/**
+ * Limits the time of a scenario. All start at once, so that tests that hang do not add up their
+ * times.
+ */
 async function within<T>(ms: number, playing: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<never>((_, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The workflows of sets, and a workflow of the runner's type that needs no pod: it stays until it is terminated, and says so when it is drained. For
- * tests about the number of runners.
+ * The workflows of sets, and a workflow of the runner's type without a pod: it runs until it is
+ * terminated, and reports when it is drained. For tests about the number of runners.
  */
 import { condition, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, cancelSignal } from '../../core/contract/index.ts';

@@ -38,7 +38,7 @@ export class UnregistrationRun {
     await this.run.reaches('Idle', (status) => status.phase === 'Idle');
   }
 
-  /** Starts a runner and gives it a job. */
+  /** Starts a runner and assigns a job to it. */
   async busy(input: Partial<RunnerInput> = {}): Promise<void> {
     await this.idle(input);
     this.ci.setBusy(this.runnerName, true);

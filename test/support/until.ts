@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** By then what is waited for does not come, on whatever machine, in whatever hour; ms. */
+/** Time after which a condition counts as never met, on any machine and under any load (ms). */
 export const HANGS_MS = 60_000;
 
 /**
- * Awaits a condition of the world that has no event of its own.
- * @param explain - what is seen when it does not come true
+ * Waits for a condition that has no event.
+ * @param explain - describes the state if the condition is not met
  * @throws Error after `timeoutMs`
  */
 export async function until(
@@ -29,7 +29,10 @@ export async function until(
   }
 }
 
-/** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
+/**
+ * Polls until the state is as expected.
+ * @throws Error after `timeoutMs`, with the last state
+ */
 export async function untilSeen<T>(
   what: string,
   look: () => Promise<T>,
@@ -46,7 +49,7 @@ export async function untilSeen<T>(
   }
 }
 
-/** The longer it takes, the less often: a look is a query or a request, and takes CPU from what is waited for. */
+/** Waits for the next poll. The interval grows, because a poll takes CPU from what is awaited. */
 async function nextLook(startedAt: number): Promise<void> {
   await delay(Math.min(Math.max((Date.now() - startedAt) / 10, 20), 100));
 }

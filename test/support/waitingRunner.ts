@@ -1,4 +1,7 @@
-/** A workflow of the runner's type that does nothing but wait for its pod as runners do: the test is about who ends the wait. */
+/**
+ * A workflow of the runner's type that only waits for its pod, as runners do. The test is about
+ * what ends the wait.
+ */
 import { defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { PodView } from '../../core/domain/pod.ts';
 

@@ -5,7 +5,7 @@ import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 const WEBHOOK_SECRET = 'shh';
 
-/** `holdfast webhook` as users run it, with nothing in its environment but what it needs. */
+/** `holdfast webhook` as users run it, with a minimal environment. */
 export function startWebhookProcess(
   temporal: string,
   taskQueue: string,
@@ -22,7 +22,10 @@ export function startWebhookProcess(
   return startWorkerProcess({ ...settings, ...more }, [CLI, 'webhook']);
 }
 
-/** Sends a signed delivery over HTTP. @returns the status of its answer */
+/**
+ * Sends a signed delivery over HTTP.
+ * @returns the status of the response
+ */
 export async function deliverSigned(
   url: URL,
   event: object,

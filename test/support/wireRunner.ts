@@ -7,8 +7,8 @@ import type {
 } from '../../tools/simulator/runner/wire.ts';
 
 /**
- * A runner in this process that speaks the simulator's runner protocol with nothing but what the adapter gave it, and ends its job when
- * the test says so.
+ * A runner in this process that uses the simulator's runner protocol with only the adapter's data,
+ * and ends its job when the test requests it.
  */
 export class WireRunner {
   /** The job it has started. */

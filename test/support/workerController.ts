@@ -1,7 +1,9 @@
 /**
- * Who makes Deployments of a WorkerDeployment: Temporal's worker controller, where this machine has it, else a stand-in for the part of it that a rollout needs.
+ * Creates Deployments of a WorkerDeployment: Temporal's worker controller, if this machine has it,
+ * otherwise a stand-in for the part that a rollout needs.
  *
- * HOLDFAST_TEMPORAL_WORKER_CONTROLLER_BIN is its manager, HOLDFAST_TEMPORAL_WORKER_CONTROLLER_CRDS the folder of its chart of custom resource definitions.
+ * HOLDFAST_TEMPORAL_WORKER_CONTROLLER_BIN is its manager, HOLDFAST_TEMPORAL_WORKER_CONTROLLER_CRDS
+ * the folder of its chart of custom resource definitions.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,9 +35,9 @@ const GROUP = { group: 'temporal.io', version: 'v1alpha1' } as const;
 const CHECK_INTERVAL_MS = 500;
 
 export interface WorkerController {
-  /** For a failure's message: what it said last. */
+  /** Returns its last log lines, for a failure message. */
   told(): string;
-  /** Takes the definitions away, too. */
+  /** Removes the custom resource definitions too. */
   stop(): Promise<void>;
 }
 
@@ -101,7 +103,10 @@ function looseDefinition(kind: string): Manifest {
   );
 }
 
-/** Temporal's own, as a process beside the cluster: without leader election, and without its webhooks, which nothing asks. */
+/**
+ * Temporal's own controller as a process outside of the cluster: without leader election, and
+ * without its webhooks, which nothing calls.
+ */
 class Manager implements WorkerController {
   readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-worker-controller-'));
   readonly #process: ChildProcess;
@@ -168,7 +173,10 @@ interface WorkerDeployment {
   };
 }
 
-/** Makes a Deployment for each version, with the variables that the controller adds, and the newest current once its workers poll. It scales and deletes none. */
+/**
+ * Creates a Deployment for each version, with the variables that the controller adds, and makes the
+ * newest current when its workers poll. It neither scales nor deletes them.
+ */
 class StandIn implements WorkerController {
   readonly #home: Home;
   readonly #stopping = new AbortController();

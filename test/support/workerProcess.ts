@@ -9,7 +9,7 @@ import { until } from './until.ts';
 
 const MAIN = fileURLToPath(new URL('../../worker/main.ts', import.meta.url));
 
-/** The worker as users run it: a process of its own. */
+/** The worker as users run it: a process. */
 export interface WorkerProcess {
   readonly pid: number;
   /** Lines of its log, parsed. */
@@ -25,7 +25,10 @@ export interface WorkerProcess {
   readonly ended: Promise<number | NodeJS.Signals>;
 }
 
-/** Settings for a worker with the process compute, a state folder of its own and any free port. */
+/**
+ * Returns settings for a worker with the process compute, a state folder of its own and any free
+ * port.
+ */
 export async function processSettings(
   more: Record<string, string> = {},
 ): Promise<Record<string, string>> {
@@ -44,7 +47,7 @@ export async function processSettings(
 
 /**
  * @param settings - all of its HOLDFAST_* and TEMPORAL_* variables
- * @param program - another one than worker/main.ts, which logs as it does, and its arguments
+ * @param program - replaces worker/main.ts, with its arguments; must log in the same way
  */
 export function startWorkerProcess(
   settings: Readonly<Record<string, string>>,
@@ -64,7 +67,7 @@ export function startWorkerProcess(
   const errors: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => log.push(parse(line)));
   createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
-  // `close`, not `exit`: by then all of its output has been read.
+  // `close` instead of `exit`, because all of its output has been read by then.
   const ended = once(child, 'close').then(([code, signal]) => {
     running.delete(child);
     return (code ?? signal) as number | NodeJS.Signals;
@@ -101,7 +104,7 @@ export function startWorkerProcess(
 const running = new Set<ChildProcess>();
 const stateDirs = new Set<string>();
 
-/** For afterEach: ends what a failed test left, and removes the state folders. */
+/** For afterEach: kills processes that a failed test left, and removes the state folders. */
 export async function killWorkerProcesses(): Promise<void> {
   await Promise.all(
     [...running].map(async (child) => {

@@ -1,4 +1,7 @@
-/** What templates/_policy.tpl of the chart makes the admission policies of, besides the values. */
+/**
+ * Data besides the values from which templates/_policy.tpl of the chart creates the admission
+ * policies.
+ */
 import {
   ADMISSION_RULES,
   JOB_POD_ADMISSION_RULES,

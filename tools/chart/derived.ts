@@ -9,7 +9,7 @@ const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
 const TABLE = /(<!-- values: npm run chart -->\n)[^]*?(<!-- \/values -->)/;
 
-/** What others say already: a test holds the files to it. */
+/** Returns the generated files. A test compares them with those in the repository. */
 export function derivedFiles(): { path: string; text: string }[] {
   const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
   const values = read('deploy/chart/values.yaml');

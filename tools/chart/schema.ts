@@ -1,4 +1,7 @@
-/** The JSON Schema of the chart's values, which Helm holds them to: types from the defaults, and what a default cannot say from here. */
+/**
+ * The JSON schema of the chart's values, with which Helm validates them. Types come from the
+ * defaults; this file adds what a default cannot express.
+ */
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
@@ -22,14 +25,17 @@ const closed = (properties: Schema, required: readonly string[] = []): Schema =>
 const dnsLabel: Schema = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' };
 const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^/]+)?/?)?$' };
 
-/** Settings that other values make, or the chart itself: said twice, one of the two would be lost. Namespaces need rights, which the chart gives. */
+/**
+ * Settings that other values or the chart itself set. If a user set them too, one of the two would
+ * be ignored. Namespaces need permissions, which the chart grants.
+ */
 export const SETTINGS_FROM_OTHER_VALUES = [
   'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE', 'HOLDFAST_NAMESPACES', 'HOLDFAST_JOB_POD_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ALLOW_ANY_COMMAND',
   'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_POD_TEMPLATE_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_GITHUB_RERUNS', 'HOLDFAST_CREDENTIALS',
   'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
 ]; // prettier-ignore
 
-/** Given as JSON, or as what it says. */
+/** Settings that can be given as JSON or as an object. */
 const DOCUMENTS = new Set(['HOLDFAST_TIMEOUTS']);
 
 const settingsSchema = closed(
@@ -43,7 +49,10 @@ const settingsSchema = closed(
   ),
 );
 
-/** Helm's regular expressions (RE2) cannot look ahead: the worker does, at its start. */
+/**
+ * Removes patterns with a lookahead, which Helm's regular expressions (RE2) do not support. The
+ * worker validates these settings when it starts.
+ */
 const withoutLookahead = (key: string, value: unknown): unknown =>
   key === 'pattern' && String(value).includes('(?!') ? undefined : value;
 const { $schema: _dialect, ...podPolicy } = JSON.parse(
@@ -96,15 +105,15 @@ const set: Schema = closed(
       },
       ['type'],
     ),
-    // What is in it the worker checks; the resource's condition says what is wrong.
+    // The worker validates the content. The condition of the resource reports errors.
     set: object,
   },
   ['name'],
 );
 
 /**
- * Values of gha-runner-scale-set that are fields of a set here. The schema lets them through, so
- * that the chart can say where they belong (templates/_sets.tpl).
+ * Values of gha-runner-scale-set that are fields of a set in this chart. The schema accepts them,
+ * so that the chart can name the right place (templates/_sets.tpl).
  */
 const FIELDS_OF_A_SET = [
   'minRunners',
@@ -115,7 +124,7 @@ const FIELDS_OF_A_SET = [
   'template',
 ] as const;
 
-/** By path; in place of what the default tells. */
+/** Schemas by path, which replace the schema derived from the default. */
 const SAID: Readonly<Record<string, Schema>> = {
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
   imagePullSecrets: objects,
@@ -168,7 +177,7 @@ const SAID: Readonly<Record<string, Schema>> = {
   'networkPolicies.dns.podLabels': object,
 };
 
-/** Of Kubernetes': what is in them the API server checks. */
+/** Paths of Kubernetes objects, whose content the API server validates. */
 const ANY_OBJECT = /(^|\.)(resources|podSpec|podLabels|podAnnotations|annotations|labels)$/;
 
 /** The file's text, a line for each value of the top. @param yaml - deploy/chart/values.yaml */

@@ -1,4 +1,7 @@
-/** The chart's values as deploy/chart/values.yaml has them: the one place where each has its default and is described. */
+/**
+ * Reads the chart's values from deploy/chart/values.yaml, which has the default and the description
+ * of each.
+ */
 import { isMap, isScalar, parseDocument, type Node, type Pair, type YAMLMap } from 'yaml';
 
 export interface ChartValue {
@@ -6,7 +9,7 @@ export interface ChartValue {
   readonly path: string;
   /** Of a value, not of a group. */
   readonly default?: unknown;
-  /** What its comment says behind `--`; empty where the name says all. */
+  /** The text of the comment after `--`; empty if the name needs no description. */
   readonly text: string;
 }
 
@@ -21,7 +24,7 @@ function valuesIn({ items, commentBefore }: YAMLMap, above: string): ChartValue[
   return (items as Pair<Node, Node>[]).flatMap(({ key, value }, index) => {
     const path = `${above}${String(key)}`;
     if (value === null) throw new Error(`${path}: has no default`);
-    // What stands before the first key is the object's, to this parser.
+    // The parser assigns the text before the first key to the object.
     const text = descriptionIn(
       (isScalar(key) ? key.commentBefore : undefined) ??
         (index === 0 ? commentBefore : undefined) ??

@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 /** For each seed; a run that must leave nothing out plays more of them. */
 const CASES = process.env['HOLDFAST_REQUIRE'] === 'all' ? 700 : 100;
 
-/** In a process of its own, as by hand: what nobody handles is that process's alone. */
+/** Runs the command in a process of its own: its unhandled rejections must not reach jest. */
 function run(
   args: readonly string[],
 ): Promise<{ status: number | string; stdout: string; stderr: string }> {
@@ -29,7 +29,8 @@ function run(
 }
 
 describe('what comes from outside', () => {
-  // The same cases each time: what a fresh seed finds is for the nightly run, not for somebody else's change.
+  // Always the same cases. New seeds belong to the nightly run, where they cannot fail an unrelated
+  // change.
   test.each([1, 2, 3])(
     `${CASES} broken inputs for each target, seed %d`,
     async (seed) => {

@@ -8,7 +8,7 @@ export interface FuzzOptions {
   readonly path?: string;
 }
 
-/** The smallest input that was found to do what must not happen. */
+/** The smallest input found that breaks a rule. */
 export interface Finding {
   /** Which case of the seed, for `--path`. */
   readonly path: string;
@@ -30,12 +30,15 @@ export interface TargetReport {
 /** CPU, not time: a busy machine is no finding. */
 const MAX_MS = 1_000;
 
-/** How long a finding is made smaller, by the clock: one that takes seconds has many seconds of smaller ones. */
+/**
+ * Maximum time to shrink a finding (wall-clock ms). A case that takes seconds has shrunk cases that
+ * take seconds too.
+ */
 const MAX_SHRINKING_MS = 30_000;
 
 /**
- * Runs the cases of one target; never throws for what a case does.
- * @param begins - told which case of the seed is under way, from its making on; again for each smaller one that is made of it
+ * Runs the cases of one target. Does not throw if a case fails.
+ * @param begins - called before each case is generated, and for each shrunk case, with its index
  */
 export async function fuzz(
   { name, open }: FuzzTarget,
@@ -48,7 +51,7 @@ export async function fuzz(
   process.on('unhandledRejection', stray);
   process.on('uncaughtException', stray);
   const startedAt = performance.now();
-  /** The case under way. */
+  /** Index of the current case. */
   let run = 0;
   let slowestMs = 0;
   let shrinksUntil: number | undefined;
@@ -71,7 +74,7 @@ export async function fuzz(
     const pending = opened.run(input);
     if (pending !== undefined) {
       await pending;
-      // What nobody waits for is told when the event loop turns.
+      // Unhandled rejections are reported when the event loop continues.
       await new Promise((resolve) => setImmediate(resolve));
     }
     const tookMs = cpuMs() - before;
@@ -113,7 +116,7 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-/** As it can be pasted into a test, but for what is endless. */
+/** Returns the input as code for a test, except for endless values. */
 export function formatInput(input: unknown): string {
   const text = fc.stringify(input);
   return text.length > 3_000 ? `${text.slice(0, 3_000)}… (${text.length} characters)` : text;

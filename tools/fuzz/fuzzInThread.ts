@@ -1,4 +1,7 @@
-/** Runs a target in a thread of its own, which is ended when a case neither ends nor gives the thread back, or takes it down. */
+/**
+ * Runs a target in a thread of its own, which is terminated if a case does not end, blocks the
+ * thread, or crashes it.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import fc from 'fast-check';
@@ -10,18 +13,21 @@ export interface ThreadOptions extends FuzzOptions {
   readonly targets: URL;
 }
 
-/** CPU of this process, more than a case may take: one that ends by itself is found, and made smaller, by the run itself. A busy machine is no finding. */
+/**
+ * Maximum CPU time of this process for a case (ms), so that a busy machine causes no finding. A
+ * case that ends by itself is found and shrunk by the run itself.
+ */
 const TIMEOUT_MS = 5_000;
-/** Of one that waits for what does not come, by the clock. */
+/** Maximum wall-clock time for a case that waits for something that does not come (ms). */
 const IDLE_TIMEOUT_MS = 120_000;
 const CHECK_INTERVAL_MS = 250;
-/** As the product has, which runs in the main thread: what is nested deeper fails there, and takes no longer. */
+/** Stack size as in the main thread, where the product runs. Deeper nesting fails there at once. */
 const STACK_MB = 1;
 
 interface Job extends FuzzOptions {
   readonly targets: string;
   readonly target: string;
-  /** How many cases have begun, with those that make a finding smaller; and which of the seed is under way. */
+  /** Number of cases that have started, shrunk ones included, and index of the current case. */
   readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
@@ -52,7 +58,7 @@ export async function fuzzInThread(
     const run = Atomics.load(progress, 1);
     const path = options.path ?? String(run);
     await worker.terminate();
-    // Told first: to make the input may be what does not end.
+    // Printed first, because describing the input may not end.
     console.error(`${name}, seed ${options.seed}, path ${path}: ${found}`);
     const finding = { path, input: await inputOf(name, targets, options.seed, path), error: found };
     return {
@@ -69,7 +75,7 @@ export async function fuzzInThread(
   }
 }
 
-/** Resolves with what is wrong when no further case begins. */
+/** Resolves with the error if no further case starts. */
 async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal): Promise<string> {
   let last = { begun: 0, cpuMs: 0, at: 0 };
   for (;;) {
@@ -105,7 +111,7 @@ async function targetOf(name: string, targets: URL): Promise<FuzzTarget> {
 
 if (!isMainThread && workerData !== null) {
   const { targets, target, progress, ...options } = workerData as Job;
-  // What a case waits for need not keep a process alive by itself.
+  // A pending wait of a case does not keep a process alive by itself.
   const alive = setInterval(() => undefined, IDLE_TIMEOUT_MS);
   const report = await fuzz(await targetOf(target, new URL(targets)), options, (run) => {
     Atomics.store(progress, 1, run);

@@ -1,7 +1,10 @@
-/** Inputs close to real ones: what a reader takes for granted is what is broken here. Everything shrinks, to fewer and smaller changes. */
+/**
+ * Inputs close to real ones, in which assumptions of a parser do not hold. All shrink to fewer and
+ * smaller changes.
+ */
 import fc, { type Arbitrary } from 'fast-check';
 
-/** Deeper than anything real, and not too deep for JSON.stringify even where it is put into itself. */
+/** Deeper than real input, but not too deep for JSON.stringify even if it is nested into itself. */
 const DEEP = 300;
 /** Deep enough for a recursion without a bound to fail. */
 const DEEPEST = 5_000;
@@ -140,7 +143,7 @@ const edit: Arbitrary<Edit> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('copyFrom' as const), other: fc.nat() }), weight: 2 },
 );
 
-/** One of the examples, with some of its parts replaced, removed, renamed, repeated or swapped. */
+/** Generates an example with some parts replaced, removed, renamed, repeated or swapped. */
 export function mutatedJson(examples: readonly unknown[]): Arbitrary<unknown> {
   return fc
     .record({
@@ -149,7 +152,8 @@ export function mutatedJson(examples: readonly unknown[]): Arbitrary<unknown> {
     })
     .map(({ example, edits }) => {
       const root = { '': structuredClone(example) };
-      // Copied: one edit may change what another one has put in, and the next case is to have it as it was.
+      // Copied, because one edit can change the value that another one inserted, and the next case
+      // needs the original.
       for (const [at, change] of edits) apply(root, at, structuredClone(change));
       return root[''];
     });
@@ -161,7 +165,9 @@ interface Place {
   readonly key: string;
 }
 
-/** Every value of a document, itself first. Of what is deep or long, enough to aim at. */
+/**
+ * Returns the values of a document, itself first. Deep or long values are represented by a part.
+ */
 function places(root: Container): Place[] {
   const found: Place[] = [{ owner: root, key: '' }];
   for (let next = 0; next < found.length && found.length < 2_000; next++) {
@@ -199,7 +205,7 @@ function apply(root: Container, at: number, change: Edit): void {
       delete owner[key];
       return set(owner, change.key, present);
     case 'add':
-      // A list's own "constructor" is nothing that JSON can say, and fails here.
+      // The inherited "constructor" of a list is not JSON, and assigning to it fails here.
       if (typeof present === 'object' && present !== null && !Array.isArray(present))
         set(present as Container, change.key, change.by);
       return;
@@ -227,7 +233,10 @@ function apply(root: Container, at: number, change: Edit): void {
   }
 }
 
-/** How many values JSON would write, each ten characters of a text being one more; no more than {@link LARGEST}. */
+/**
+ * Returns the number of values in the JSON text. Each ten characters of a string count as one more.
+ * At most {@link LARGEST}.
+ */
 function weight(value: unknown, upTo = LARGEST): number {
   if (typeof value === 'string') return Math.min(upTo, 1 + value.length / 10);
   if (typeof value !== 'object' || value === null) return 1;
@@ -248,7 +257,10 @@ function set(owner: Container, key: string, to: unknown): void {
 
 type TextEdit = { readonly at: number; readonly remove: number; readonly insert: string };
 
-/** One of the examples, with pieces cut out and others put in. @param pieces - what means something in this language */
+/**
+ * Generates an example with some pieces cut out and others inserted.
+ * @param pieces - tokens with a meaning in the language
+ */
 export function mutatedText(
   examples: readonly string[],
   pieces: readonly string[] = [],

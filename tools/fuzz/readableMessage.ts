@@ -1,7 +1,7 @@
 /** Much longer is no message: it would fill a history, a log or a terminal. In characters. */
 const LONGEST = 2_000;
 
-/** What a JavaScript engine says when code of ours is wrong; no reader can do anything about it. */
+/** Matches messages of the JavaScript engine about bugs. A user cannot act on them. */
 const ENGINE =
   /\[object Object\]|Cannot (?:read|set) properties of|is not (?:a function|iterable)|Maximum call stack|Invalid time value|Cannot mix BigInt|Cannot convert .* to a BigInt/;
 

@@ -1,17 +1,20 @@
 import type { Arbitrary } from 'fast-check';
 
-/** One kind of input from outside, and what reads it. */
+/** One kind of external input, and its parser. */
 export interface FuzzTarget {
   readonly name: string;
   /** For `--help`. */
   readonly summary: string;
-  /** Brings up what the cases need. */
+  /** Starts what the cases need. */
   readonly open: () => Promise<OpenTarget<unknown>> | OpenTarget<unknown>;
 }
 
 export interface OpenTarget<Input> {
   readonly inputs: Arbitrary<Input>;
-  /** One case, apart from all others. @throws whatever must not happen: an answer that was promised to be an error is none */
+  /**
+   * Runs one case, independent of others.
+   * @throws if a rule is broken, for example if an expected error is missing
+   */
   readonly run: (input: Input) => Promise<void> | void;
   readonly close?: () => Promise<void> | void;
 }

@@ -5,7 +5,10 @@ import { waitFor } from './process.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** The cgroup all pods of this lab live in, so that nothing of another kubelet on this machine is touched. */
+/**
+ * Returns the cgroup of all pods of this lab, so that cleanup does not affect another kubelet on
+ * this machine.
+ */
 export const cgroupName = (record: Pick<LabRecord, 'id'>): string => `holdfast-${record.id}`;
 
 /** Version 2 is one tree; version 1 (and hybrid) one tree per controller. */
@@ -16,7 +19,7 @@ async function trees(): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(ROOT, entry.name));
 }
 
-/** Makes the lab's cgroup in every tree: the kubelet wants its root to exist. */
+/** Creates the lab's cgroup in every hierarchy: the kubelet requires its root to exist. */
 export async function createCgroups(record: Pick<LabRecord, 'id'>): Promise<void> {
   for (const tree of await trees()) {
     const path = join(tree, cgroupName(record));

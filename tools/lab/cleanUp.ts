@@ -13,7 +13,10 @@ import { BINARIES } from './versions.ts';
 
 const OURS = new Set<string>([...Object.keys(BINARIES), 'containerd-shim-runc-v2']);
 
-/** What kubelet, shim and CNI make wherever their own folders are; another node's are not empty. The inner ones first. */
+/**
+ * Folders that kubelet, shim and CNI create outside of the lab's folders, inner ones first. They
+ * are removed only if empty, because another node may use them.
+ */
 const FIXED_FOLDERS = [
   '/run/containerd/s',
   '/run/containerd',
@@ -24,8 +27,9 @@ const FIXED_FOLDERS = [
 ];
 
 /**
- * Removes what a real node leaves outside of its processes: pods' processes, shims, mounts, network namespaces, the bridge,
- * cgroups, run folder. Also what an earlier, crashed run left. The lab's components must be stopped.
+ * Removes what a real node leaves outside of its processes: processes of pods, shims, mounts,
+ * network namespaces, the bridge, cgroups and the run folder, also those of a crashed run. The
+ * lab's components must be stopped.
  */
 export async function cleanUp(lab: Lab): Promise<void> {
   if (process.platform !== 'linux') return;
@@ -52,8 +56,9 @@ export async function cleanUp(lab: Lab): Promise<void> {
 }
 
 /**
- * Kills processes of the lab's programs whose command line names this lab's folders. For when no process record knows them.
- * @param component only those of this one
+ * Kills processes of the lab's programs whose command line contains this lab's folders. For
+ * processes without a record.
+ * @param component - kills the processes of this component only
  */
 export async function killStrays(
   lab: Lab,
@@ -89,7 +94,10 @@ async function unmountAll(folders: readonly string[]): Promise<void> {
   }
 }
 
-/** Mount points below folders, from the text of /proc/self/mountinfo, the latest first (field 5; blanks are escaped in octal). */
+/**
+ * Returns the mount points below folders from the text of /proc/self/mountinfo, the latest first.
+ * They are in field 5, with octal escapes.
+ */
 export function mountsBelow(mountinfo: string, folders: readonly string[]): string[] {
   return mountinfo
     .split('\n')

@@ -2,9 +2,12 @@ import type { BinaryName } from './versions.ts';
 import type { ComponentName, Nodes, TemporalServer } from './options.ts';
 import type { User } from './process.ts';
 
-/** What a lab remembers between commands: `<stateDir>/lab.json`. */
+/** The lab's persistent state: `<stateDir>/lab.json`. */
 export interface LabRecord {
-  /** 8 hex digits of the state folder's path: names what is machine-wide (bridge, cgroup, run folder). */
+  /**
+   * Hash of the state folder's path (8 hex digits), for machine-wide names: bridge, cgroup, run
+   * folder.
+   */
   readonly id: string;
   temporal: 'none' | TemporalServer;
   kubernetes: boolean;
@@ -22,12 +25,12 @@ export interface LabRecord {
   snapshotter?: 'overlayfs' | 'native';
 }
 
-/** What a component's functions get. */
+/** Arguments of a component's functions. */
 export interface Lab {
   /** Absolute. */
   readonly dir: string;
   readonly record: LabRecord;
-  /** Resolved binaries, as far as the components' `binaries` ask for them. */
+  /** Paths of the binaries that the components list in `binaries`. */
   readonly binaries: Partial<Record<BinaryName, string>>;
   readonly progress: (line: string) => void;
 }
@@ -36,7 +39,7 @@ export interface Lab {
 export interface Command {
   readonly args: string[];
   readonly env?: Record<string, string>;
-  /** As whom. Default: as whom the lab runs. */
+  /** User of the process. @default the user of the lab */
   readonly user?: User;
 }
 
@@ -45,15 +48,20 @@ export interface Component {
   readonly name: ComponentName;
   /** The first is the process itself. */
   readonly binaries: readonly [BinaryName, ...BinaryName[]];
-  /** An argument that tells its process from the other components' of the same program. */
+  /**
+   * Argument that distinguishes the process from those of other components with the same program.
+   */
   readonly mark?: string;
   /** Ports it listens on, by their key in the record. */
   readonly ports: readonly string[];
   /** Must be ready before this one starts. */
   readonly after: readonly ComponentName[];
-  /** Throws ComponentUnavailableError when it cannot run here at all. Before anything is started. */
+  /**
+   * Checks whether the component can run on this machine. Called before any component starts.
+   * @throws ComponentUnavailableError if it cannot
+   */
   check?(lab: Lab): Promise<void>;
-  /** Writes what it needs. Idempotent: also called before a restart. */
+  /** Writes the component's files. Idempotent: also called before a restart. */
   prepare?(lab: Lab): Promise<void>;
   command(lab: Lab): Command | Promise<Command>;
   /** Answers now. */
@@ -64,7 +72,7 @@ export interface Component {
   finish?(lab: Lab): Promise<void>;
   readonly readyWithinMs: number;
   readonly stop: { readonly signal: NodeJS.Signals; readonly withinMs: number };
-  /** What to look at when it does not come up. */
+  /** What a user should check if the component does not become ready. */
   readonly fix: string;
 }
 

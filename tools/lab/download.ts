@@ -10,9 +10,9 @@ import type { BinarySpec } from './versions.ts';
 const CONNECT_TIMEOUT_MS = 4_000;
 
 /**
- * Downloads a binary's official release to `target` (atomically), its checksum verified where one is published. Honours the
- * usual proxy variables.
- * @throws Error saying which URL failed and how
+ * Downloads the official release of a binary to `target`, atomically, and verifies its checksum if
+ * one is published. Uses the usual proxy variables.
+ * @throws Error with the URL and the cause
  */
 export async function download(
   spec: BinarySpec,
@@ -54,7 +54,10 @@ export function fillPlatform(text: string, platform: string, arch: string): stri
   return text.replaceAll('${os}', platform).replaceAll('${arch}', arch === 'x64' ? 'amd64' : arch);
 }
 
-/** The checksum of a file in a published list; a list of one bare checksum is that of the only file. */
+/**
+ * Returns the checksum of a file in a published list. A list with a single checksum applies to its
+ * only file.
+ */
 export function checksumOf(list: string, file: string): string | undefined {
   for (const line of list.split('\n')) {
     const [sum, name] = line.trim().split(/\s+\*?/);

@@ -7,12 +7,13 @@ import type { BinarySpec, GoBuild } from './versions.ts';
 
 const REPORT_EVERY_MS = 15_000;
 
-/** Folder with the files that a built binary reads. It exists only for those that read some. */
+/** Folder with the files that a built binary reads. It exists only for binaries that read files. */
 export const filesFolder = (binary: string): string => `${binary}-files`;
 
 /**
- * Builds a binary from Go modules (through the module proxy) to `target`, atomically. Takes minutes the first time.
- * @throws Error with the end of the compiler's output; or that Go is missing
+ * Builds a binary from Go modules (through the module proxy) to `target`, atomically. Takes minutes
+ * the first time.
+ * @throws Error if Go is missing, or with the end of the compiler's output
  */
 export async function buildFromGo(
   spec: BinarySpec,

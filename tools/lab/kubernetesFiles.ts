@@ -7,7 +7,10 @@ import { stringify } from 'yaml';
 import { port, type Lab } from './component.ts';
 
 export const kubernetesFolder = (lab: Lab): string => join(lab.dir, 'kubernetes');
-/** Written by the API server itself at its first start: its certificate, followed by the CA that signed it. */
+/**
+ * Path of the certificate that the API server writes when it first starts, followed by the CA that
+ * signed it.
+ */
 export const apiServerCertificate = (lab: Lab): string =>
   join(kubernetesFolder(lab), 'apiserver', 'apiserver.crt');
 export const kubeconfigPath = (lab: Lab): string => join(lab.dir, 'kubeconfig');
@@ -17,13 +20,16 @@ export const apiServerUrl = (lab: Lab): string =>
   `https://127.0.0.1:${port(lab, 'kube-apiserver')}`;
 export const NODE_NAME = 'lab';
 
-/** Where the API server's client certificate for the kubelet is; absent on a machine without openssl. */
+/**
+ * Paths of the API server's client certificate for the kubelet. The files do not exist on a machine
+ * without openssl.
+ */
 export const kubeletClient = (lab: Lab): { certificate: string; key: string } => ({
   certificate: join(kubernetesFolder(lab), 'kubelet-client.crt'),
   key: join(kubernetesFolder(lab), 'kubelet-client.key'),
 });
 
-/** Makes keys and the token file, once per lab. */
+/** Creates keys and the token file, once per lab. */
 export async function writeControlPlaneFiles(lab: Lab): Promise<void> {
   const folder = kubernetesFolder(lab);
   await mkdir(join(folder, 'apiserver'), { recursive: true, mode: 0o700 });
@@ -50,7 +56,8 @@ export async function writeControlPlaneFiles(lab: Lab): Promise<void> {
 
   const client = kubeletClient(lab);
   if (!(await exists(client.certificate))) {
-    // Self-signed, its own CA: the kubelet trusts exactly this certificate. Node's crypto cannot make certificates.
+    // Self-signed, so that the kubelet trusts exactly this certificate. The crypto module of
+    // Node.js cannot create certificates.
     await promisify(execFile)('openssl', [
       'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '3650',
       '-subj', '/O=system:masters/CN=lab-apiserver', '-keyout', client.key, '-out', client.certificate,
@@ -60,7 +67,7 @@ export async function writeControlPlaneFiles(lab: Lab): Promise<void> {
   }
 }
 
-/** Writes the kubeconfigs of admin and node; the API server must have made its certificate. */
+/** Writes the kubeconfigs of admin and node. Requires the API server's certificate. */
 export async function writeKubeconfigs(lab: Lab): Promise<void> {
   const ca = (await readFile(apiServerCertificate(lab))).toString('base64');
   const of = (user: string, token: string): string =>

@@ -1,7 +1,8 @@
 /**
- * What KWOK does to the fake nodes and their pods: a pod is Running as soon as it is scheduled, and never ends by itself (the
- * benchmark ends it by patching its status; it also plays the probes of a pod under the supervisor); a deleted pod goes at once. After KWOK's own "fast" stages
- * (sigs.k8s.io/kwok v0.7.0, kustomize/stage), which look at podIP so that a pod ended by others is not made Running again.
+ * Behavior of fake nodes and their pods. A pod is Running as soon as it is scheduled, and never
+ * ends by itself; the benchmark patches its status to end it or to change its probes. A deleted pod
+ * is removed immediately. Based on KWOK's "fast" stages (sigs.k8s.io/kwok v0.7.0, kustomize/stage).
+ * They check podIP, so that an ended pod is not set to Running again.
  */
 export const KWOK_STAGES = `
 apiVersion: kwok.x-k8s.io/v1alpha1

@@ -1,4 +1,7 @@
-/** The lab: the real components (Temporal, Kubernetes) on this machine, for development, tests, demo and benchmarks. */
+/**
+ * The lab: the real components (Temporal, Kubernetes) on this machine, for development, tests, demo
+ * and benchmarks.
+ */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cleanUp } from './cleanUp.ts';
@@ -66,10 +69,11 @@ const DATA = [
 const silent = (): void => undefined;
 
 /**
- * Brings up what is asked for. What runs and answers is kept, what is missing is added, what died is started again on its data;
- * what runs but was not asked for is left alone. Quick when all is up; several processes may call it at once.
- * @throws ComponentUnavailableError when a component cannot be had on this machine
- * @throws ComponentFailedError when one does not come up
+ * Starts the requested components. Healthy components keep running, missing ones are added, and
+ * ended ones are restarted with their data. Components that run but were not requested are not
+ * changed. Fast if all run. Several processes can call it at the same time.
+ * @throws ComponentUnavailableError if a component is not available on this machine
+ * @throws ComponentFailedError if a component does not become ready
  */
 export async function up(options: LabOptions = {}): Promise<LabState> {
   const folder = await labFolder(options.stateDir);
@@ -142,8 +146,8 @@ async function imagesToImport(
 }
 
 /**
- * Stops everything. Leaves no process, mount, network namespace, bridge or cgroup of this lab; data and logs stay unless `purge`.
- * A lab that is not there is fine.
+ * Stops all components. Leaves no process, mount, network namespace, bridge or cgroup of this lab.
+ * Data and logs remain, unless `purge` is set. Does nothing if there is no lab.
  */
 export async function down(options: DownOptions = {}): Promise<void> {
   const dir = await labFolder(options.stateDir);
@@ -182,7 +186,7 @@ export async function down(options: DownOptions = {}): Promise<void> {
   );
 }
 
-/** What the lab consists of, and how each part is. */
+/** Returns the components of the lab and their state. */
 export async function status(options: { stateDir?: string } = {}): Promise<LabStatus> {
   const dir = await labFolder(options.stateDir);
   const record = await readRecord(dir);
@@ -222,7 +226,10 @@ export async function addImages(
   });
 }
 
-/** Stops one component and leaves it down, its data kept. For tests that hold a component down for a while. @param signal default SIGKILL */
+/**
+ * Stops one component and keeps its data. For tests in which a component is unavailable.
+ * @param signal - default: SIGKILL
+ */
 export async function kill(
   stateDir: string,
   name: ComponentName,
@@ -240,7 +247,10 @@ export async function start(stateDir: string, name: ComponentName): Promise<void
   await withLock(lockPath(dir), () => startOne(dir, name));
 }
 
-/** Stops one component and starts it again on its data and its ports. @param signal default: its own polite one */
+/**
+ * Stops one component and starts it with the same data and ports.
+ * @param signal - default: the signal for a graceful stop of this component
+ */
 export async function restart(
   stateDir: string,
   name: ComponentName,
@@ -278,7 +288,10 @@ async function startInOrder(lab: Lab, components: readonly Component[]): Promise
 
 type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3' | 'gitea'>;
 
-/** What the lab shall consist of after `up`. @throws Error when real and fake nodes, or two servers of Temporal, would be mixed */
+/**
+ * Returns the parts of the lab after `up`.
+ * @throws Error if real and fake nodes, or two Temporal servers, would be mixed
+ */
 function merge(record: LabRecord, options: LabOptions): Parts {
   const nodes = options.nodes ?? 'none';
   if (nodes !== 'none' && record.nodes !== 'none' && nodes !== record.nodes) {
@@ -313,7 +326,10 @@ function mergeTemporal(
   return wanted;
 }
 
-/** What this call must see up: not a part of the lab that it did not ask for (a test may hold that one down). */
+/**
+ * Returns the components that this call must start. A part that it did not request is left alone,
+ * because a test may have stopped it.
+ */
 function wantedComponents(target: Parts, options: LabOptions): Component[] {
   const kubernetes = options.kubernetes ?? true;
   return componentsOf({
@@ -350,7 +366,10 @@ function labOf(
   return { dir, record, binaries: {}, progress: progress ?? silent };
 }
 
-/** What has no port yet is only just being added, by another process, for whoever has asked for it. */
+/**
+ * Returns the state of the lab. A component without a port is omitted: another process is adding
+ * it.
+ */
 function stateOf(lab: Lab): LabState {
   const { record } = lab;
   const has = (key: string): boolean => record.ports[key] !== undefined;

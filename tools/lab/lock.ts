@@ -4,11 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 
 /**
- * Runs `body` while holding an exclusive lock on a file, across processes.
- *
- * The lock is SQLite's own file lock: the kernel releases it when its holder dies, however it dies, so there is no stale lock
- * to detect. (Node offers no flock.)
- * @param waiting called once, when somebody else holds the lock
+ * Runs `body` while it holds an exclusive lock on a file, across processes. The lock is SQLite's
+ * file lock, because Node.js has no flock. The kernel releases it when its holder dies, so there
+ * are no stale locks.
+ * @param waiting - called once, if another process holds the lock
  */
 export async function withLock<T>(
   path: string,
@@ -16,7 +15,7 @@ export async function withLock<T>(
   waiting?: () => void,
 ): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
-  // Not a static import: jest does not know built-ins that exist with a prefix only.
+  // Not a static import: jest does not resolve built-in modules that require the `node:` prefix.
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const database = new DatabaseSync(path, { timeout: 0 });
   try {

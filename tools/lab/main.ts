@@ -17,7 +17,7 @@ import { DEFAULT_STATE_DIR } from './store.ts';
 import { BINARIES, type BinaryName } from './versions.ts';
 
 const PARTS = ['temporal', 'kubernetes'] as const;
-/** Only `npm run compose-check` and `npm run beside-arc` use them. */
+/** Binaries that only `npm run compose-check` and `npm run beside-arc` use. */
 const BY_HAND: readonly string[] = ['docker-compose', 'temporal-ui', 'actions-runner-controller'];
 
 interface CommonFlags {

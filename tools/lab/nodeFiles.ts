@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import type { Lab } from './component.ts';
 
-/** Sockets and mounts of the node: short (a socket's path has at most 107 characters), and outside of the data. */
+/**
+ * Folder of the node's sockets and mounts. Its path is short, because that of a socket has at most
+ * 107 characters, and it is outside of the data.
+ */
 export const runFolder = (lab: Pick<Lab, 'record'>): string => `/run/holdfast-${lab.record.id}`;
 export const containerdSocket = (lab: Pick<Lab, 'record'>): string =>
   join(runFolder(lab), 'containerd.sock');

@@ -7,7 +7,7 @@ import { ComponentUnavailableError } from './options.ts';
 const CNI_FOLDERS = ['/opt/cni/bin', '/usr/lib/cni', '/usr/libexec/cni'];
 const CAP_SYS_RESOURCE = 24n;
 
-/** A program that a node needs, the Debian package that has it, and the variable that names another one. */
+/** A program that a node needs, its Debian package, and the variable with another path to it. */
 interface Program {
   readonly program: string;
   readonly package: string;
@@ -27,7 +27,11 @@ export const NODE_PROGRAMS: readonly Program[] = [
 ];
 export const CNI_PACKAGE = 'containernetworking-plugins';
 
-/** Checks that this machine can be a node; of what is missing it names all, and one command that brings it. @throws ComponentUnavailableError with the fix */
+/**
+ * Checks that this machine can be a node. The error names everything that is missing, and one
+ * command that installs it.
+ * @throws ComponentUnavailableError with the fix
+ */
 export async function checkNodeRequirements(): Promise<void> {
   const refuse = (why: string): never => {
     throw new ComponentUnavailableError(
@@ -43,7 +47,10 @@ export async function checkNodeRequirements(): Promise<void> {
     refuse(`${missing.map((each) => each.program).join(', ')} missing: ${installCommand(missing)}`);
 }
 
-/** What is not there, the CNI plugins among it. @param has - whether a program is in the PATH */
+/**
+ * Returns the missing programs and CNI plugins.
+ * @param has - whether a program is in the PATH
+ */
 export async function missingPrograms(
   has: (program: string) => Promise<boolean> = inPath,
   env: NodeJS.ProcessEnv = process.env,
@@ -85,7 +92,10 @@ export async function cniFolder(): Promise<string> {
   );
 }
 
-/** Whether this process may lower OOM scores; without, runc cannot start a pod's sandbox unless containerd restricts them. */
+/**
+ * Whether this process can lower OOM scores. Otherwise runc cannot start a pod's sandbox, unless
+ * containerd restricts the scores.
+ */
 export async function mayLowerOomScore(): Promise<boolean> {
   const status = await readFile('/proc/self/status', 'utf8');
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0';

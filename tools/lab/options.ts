@@ -1,4 +1,4 @@
-/** The public vocabulary of the lab: what can be asked for, and what one gets. */
+/** The options and results of the lab. */
 
 export const COMPONENT_NAMES = [
   'temporal',
@@ -19,10 +19,15 @@ export const COMPONENT_NAMES = [
 ] as const;
 export type ComponentName = (typeof COMPONENT_NAMES)[number];
 
-/** `kubelet`: this machine is a real node (Linux, root). `kwok`: fake nodes for thousands of pods. */
+/**
+ * `kubelet`: this machine is a real node (Linux, root). `kwok`: fake nodes for thousands of pods.
+ */
 export type Nodes = 'none' | 'kubelet' | 'kwok';
 
-/** `dev`: the dev server on SQLite, one process with its UI. `cluster`: each of the server's services in a process of its own, on PostgreSQL, without a UI. */
+/**
+ * `dev`: the dev server on SQLite, one process with its UI. `cluster`: one process per service, on
+ * PostgreSQL, without a UI.
+ */
 export const TEMPORAL_SERVERS = ['dev', 'cluster'] as const;
 export type TemporalServer = (typeof TEMPORAL_SERVERS)[number];
 
@@ -33,17 +38,19 @@ export interface LabOptions {
   temporal?: boolean | TemporalServer;
   /** etcd, API server, controller manager, scheduler. @default true */
   kubernetes?: boolean;
-  /** Adds nodes; `none` takes none away. @default "none" */
+  /** Nodes to add. `none` does not remove existing ones. @default "none" */
   nodes?: Nodes;
   /** A server that speaks S3 (versitygw), over a folder. @default false */
   s3?: boolean;
   /** A Gitea server with an organization, a repository and tokens. @default false */
   gitea?: boolean;
-  /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
+  /**
+   * Port of Temporal's gRPC frontend on 127.0.0.1. @default a free one, stored in the state folder
+   */
   temporalPort?: number;
-  /** Port of the dev server's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
+  /** Port of the dev server's UI on 127.0.0.1. @default a free one, stored in the state folder */
   uiPort?: number;
-  /** Told about every step that takes time. Default: nobody. */
+  /** Receives a line about each step that takes time. @default no output */
   progress?: (line: string) => void;
 }
 
@@ -64,7 +71,10 @@ export interface LabState {
   nodes?: 'kubelet' | 'kwok';
   s3?: S3Access;
   gitea?: GiteaAccess;
-  /** With `nodes: kubelet`: an address of this machine that pods reach. Servers for pods listen on it (or on 0.0.0.0). */
+  /**
+   * With `nodes: kubelet`: address of this machine that pods reach. Servers for pods listen on it,
+   * or on 0.0.0.0.
+   */
   hostAddress?: string;
 }
 
@@ -86,7 +96,9 @@ export interface GiteaAccess {
   url: string;
   /** From pods. */
   urlForPods?: string;
-  /** The administrator, as whose name the header X-WEBAUTH-USER is accepted from this machine. */
+  /**
+   * Name of the administrator. Requests from this machine with it in X-WEBAUTH-USER are accepted.
+   */
   user: string;
   /** Token of the administrator, with all scopes. */
   token: string;
@@ -103,7 +115,10 @@ export interface LabStatus extends LabState {
   components: Partial<Record<ComponentName, ComponentStatus>>;
 }
 
-/** A component cannot be had on this machine. Says what was tried and what would help. */
+/**
+ * A component is not available on this machine. The message contains all attempts to find it, and
+ * the fix.
+ */
 export class ComponentUnavailableError extends Error {
   override readonly name = 'ComponentUnavailableError';
   readonly component: string;
@@ -114,7 +129,10 @@ export class ComponentUnavailableError extends Error {
   }
 }
 
-/** A component started but did not become ready, or died. The message carries the end of its log and the fix. */
+/**
+ * A component started but did not become ready, or died. The message contains the end of its log
+ * and the fix.
+ */
 export class ComponentFailedError extends Error {
   override readonly name = 'ComponentFailedError';
   readonly component: string;

@@ -15,10 +15,10 @@ export function hostAddress({ podNetwork }: Pick<LabRecord, 'podNetwork'>): stri
 }
 
 /**
- * Makes the bridge that pods are attached to (the CNI plugin would make it with the first pod only; tests want to listen on its
- * address before). No forwarding and no masquerading: pods reach this machine and each other, not the world, and no iptables
- * rule is needed.
- * @returns the network in use, e.g. `10.211.3`
+ * Creates the bridge of the pods. The CNI plugin would create it with the first pod only, but tests
+ * listen on its address before. There is no forwarding and no masquerading: pods reach this machine
+ * and each other, but no other network, and no iptables rules are needed.
+ * @returns the prefix of the network, such as `10.211.3`
  */
 export async function ensureBridge(record: LabRecord): Promise<string> {
   const name = bridgeName(record);
@@ -37,8 +37,9 @@ export async function ensureBridge(record: LabRecord): Promise<string> {
 }
 
 /**
- * A bridge without an address of its own takes the lowest of its ports', so that it changes as pods come and go, and every other pod
- * loses this machine for up to a minute, until it asks for the address anew.
+ * Returns a fixed hardware address. A bridge without one takes the lowest address of its ports,
+ * which changes with each pod. Other pods would then lose this machine for up to a minute, until
+ * they resolve the address again.
  */
 function hardwareAddress(network: string): string {
   const octets = [...network.split('.').map(Number), 1];
@@ -60,7 +61,10 @@ function chooseNetwork(taken: string): string {
   throw new Error('no free /24 in 10.211.0.0/16 for the pods of the lab');
 }
 
-/** Of all interfaces: Node itself does not tell of those that are down, as the bridge of a lab without pods is. */
+/**
+ * Lists the addresses of all interfaces. Node.js omits those that are down, such as the bridge of a
+ * lab without pods.
+ */
 const addresses = async (): Promise<string> =>
   (await run('ip', ['-4', '-oneline', 'address'])).stdout;
 

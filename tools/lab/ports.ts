@@ -2,10 +2,9 @@ import { createServer } from 'node:net';
 import { readFile } from 'node:fs/promises';
 
 /**
- * A free TCP port on 127.0.0.1 that will still be free when its owner was down for a while.
- *
- * Not port 0: what the kernel hands out lies in the range it also takes for outgoing connections. A client that keeps trying to
- * reach a server held down in a test could then be given the server's own port (and even connect to itself).
+ * Returns a free TCP port on 127.0.0.1 that remains free while its owner is down for a while. Port
+ * 0 is not used: the kernel then takes a port from the range for outgoing connections. A client
+ * that retries a stopped server could then get that server's port, and even connect to itself.
  */
 export async function freePort(): Promise<number> {
   const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(

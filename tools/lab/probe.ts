@@ -27,7 +27,10 @@ export interface Answer {
 
 export interface RequestOptions {
   method?: string;
-  /** PEM; `false`: the certificate is not checked (health endpoints with a certificate made at start). */
+  /**
+   * CA certificate (PEM). `false`: the certificate is not checked, for health endpoints whose
+   * certificate is created at the start.
+   */
   ca?: string | false;
   token?: string;
   body?: unknown;

@@ -19,8 +19,9 @@ export interface User {
 const run = promisify(execFile);
 
 /**
- * The start time of a live process; `undefined` when there is none, or only a zombie.
- * Field 22 of /proc/PID/stat, counted after the command's closing bracket (the command may contain blanks and brackets).
+ * Returns the start time of a live process; `undefined` if there is none, or only a zombie. It is
+ * field 22 of /proc/PID/stat, counted after the closing bracket of the command, which can contain
+ * spaces and brackets.
  */
 export async function processStartTime(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
@@ -28,7 +29,8 @@ export async function processStartTime(pid: number): Promise<string | undefined>
     if (stat === undefined) return undefined;
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') {
-      // While other threads of a killed process still end, its leader is a zombie already, and its sockets are open.
+      // While other threads of a killed process are still ending, its leader is already a zombie,
+      // and its sockets are still open.
       const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
       if (threads.length <= 1) return undefined;
     }
@@ -46,8 +48,9 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 }
 
 /**
- * Starts a process that outlives this one: own session (a terminal's Ctrl-C does not reach it), output appended to a file.
- * @throws Error when the command cannot be executed
+ * Starts a process that outlives this one: in a session of its own, so that Ctrl-C does not reach
+ * it, with its output appended to a file.
+ * @throws Error if the command cannot be executed
  */
 export async function startDetached(
   command: string,
@@ -71,7 +74,7 @@ export async function startDetached(
     child.on('error', () => undefined); // a failed kill() of a child is reported by stopProcess
     child.unref();
     const pid = child.pid as number;
-    // A process that is dead already gets an identity that is never alive.
+    // A process that has already ended gets an identity that never matches.
     return { pid, startTime: (await processStartTime(pid)) ?? 'dead' };
   } finally {
     await log.close();
@@ -79,8 +82,8 @@ export async function startDetached(
 }
 
 /**
- * Signals exactly this process and waits until it is gone; after `withinMs` it is killed.
- * @returns false when it had to be killed
+ * Signals exactly this process and waits until it has ended. Kills it after `withinMs`.
+ * @returns false if it was killed
  */
 export async function stopProcess(
   identity: ProcessIdentity,
@@ -104,7 +107,7 @@ export async function stopProcess(
   return false;
 }
 
-/** Asks again and again, at first every 10 ms, later every 100 ms; false when `withinMs` is over. */
+/** Polls a condition, first every 10 ms, later every 100 ms. Returns false after `withinMs`. */
 export async function waitFor(
   condition: () => Promise<boolean>,
   withinMs: number,

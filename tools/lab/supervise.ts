@@ -8,7 +8,10 @@ import { resolveBinary } from './resolve.ts';
 import { forgetProcess, logPath, readProcess, writeProcess, writeRecord } from './store.ts';
 
 const REPORT_AFTER_MS = 5_000;
-/** Clients have the address: a port is given up only when somebody else really holds it. */
+/**
+ * Time to wait for a port that another process uses (ms). Clients know the address, so the port
+ * changes only after that.
+ */
 const PORT_TIMEOUT_MS = 3_000;
 
 /** Runs and answers. */
@@ -18,7 +21,7 @@ export async function isUp(lab: Lab, component: Component): Promise<boolean> {
 }
 
 /**
- * Starts one component and waits until it is ready; one that runs and answers is kept.
+ * Starts one component and waits until it is ready. A healthy component keeps running.
  * @throws ComponentFailedError with the end of its log
  */
 export async function startComponent(lab: Lab, component: Component): Promise<void> {
@@ -87,14 +90,20 @@ export async function stopComponent(
   await forgetProcess(dir, component.name);
 }
 
-/** Finds the binaries of components, one after the other (a build takes all cores). Changes `lab.binaries`. */
+/**
+ * Finds the binaries of components, one after the other, because a build uses all cores. Changes
+ * `lab.binaries`.
+ */
 export async function resolveBinaries(lab: Lab, components: readonly Component[]): Promise<void> {
   for (const name of new Set(components.flatMap((component) => component.binaries))) {
     lab.binaries[name] ??= await resolveBinary(name, { progress: lab.progress });
   }
 }
 
-/** Ports are chosen once and kept, unless somebody else took them while the component was down. */
+/**
+ * Chooses the ports of a component once. They change only if another process took them while the
+ * component was down.
+ */
 async function assignPorts(lab: Lab, component: Component): Promise<void> {
   for (const key of component.ports) {
     const port = lab.record.ports[key];
@@ -106,9 +115,12 @@ async function assignPorts(lab: Lab, component: Component): Promise<void> {
   await writeRecord(lab.dir, lab.record);
 }
 
-/** Nothing of the caller's environment but PATH: a KUBECONFIG or a Temporal profile there is not the lab's. */
+/**
+ * Returns the environment of components, which has only PATH from the caller. A KUBECONFIG or a
+ * Temporal profile there does not apply to the lab.
+ */
 function cleanEnvironment(lab: Lab, extra: Record<string, string> | undefined): NodeJS.ProcessEnv {
-  // Components call others of the same packages (containerd its shim and runc).
+  // Components call other programs of the same packages: containerd calls its shim and runc.
   const folders = new Set(Object.values(lab.binaries).map((path) => dirname(path)));
   const path = [
     ...folders,

@@ -1,7 +1,10 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Kernel settings that a kubelet changes machine-wide (kubernetes/kubernetes, pkg/kubelet/cm, setupKernelTunables). */
+/**
+ * Kernel settings that a kubelet changes for the whole machine (kubernetes/kubernetes,
+ * pkg/kubelet/cm, setupKernelTunables).
+ */
 const TOUCHED = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
@@ -10,10 +13,13 @@ const TOUCHED = [
   'kernel/keys/root_maxkeys',
   'kernel/keys/root_maxbytes',
 ];
-/** One for all labs of this machine: what a second one would find has been changed by the first. */
+/**
+ * One file for all labs of this machine: a second lab would only find values that the first has
+ * changed.
+ */
 const SAVED = '/run/holdfast-sysctls.json';
 
-/** Remembers what the settings are, unless another lab did before. */
+/** Saves the settings, unless another lab has saved them. */
 export async function saveSysctls(): Promise<void> {
   const text = JSON.stringify(await read());
   await writeFile(SAVED, text, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
@@ -21,7 +27,10 @@ export async function saveSysctls(): Promise<void> {
   });
 }
 
-/** Restores the settings when the last node of this machine's labs is gone (its run folder was removed). */
+/**
+ * Restores the settings after the last node of this machine's labs has ended, and its run folder
+ * was removed.
+ */
 export async function restoreSysctls(): Promise<void> {
   if ((await readdir('/run')).some((name) => /^holdfast-[0-9a-f]{8}$/.test(name))) return;
   const text = await readFile(SAVED, 'utf8').catch(() => undefined);

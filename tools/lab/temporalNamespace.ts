@@ -16,7 +16,10 @@ const NOT_FOUND = 5;
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;
 
-/** The namespace exists, and all search attributes can be used. What is missing is added: a database of an earlier Holdfast has only the attributes of then. */
+/**
+ * Whether the namespace exists and all search attributes can be used. Adds missing ones: a database
+ * of an earlier Holdfast has fewer attributes.
+ */
 export async function servesNamespace(lab: Lab): Promise<boolean> {
   return await preparesNamespace(temporalAddress(lab), NAMESPACE);
 }
@@ -53,7 +56,10 @@ export async function preparesNamespace(address: string, namespace: string): Pro
   });
 }
 
-/** The front end reaches those that keep the histories of workflows: one of them knows that it has no such workflow. */
+/**
+ * Whether the frontend reaches the history service: the service responds that it has no such
+ * workflow.
+ */
 export async function reachesHistories(lab: Lab): Promise<boolean> {
   return await answers(temporalAddress(lab), async ({ workflowService }) => {
     try {
@@ -72,7 +78,7 @@ export async function reachesHistories(lab: Lab): Promise<boolean> {
 const isNotFound = (error: unknown): boolean =>
   isGrpcServiceError(error) && (error.code as number) === NOT_FOUND;
 
-/** What the questions come to; `false` while a server that is starting cannot answer them. */
+/** Runs requests and returns the result; `false` while a starting server cannot respond. */
 async function answers(
   address: string,
   ask: (connection: Connection) => Promise<boolean>,

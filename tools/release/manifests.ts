@@ -5,7 +5,7 @@ import { importedPackages, type CodeOfPackages } from './codeOfPackages.ts';
 
 type Versions = Readonly<Record<string, string>>;
 
-/** What of the checkout's package.json and lock file the manifests follow from. */
+/** Files of the checkout from which the manifests are derived. */
 export interface Checkout {
   readonly manifest: {
     readonly version: string;
@@ -44,7 +44,8 @@ export function manifestsOf(
     if (found === undefined) throw new Error(`package.json: dependencies: lacks "${name}"`);
     return found;
   };
-  // A command is no guest: it brings the newest SDK that is tested, or takes the older one of its project.
+  // The command is not loaded into another program: it brings the newest SDK that is tested, or
+  // uses the older one of its project.
   const tested = (name: string): string =>
     name.startsWith('@temporalio/')
       ? `>=${(Object.values(peerDependencies)[0] ?? '').slice(1)} <=${sdk}`

@@ -1,9 +1,12 @@
 /**
- * The two packages that are published from this repository. `npm run build:packages` makes their folders in dist/packages/; their
- * versions, license and dependencies come from package.json.
+ * The two packages that are published from this repository. `npm run build:packages` writes their
+ * folders in dist/packages/. Versions, license and dependencies come from package.json.
  */
 
-/** A package, without what all of them share or what follows from its code. */
+/**
+ * The specific part of a package. The common part, and what is derived from its code, is not
+ * included.
+ */
 export interface PublishedPackage {
   readonly name: string;
   readonly description: string;
@@ -11,7 +14,9 @@ export interface PublishedPackage {
   readonly exports?: Readonly<Record<string, string>>;
   /** Commands, as paths in the package. */
   readonly bin?: Readonly<Record<string, string>>;
-  /** Files and folders of the checkout that are in the package: at the same path, or at another one. */
+  /**
+   * Files and folders of the checkout that are in the package, at the same path or at another one.
+   */
   readonly files: readonly (string | { readonly from: string; readonly to: string })[];
 }
 
@@ -34,7 +39,7 @@ export const PLUGIN: PublishedPackage = {
     './workflows': './dist/workflows/index.js',
     './contract': './dist/core/contract/index.js',
     './schemas/*': './schemas/*',
-    // For holdfast-cli of the same version alone; docs/plugin.md says so.
+    // For holdfast-cli of the same version only; see docs/plugin.md.
     './internal/core/*': './dist/core/*',
     './internal/activities/*': './dist/activities/*',
     './internal/worker/*': './dist/worker/*',
@@ -53,7 +58,10 @@ export const PLUGIN: PublishedPackage = {
   ],
 };
 
-/** The command, the ready-made worker and the webhook. Its code: all of dist/ that the plugin has not. */
+/**
+ * The package of the command, the ready-made worker and the webhook. Its code is all of dist/ that
+ * is not in the plugin.
+ */
 export const COMMAND: PublishedPackage = {
   name: 'holdfast-cli',
   description:

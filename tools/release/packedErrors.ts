@@ -1,13 +1,16 @@
-/** Whether the packages that npm would publish can run: everything that is exported, executed or imported is in them. */
+/**
+ * Checks whether the packages that npm would publish can run: they must contain everything that is
+ * exported, executed or imported.
+ */
 import { posix } from 'node:path';
 import { importedPackages, importsOf } from './codeOfPackages.ts';
 import { PLUGIN } from './packages.ts';
 
-/** What a packed package consists of. */
+/** A packed package. */
 export interface PackedPackage {
   /** Paths of its files, relative to its root. */
   readonly files: readonly string[];
-  /** Reads one of its files. */
+  /** Returns the content of one of its files. */
   readonly read: (path: string) => string;
 }
 
@@ -18,7 +21,7 @@ interface Manifest {
   readonly peerDependencies?: object;
 }
 
-/** Files of the plugin's package that nothing imports: a Worker and an image read them by their paths. */
+/** Files of the plugin's package without an import: a Worker or an image reads them by path. */
 const READ_BY_PATH = [
   /^dist\/activities\/compute\/process\/wrapper\.js$/,
   /^dist\/workflow-bundle-[\d.]+\.js$/,
@@ -28,7 +31,10 @@ const READ_BY_PATH = [
   /^dist\/supervisor\/supervisor\.mjs$/,
 ];
 
-/** Returns what is missing from the packages, each with its fix. An empty list: they can run. @param plugin - the package whose files the command imports */
+/**
+ * Returns what is missing from the packages, each with its fix. Empty if they can run.
+ * @param plugin - the package whose files the command imports
+ */
 export function packedErrors(plugin: PackedPackage, command: PackedPackage): string[] {
   const readByPath = READ_BY_PATH.filter(
     (form) => !plugin.files.some((path) => form.test(path)),
@@ -42,7 +48,7 @@ export function packedErrors(plugin: PackedPackage, command: PackedPackage): str
   );
 }
 
-/** Returns what a package lacks of itself. */
+/** Returns what is missing for the package's own code. */
 function missingFrom({ files, read }: PackedPackage): string[] {
   const packed = new Set(files);
   const manifest = JSON.parse(read('package.json')) as Manifest;
@@ -68,7 +74,7 @@ function missingFrom({ files, read }: PackedPackage): string[] {
   return [...missing];
 }
 
-/** Returns what the command imports of the plugin's files, and the plugin has not. */
+/** Returns files of the plugin that the command imports and the plugin lacks. */
 function missingInternals(plugin: PackedPackage, command: PackedPackage): string[] {
   const prefix = `${PLUGIN.name}/internal/`;
   const targets = compiled(command.files).flatMap((file) =>

@@ -1,4 +1,4 @@
-/** May a tag be released? And the workflow that does so. */
+/** The checks of a release, and the workflow that publishes it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 
-/** What a release is made of: the texts of the files that say a version. */
+/** Texts of the files that contain the version. */
 export interface ReleaseFiles {
   readonly packageJson: string;
   readonly packageLock: string;
@@ -11,7 +11,10 @@ export interface ReleaseFiles {
   readonly quarantined: readonly string[];
 }
 
-/** What keeps a tag from being released, each with its fix; none: it may be. @param tag - `v` and the version */
+/**
+ * Returns the reasons against a release of the tag, each with its fix. Empty if it can be released.
+ * @param tag - `v` and the version
+ */
 export function releaseErrors(
   tag: string,
   { packageJson, packageLock, changelog, chart, quarantined }: ReleaseFiles,
@@ -59,7 +62,7 @@ export function releaseErrors(
   ];
 }
 
-/** What the changelog says of a version, for the release's notes; `undefined`: it has no such section. */
+/** Returns the section of a version in the changelog, or `undefined` if there is none. */
 export function changelogSection(changelog: string, version: string): string | undefined {
   const sections = changelog.split(/^## /m).slice(1);
   const found = sections.find(

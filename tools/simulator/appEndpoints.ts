@@ -19,7 +19,10 @@ const PERMISSIONS = {
 const EVENTS = ['workflow_job'];
 const SINCE = '2024-01-01T00:00:00Z';
 
-/** What a GitHub App asks with its own token: https://docs.github.com/rest/apps/apps, and the deliveries of webhooks. */
+/**
+ * Serves the endpoints for a GitHub App's own token (https://docs.github.com/rest/apps/apps), and
+ * webhook deliveries.
+ */
 export function serveAppEndpoints(server: FastifyInstance, world: World): void {
   const docs = `${answers.DOCS}/apps/apps`;
   const onApp = (

@@ -1,4 +1,4 @@
-/** Counts every change of the simulator's state and wakes those who wait for one. */
+/** Counts the changes of the simulator's state and notifies waiters. */
 export class Changes {
   version = 0;
   #waiters = new Set<() => void>();
@@ -8,7 +8,10 @@ export class Changes {
     for (const wake of this.#waiters) wake();
   }
 
-  /** Resolves at the first change after `version` (at once if there was one), or after `timeoutMs`. */
+  /**
+   * Resolves at the first change after `version`, immediately if there was one, or after
+   * `timeoutMs`.
+   */
   async next(version: number, timeoutMs: number): Promise<number> {
     if (this.version > version) return this.version;
     await new Promise<void>((resolve) => {
@@ -24,8 +27,8 @@ export class Changes {
   }
 
   /**
-   * Resolves with the first truthy value of `probe`, looked at after every change.
-   * @throws Error after `timeoutMs`, naming `what`
+   * Resolves with the first truthy value of `probe`, which is evaluated after every change.
+   * @throws Error after `timeoutMs`, with `what`
    */
   async waitFor<T>(probe: () => T, what: string, timeoutMs: number): Promise<NonNullable<T>> {
     const deadline = Date.now() + timeoutMs;

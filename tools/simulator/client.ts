@@ -11,7 +11,10 @@ import type {
   WebhookDelivery,
 } from './types.ts';
 
-/** Steers a simulator in another process through its control API. Every method throws an Error when the simulator refuses or is away. */
+/**
+ * Controls a simulator in another process through its control API. Every method throws an Error if
+ * the simulator rejects the request or is unreachable.
+ */
 export class SimulatorClient {
   readonly url: string;
 
@@ -20,7 +23,7 @@ export class SimulatorClient {
     this.url = url.replace(/\/$/, '');
   }
 
-  /** The simulator's own idea of its URL, and its change counter. */
+  /** Returns the simulator's URL and its change counter. */
   health(): Promise<{ url: string; version: number }> {
     return this.#get('health');
   }
@@ -108,8 +111,10 @@ export class SimulatorClient {
   }
 
   /**
-   * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
-   * @param what said in the error. @param timeoutMs default 30 s
+   * Resolves with the first truthy value of `probe`, which is evaluated after every change of the
+   * simulator's state.
+   * @param what - expected state, for the error
+   * @param timeoutMs - default 30 s
    */
   async waitFor<T>(
     probe: (simulator: this) => Promise<T>,

@@ -13,7 +13,7 @@ import type {
 import type { ScaleSet } from './scaleSets.ts';
 import type { World } from './world.ts';
 
-/** Steers a simulator and looks at the truth in it. */
+/** Controls a simulator and reads its actual state. */
 export class Control {
   /** The inside, for the HTTP faces. */
   readonly world: World;
@@ -22,7 +22,10 @@ export class Control {
     this.world = world;
   }
 
-  /** Queues a job; the oldest waiting runner that fits gets it. @throws Error for a bad repo */
+  /**
+   * Queues a job. The runner that has waited longest and has its labels gets it.
+   * @throws Error if the repository is invalid
+   */
   queueJob(spec: JobSpec): SimulatedJob {
     return structuredClone(this.world.dispatch.queueJob(spec));
   }
@@ -44,7 +47,7 @@ export class Control {
     return structuredClone(this.world.jobs.all());
   }
 
-  /** All registrations, whatever the REST API says of them. */
+  /** Returns all registrations, independent of faults of the REST API. */
   runners(): SimulatedRegistration[] {
     return this.world.registrations.all().map((registration) => this.world.describe(registration));
   }
@@ -54,7 +57,10 @@ export class Control {
     return this.runners().find((runner) => runner.name === name);
   }
 
-  /** Removes a registration as an owner would in the web interface: even a busy one; its job goes on. */
+  /**
+   * Removes a registration as an owner does in the web interface, even if it is busy. Its job
+   * continues.
+   */
   removeRunner(id: number): boolean {
     const registration = this.world.registrations.get(id);
     if (registration) this.world.dispatch.remove(registration);
@@ -110,7 +116,7 @@ export class Control {
     return this.world.faults.add(fault);
   }
 
-  /** Those switched on, with how often each has happened. */
+  /** Returns the active faults, with the number of times that each occurred. */
   faults(): ActiveFault[] {
     return this.world.faults.list();
   }
@@ -143,7 +149,10 @@ export class Control {
     this.world.credentials.revokeToken(token);
   }
 
-  /** Changes what the credential of that name can see or do (`app-<app>-<installation>` for an App's). */
+  /**
+   * Changes what the credential with this name can access (`app-<app>-<installation>` for an
+   * App's).
+   */
   setAccess(
     credential: string,
     access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' },
@@ -151,7 +160,7 @@ export class Control {
     this.world.credentials.setAccess(credential, access);
   }
 
-  /** Sets what is left of a credential's hourly budget. */
+  /** Sets the remaining hourly budget of a credential. */
   setRateLimit(
     credential: string,
     state: { limit?: number; remaining?: number; resetInMs?: number },
@@ -195,8 +204,10 @@ export class Control {
   }
 
   /**
-   * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
-   * @param what said in the error. @param timeoutMs default 30 s
+   * Resolves with the first truthy value of `probe`, which is evaluated after every change of the
+   * simulator's state.
+   * @param what - expected state, for the error
+   * @param timeoutMs - default 30 s
    */
   async waitFor<T>(
     probe: (simulator: this) => T,

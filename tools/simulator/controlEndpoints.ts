@@ -5,7 +5,10 @@ import type { SimulatedToken, VersionDeadline, WebhookTarget } from './options.t
 import type { JobSpec, ScopePath } from './types.ts';
 import type { World } from './world.ts';
 
-/** The control API under `/_sim`: all that {@link Control} does, for other processes. JSON in and out; 400 with `{error}`, 404 for unknown ids. */
+/**
+ * The control API under `/_sim`, which offers {@link Control} to other processes. Requests and
+ * responses are JSON; errors are 400 with `{error}`, and 404 for unknown ids.
+ */
 export function serveControl(server: FastifyInstance, world: World): void {
   const control = new Control(world);
   const route = (

@@ -14,7 +14,7 @@ export type Credential = {
   { kind: 'token'; userId: number } | { kind: 'app'; installationId: number; expiresMs: number }
 );
 
-/** Personal access tokens, Apps, and the installation tokens made for them. */
+/** Personal access tokens, Apps, and their installation tokens. */
 export class Credentials {
   #byToken = new Map<string, Credential>();
   readonly #apps: SimulatedApp[];
@@ -42,7 +42,9 @@ export class Credentials {
     this.#byToken.delete(token);
   }
 
-  /** Changes what all tokens of that name can see or do: losing a scope means 404 on everything of it. */
+  /**
+   * Changes what all tokens with this name can access. Everything in a removed scope returns 404.
+   */
   setAccess(name: string, access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' }): void {
     for (const credential of this.#byToken.values()) {
       if (credential.name === name) Object.assign(credential, access);
@@ -53,7 +55,7 @@ export class Credentials {
     }
   }
 
-  /** @returns the credential, or what to answer */
+  /** Returns the credential, or the response that rejects it. */
   authenticate(authorization: string | undefined): Credential | Answer {
     const token = bearer(authorization);
     if (token === undefined) return answers.requiresAuthentication();
@@ -66,7 +68,10 @@ export class Credentials {
     return credential;
   }
 
-  /** Checks an App's JSON web token: shape, algorithm, issuer, times; its signature when the App has a public key. */
+  /**
+   * Checks an App's JSON web token: format, algorithm, issuer and times; also its signature if the
+   * App has a public key.
+   */
   authenticateApp(
     authorization: string | undefined,
     now: number = Date.now(),
@@ -95,7 +100,7 @@ export class Credentials {
     return app;
   }
 
-  /** Makes an installation token, valid for an hour unless configured otherwise. */
+  /** Creates an installation token, valid for an hour unless configured otherwise. */
   createInstallationToken(
     app: SimulatedApp,
     installation: SimulatedInstallation,

@@ -16,14 +16,14 @@ const CONCLUSION: Record<JobResult, JobConclusion> = {
   Canceled: 'cancelled',
 };
 
-/** What the official runner adds to a job that its own end interrupts (JobRunner.cs). */
+/** Annotation of the official runner on a job that its own end interrupts (JobRunner.cs). */
 const SHUTDOWN =
   'The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.';
 
-/** What GitHub adds to a job that someone cancels. */
+/** Annotation of GitHub on a job that a user cancels. */
 const cancelledBy = (login: string): string => `The run was canceled by @${login}.`;
 
-/** Brings jobs to runners, keeps the leases, and removes what ended. */
+/** Assigns jobs to runners, renews leases, and removes runners that have ended. */
 export class Dispatch {
   readonly sessions: Sessions;
   readonly #settings: Settings;
@@ -31,7 +31,7 @@ export class Dispatch {
   readonly #jobs: Jobs;
   readonly #changes: Changes;
   readonly #onJob: (action: JobAction, job: SimulatedJob) => void;
-  /** Their runners get the jobs assigned to them, and nobody else does. */
+  /** Scale sets. Their runners get the jobs assigned to the set, and no others. */
   readonly #scaleSets: Pick<ScaleSets, 'permits' | 'offerJobs'>;
   #leases = new Map<number, NodeJS.Timeout>();
   #startedMs = new Map<number, number>();
@@ -62,7 +62,7 @@ export class Dispatch {
     return job;
   }
 
-  /** Gives a waiting job to a listening runner, if one may have it. */
+  /** Sends a waiting job to a listening runner that can take it, if there is one. */
   offer(job: SimulatedJob): void {
     this.#assignJob(job);
   }
@@ -82,8 +82,8 @@ export class Dispatch {
   }
 
   /**
-   * Ends these jobs at once, whatever their runners do.
-   * @param login - who asked for it
+   * Ends these jobs immediately, whatever their runners do.
+   * @param login - user who requested it
    */
   forceCancel(jobs: readonly SimulatedJob[], login: string): void {
     for (const job of jobs) {
@@ -98,7 +98,7 @@ export class Dispatch {
     }
   }
 
-  /** Queues the job once more, in the next attempt of its run. The run's other jobs are as they were. */
+  /** Queues the job again, in the next attempt of its run. Other jobs of the run do not change. */
   rerunJob(job: SimulatedJob): SimulatedJob {
     const { repo, labels, name, command, sleepMs, plannedResult, run_id, workflow_name } = job;
     const attempt = Math.max(...this.#jobs.ofRun(run_id).map((each) => each.run_attempt)) + 1;
@@ -122,7 +122,10 @@ export class Dispatch {
     return since === undefined ? undefined : Date.now() - since;
   }
 
-  /** The runner says that it runs the job. @returns false when the job is not its any more */
+  /**
+   * Records that the runner has started the job.
+   * @returns false if the job is no longer assigned to it
+   */
   startJob(registration: Registration, job: SimulatedJob): boolean {
     if (!holds(registration, job)) return false;
     if (job.status === 'assigned') {
@@ -157,7 +160,7 @@ export class Dispatch {
     return true;
   }
 
-  /** Removes a registration; an idle runner is told at once, a busy one when its job has ended. */
+  /** Removes a registration. An idle runner learns of it immediately, a busy one after its job. */
   remove(registration: Registration): void {
     this.#registrations.remove(registration);
     if (registration.jobId === undefined) this.#dismiss(registration);
@@ -173,7 +176,7 @@ export class Dispatch {
     }
   }
 
-  /** Removes what has been offline for too long. */
+  /** Removes registrations that have been offline for too long. */
   removeStale(now: number): void {
     const { ephemeral, static: lasting } = this.#settings.offlineRemovalMs;
     for (const registration of this.#registrations.all()) {

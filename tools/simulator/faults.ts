@@ -2,16 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { SecondaryForm } from './responses.ts';
 import { matchesGlob } from './scope.ts';
 
-/** What may go wrong. Times in ms. */
+/** Kinds of faults. Times in ms. */
 export type FaultKind =
-  /** The answer comes this much later. Goes together with other faults. */
+  /** The response is delayed. Can be combined with other faults. */
   | { kind: 'latency'; ms: number }
   /** Answers this status instead of doing anything, e.g. 502. */
   | { kind: 'status'; status: number; body?: unknown; headers?: Record<string, string> }
   /** Closes the connection without an answer, before or after the request took effect. */
   | { kind: 'drop'; when?: 'before' | 'after' }
   | { kind: 'secondary_limit'; status?: 403 | 429; form?: SecondaryForm; retryAfterS?: number }
-  /** The credential's hourly budget is used up for this request. @default status 403, resetInMs 60000 */
+  /**
+   * The credential's hourly budget counts as used up for this request. @default status 403,
+   * resetInMs 60000
+   */
   | { kind: 'primary_limit'; status?: 403 | 429; resetInMs?: number }
   /** 404, as for a credential that lost the scope. */
   | { kind: 'not_found' }
@@ -23,21 +26,27 @@ export type FaultKind =
   | { kind: 'offline_lies' }
   /** Lists of runners are up to this old. @default 60000 */
   | { kind: 'stale_list'; ageMs?: number }
-  /** DELETE of a runner answers 204 in the first `forMs` of its job, which goes on. @default 60000 */
+  /**
+   * DELETE of a runner returns 204 in the first `forMs` of its job, which continues. @default 60000
+   */
   | { kind: 'delete_accepts_busy'; forMs?: number }
   /** DELETE of an idle runner answers 422 busy. */
   | { kind: 'delete_says_busy'; text?: 'current' | 'older' }
-  /** Webhook deliveries: never sent, sent twice, sent later, or held back until `of` are there and sent in random order. */
+  /** A webhook delivery is lost. */
   | { kind: 'webhook_lost' }
+  /** A webhook delivery is sent twice. */
   | { kind: 'webhook_doubled' }
+  /** A webhook delivery is delayed. */
   | { kind: 'webhook_delayed'; ms: number }
+  /** Webhook deliveries are held back until there are `of`, and sent in random order. */
   | { kind: 'webhook_shuffled'; of?: number };
 
-/** A fault and what it applies to. */
+/** A fault and the requests that it applies to. */
 export type Fault = FaultKind & {
   /**
-   * `METHOD /path` with `*` as wildcard, e.g. `DELETE *` or `GET /orgs/acme/actions/runners*`, without `/api/v3`; for webhooks
-   * `workflow_job.queued`. The runner protocol is affected only by a pattern that names `/_runner`. @default everything of its kind
+   * `METHOD /path` with `*` as wildcard, such as `DELETE *` or `GET /orgs/acme/actions/runners*`,
+   * without `/api/v3`; for webhooks `workflow_job.queued`. A pattern matches the runner protocol
+   * only if it names `/_runner`. @default all requests of its kind
    */
   endpoint?: string;
   /** Name of the credential it applies to. @default all */
@@ -50,7 +59,7 @@ export type Fault = FaultKind & {
 
 export type ActiveFault = Fault & { id: string; hits: number };
 
-/** What a fault is matched against. */
+/** A request or delivery to match with faults. */
 export interface FaultTarget {
   /** `METHOD /path`, or `event.action`. */
   endpoint: string;
@@ -88,12 +97,12 @@ export class Faults {
     this.#faults = id === undefined ? [] : this.#faults.filter((fault) => fault.id !== id);
   }
 
-  /** Those switched on and not used up, with how often each happened. */
+  /** Returns the active faults, with the number of times that each occurred. */
   list(): ActiveFault[] {
     return this.#faults.map((fault) => ({ ...fault }));
   }
 
-  /** Uses up and gives every fault of these kinds that happens now. */
+  /** Returns the faults of these kinds that occur now, and counts them. */
   take<K extends FaultKind['kind']>(
     kinds: readonly K[],
     target: FaultTarget,
@@ -103,7 +112,7 @@ export class Faults {
     );
   }
 
-  /** Uses up and gives the first fault of these kinds that happens now. */
+  /** Returns the first fault of these kinds that occurs now, and counts it. */
   first<K extends FaultKind['kind']>(
     kinds: readonly K[],
     target: FaultTarget,

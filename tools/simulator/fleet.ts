@@ -6,13 +6,16 @@ import { SimulatedRunner, type FleetLink, type SimulatedRunnerHooks } from './si
 const RECONNECT_MS = 200;
 
 /**
- * Hundreds or thousands of runners in one process, for benchmarks: they speak the runner protocol, and a timer (the job's `sleepMs`)
- * stands for each job. All share one stream for their messages instead of one long poll each.
+ * Hundreds or thousands of runners in one process, for benchmarks. They use the runner protocol; a
+ * job is a timer (`sleepMs`). All messages come in one stream, instead of a long poll for each
+ * runner.
  */
 export class Fleet {
   readonly #url: string;
   readonly #runners = new Map<string, SimulatedRunner>();
-  /** Messages that overtook the answer which tells their session's id. */
+  /**
+   * Messages of sessions whose id is not known yet: they arrived before the response with the id.
+   */
   readonly #early = new Map<string, RunnerMessage[]>();
   readonly #closed = new AbortController();
   readonly #link: FleetLink;
@@ -40,7 +43,8 @@ export class Fleet {
 
   /**
    * Starts one runner.
-   * @param env what a runner process would get: ACTIONS_RUNNER_INPUT_JITCONFIG, or RUNNER_TOKEN with RUNNER_URL and the rest
+   * @param env - environment of a runner process: ACTIONS_RUNNER_INPUT_JITCONFIG, or RUNNER_TOKEN
+   * with RUNNER_URL and others
    */
   start(
     env: Readonly<Record<string, string | undefined>>,
@@ -74,7 +78,7 @@ export class Fleet {
         });
         if (response.body) await this.#read(response.body);
       } catch {
-        // the server is away (or the fleet was closed): the loop decides
+        // The server is unreachable, or the fleet was closed: the loop handles both.
       }
       if (this.#closed.signal.aborted) return;
       this.#channel = this.#nextChannel();

@@ -1,7 +1,7 @@
 import type { Registration } from './registrations.ts';
 import type { SimulatedJob } from './types.ts';
 
-/** Address of the REST API that answers name: GitHub's own, as in its examples; clients follow none of these. */
+/** Base URL in responses: GitHub's own, as in its examples. Clients do not follow these links. */
 const API = 'https://api.github.com';
 const WEB = 'https://github.com';
 
@@ -198,7 +198,7 @@ function stepJson(job: SimulatedJob): Record<string, unknown> {
   };
 }
 
-/** Annotations of a job's check run: at most the reason why it did not end by itself. */
+/** Annotations of a job's check run: the reason if it did not end by itself. */
 export function annotationsJson(job: SimulatedJob): Record<string, unknown>[] {
   if (job.annotation === undefined) return [];
   return [
@@ -217,7 +217,7 @@ export function annotationsJson(job: SimulatedJob): Record<string, unknown>[] {
   ];
 }
 
-/** A workflow run, made of its jobs in all attempts. */
+/** Returns a workflow run from its jobs in all attempts. */
 export function runJson(attempts: readonly SimulatedJob[]): Record<string, unknown> | undefined {
   const attempt = Math.max(...attempts.map((job) => job.run_attempt));
   const latest = attempts.filter((job) => job.run_attempt === attempt);
@@ -225,7 +225,7 @@ export function runJson(attempts: readonly SimulatedJob[]): Record<string, unkno
   if (!first) return undefined;
   const url = `${API}/repos/${first.repo}/actions`;
   const run = `${url}/runs/${first.run_id}`;
-  // The jobs of the latest attempt, and those of earlier ones that did not run again.
+  // The jobs of the latest attempt, and those of earlier attempts that did not run again.
   const jobs = [...new Map(attempts.map((job) => [job.name, job])).values()];
   const statuses = jobs.map((job) => job.status);
   const waits = statuses.every((one) => one === 'queued' || one === 'assigned');

@@ -4,7 +4,10 @@ import { scopeUrlPath } from './scope.ts';
 
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
 
-/** The `encoded_jit_config`: as GitHub's, base64 of an object from file names to base64 of their contents. */
+/**
+ * Returns the `encoded_jit_config` in GitHub's format: base64 of an object from file names to
+ * base64 of their contents.
+ */
 export function encodeJitConfig(
   registration: Registration,
   serverUrl: string,

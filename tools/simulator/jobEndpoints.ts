@@ -10,7 +10,10 @@ import type { World } from './world.ts';
 
 const scope = ({ owner, repo }: Record<string, string>): string => `repos/${owner}/${repo}`;
 
-/** Workflow runs and their jobs, as far as those who look for demand need them: https://docs.github.com/rest/actions/workflow-jobs */
+/**
+ * Serves workflow runs and their jobs, as needed to find queued jobs:
+ * https://docs.github.com/rest/actions/workflow-jobs
+ */
 export function serveJobEndpoints(server: FastifyInstance, world: World): void {
   const jobs = `${answers.DOCS}/actions/workflow-jobs`;
   const runs = `${answers.DOCS}/actions/workflow-runs`;
@@ -189,7 +192,9 @@ function jobsOf(world: World, call: Call): SimulatedJob[] {
   return world.jobs.all().filter((job) => job.repo.toLowerCase() === repo);
 }
 
-/** Those that have had a job, the last one first: here, a push and its job are one. */
+/**
+ * Returns repositories with jobs, the most recent push first. Here a push is the start of a job.
+ */
 function repositoriesOf(world: World, owner: string): string[] {
   const names = world.jobs
     .all()

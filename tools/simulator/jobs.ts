@@ -3,7 +3,7 @@ import type { JobSpec, SimulatedJob } from './types.ts';
 /** All jobs, in the order in which they were queued. */
 export class Jobs {
   #jobs = new Map<number, SimulatedJob>();
-  /** Ids of those still waiting for a runner, oldest first. */
+  /** Ids of jobs that wait for a runner, oldest first. */
   #queued = new Set<number>();
   #nextId = 1001;
   #nextRunId = 5001;
@@ -54,7 +54,7 @@ export class Jobs {
     return [...this.#jobs.values()];
   }
 
-  /** Those that wait for a runner, oldest first. */
+  /** Returns the jobs that wait for a runner, oldest first. */
   *queued(): Generator<SimulatedJob> {
     for (const id of this.#queued) {
       const job = this.#jobs.get(id);

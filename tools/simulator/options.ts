@@ -1,13 +1,16 @@
 import type { ScopePath } from './types.ts';
 
-/** A personal access token the simulator knows. */
+/** A personal access token of the simulator. */
 export interface SimulatedToken {
   token: string;
   /** Shown in counters instead of the secret. @default "pat-<n>" */
   name?: string;
-  /** What it can see: scope paths with `*` as wildcard (`orgs/acme`, `repos/acme/*`, `*`). @default ["*"] */
+  /**
+   * Scopes that it can access: scope paths with `*` as wildcard (`orgs/acme`, `repos/acme/*`, `*`).
+   * @default ["*"]
+   */
   scopes?: ScopePath[];
-  /** `read` may look, but every change answers 403. @default "admin" */
+  /** Permission. With `read` every change returns 403. @default "admin" */
   permission?: 'admin' | 'read';
 }
 
@@ -16,7 +19,10 @@ export interface SimulatedApp {
   id: number;
   clientId?: string;
   slug?: string;
-  /** PEM. When given, the JWT's signature is verified; otherwise only its shape and its times are. */
+  /**
+   * Public key (PEM). With it the signature of the JWT is verified; otherwise only its format and
+   * times.
+   */
   publicKey?: string;
   installations: SimulatedInstallation[];
 }
@@ -36,10 +42,14 @@ export interface SimulatedGroup {
   name: string;
   /** The scope it belongs to. */
   scope: ScopePath;
-  /** How generate-jitconfig answers for it; GitHub uses either for a group that cannot be used. @default 201 */
+  /**
+   * Status of generate-jitconfig for the group. GitHub returns 403 or 404 for a group that cannot
+   * be used. @default 201
+   */
   jitStatus?: 201 | 403 | 404;
 }
 
+/** Receiver of webhook events. */
 export interface WebhookTarget {
   url: string;
   secret: string;
@@ -47,15 +57,15 @@ export interface WebhookTarget {
   hookId?: number;
 }
 
-/** All times are in ms. */
-/** Until when GitHub accepts a runner version (ISO 8601). Absent: without end. */
+/** Dates until which GitHub accepts a runner version (ISO 8601). @default no end */
 export interface VersionDeadline {
-  /** Jobs are handed out until then. */
+  /** Date until which it gets jobs. */
   runtime?: string;
-  /** Registrations are accepted until then. */
+  /** Date until which it can register. */
   registration?: string;
 }
 
+/** Options of the simulator. */
 export interface SimulatorOptions {
   /** @default 0 (any free port) */
   port?: number;
@@ -70,17 +80,26 @@ export interface SimulatorOptions {
   groups?: SimulatedGroup[];
   /** Enterprise → its organizations. An enterprise not named here owns every organization. */
   enterprises?: Record<string, string[]>;
-  /** A job's lease without renewal; then the job is lost and its runner freed. @default 600000, as GitHub's */
+  /**
+   * Duration of a job's lease (ms). Without renewal the job is then lost and its runner is
+   * released. @default 600000, as on GitHub
+   */
   leaseMs?: number;
-  /** How often runners are told to renew it. @default a tenth of the lease */
+  /** Interval between renewals that runners are given (ms). @default a tenth of the lease */
   renewEveryMs?: number;
-  /** A job sent to a runner that does not start it in this time goes back to the queue. @default 60000 */
+  /**
+   * Time within which a runner must start a job; otherwise the job returns to the queue (ms).
+   * @default 60000
+   */
   acceptMs?: number;
   /** After this long without a poll a runner is shown as offline. @default 30000 */
   offlineAfterMs?: number;
   /** Length of a runner's long poll. @default 50000 */
   pollMs?: number;
-  /** How long a single-use registration stays (busy) after its job ended; GitHub: 0 to tens of seconds. @default 0 */
+  /**
+   * Time for which a single-use registration remains busy after its job (ms). On GitHub: 0 to tens
+   * of seconds. @default 0
+   */
   ephemeralRemovalMs?: number;
   /** Offline registrations are removed after this long. @default 14 days, ephemeral ones 1 day */
   offlineRemovalMs?: { static: number; ephemeral: number };
@@ -90,7 +109,10 @@ export interface SimulatorOptions {
   installationTokenMs?: number;
   /** Primary limit of each credential. @default {limit: 5000, windowMs: 3600000} */
   rateLimit?: { limit?: number; windowMs?: number };
-  /** Enforce GitHub's secondary limits too: 100 in flight, 900 points a minute and endpoint, 1500 registrations in 5 min. @default false */
+  /**
+   * Whether GitHub's secondary limits apply: 100 concurrent requests, 900 points per minute and
+   * endpoint, 1500 registrations in 5 minutes. @default false
+   */
   secondaryLimits?: boolean;
   /** Which of GitHub's two texts DELETE of a busy runner answers. @default "current" */
   busyText?: 'current' | 'older';
@@ -104,9 +126,15 @@ export interface SimulatorOptions {
   scaleSetSessionMs?: number;
   /** Life of the Actions service's own tokens. @default 3600000 */
   tenantTokenMs?: number;
-  /** How many labels a scale set may have: GitHub Enterprise Server before 3.21 drops all and uses its name. @default "many" */
+  /**
+   * Labels of a scale set. `name`: its name only, as GitHub Enterprise Server before 3.21, which
+   * ignores others. @default "many"
+   */
   scaleSetLabels?: 'many' | 'name';
-  /** An acquired job that no runner has started in this time is available again, at most three times. @default 300000 */
+  /**
+   * Time after which an acquired job that no runner has started is available again, at most three
+   * times (ms). @default 300000
+   */
   scaleSetAssignMs?: number;
   /** For faults with a probability and for the order of shuffled webhooks. @default 1 */
   seed?: number;

@@ -1,7 +1,8 @@
 import type { Call } from './rest.ts';
 
 /**
- * One page of a list, as GitHub pages: `page` from 1, `per_page` 30 by default and at most 100, neighbours in the `Link` header.
+ * Returns one page of a list with GitHub's pagination: `page` from 1, `per_page` 30 by default and
+ * 100 at most, links in the `Link` header.
  */
 export function paginate<T>(
   all: readonly T[],

@@ -7,7 +7,10 @@ interface Budget {
   resetMs: number;
 }
 
-/** GitHub's secondary limits for one credential (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */
+/**
+ * GitHub's secondary limits for one credential
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ */
 const MAX_IN_FLIGHT = 100;
 const POINTS_PER_MINUTE = 900;
 const REGISTRATIONS_PER_5_MIN = 1500;
@@ -47,7 +50,10 @@ export class RateLimits {
     this.#secondary = secondary;
   }
 
-  /** Counts one request. @returns what to answer instead, when a limit is exceeded */
+  /**
+   * Counts one request.
+   * @returns the error response if a limit is exceeded
+   */
   take(credential: Credential, method: string, endpoint: string): Answer | undefined {
     const budget = this.#budget(credential.name);
     if (budget.used >= budget.limit) return primaryLimit(403, whose(credential));
@@ -69,7 +75,7 @@ export class RateLimits {
     this.#inFlight.set(credentialName, (this.#inFlight.get(credentialName) ?? 1) - 1);
   }
 
-  /** Sets what is left of a credential's budget, e.g. nothing. */
+  /** Sets the remaining budget of a credential. */
   set(
     credentialName: string,
     state: { limit?: number; remaining?: number; resetInMs?: number },

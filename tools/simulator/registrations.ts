@@ -26,9 +26,12 @@ export interface Registration {
   jobId?: number;
   /** A single-use registration between its job's end and its removal: still shown as busy. */
   finishing?: boolean;
-  /** Epoch ms of its last sign of life, or of its creation. */
+  /** Time of its latest request, or of its creation (ms since the epoch). */
   lastSeenMs: number;
-  /** Removed while it had a job: the job goes on, the runner is told afterwards. */
+  /**
+   * Whether it was removed during a job. The job continues, and the runner learns of the removal
+   * afterwards.
+   */
   removed?: boolean;
 }
 
@@ -94,7 +97,7 @@ export class Registrations {
     return this.#byCredential.get(credential);
   }
 
-  /** Those of one scope, by id. */
+  /** Returns the registrations of one scope, sorted by id. */
   list(scope: ScopePath): Registration[] {
     return [...(this.#byScope.get(scope.toLowerCase())?.values() ?? [])];
   }

@@ -1,4 +1,7 @@
-/** The exact bodies GitHub answers with. Sources: GitHub's REST documentation and recorded answers quoted in public issues. */
+/**
+ * The bodies of GitHub's responses. Sources: GitHub's REST documentation, and recorded responses in
+ * public issues.
+ */
 
 export const DOCS = 'https://docs.github.com/rest';
 const RATE_DOCS = 'https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api';
@@ -37,7 +40,7 @@ export const nameTaken = (name: string, docs: string): Answer =>
   error(409, `Already exists - A runner with the name ${name} already exists.`, docs);
 export const invalid = (message: string, docs: string): Answer => error(422, message, docs);
 
-/** Both texts of DELETE on a busy runner have been seen; the stray quote of the older one is real. */
+/** Body of DELETE for a busy runner. Both texts exist; the older one has the unmatched quote. */
 export const busy = (name: string, text: 'current' | 'older', docs: string): Answer =>
   invalid(
     text === 'older'

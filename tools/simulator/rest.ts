@@ -19,7 +19,7 @@ export interface Call {
   docs: string;
   /** For the endpoint's own faults. */
   target: FaultTarget;
-  /** The address asked for, with its query. */
+  /** Requested URL, with its query. */
   url: URL;
   /** For `auth: 'app'` only. */
   app?: SimulatedApp;
@@ -32,7 +32,11 @@ export interface Endpoint {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As in GitHub's description: `/orgs/{org}/actions/runners`. */
   path: string;
-  /** `token`: PAT or installation token; `app`: the App's JWT; `optional`: anybody, and free of the primary limit; `remote`: the endpoint looks itself. @default "token" */
+  /**
+   * Required authentication. `token`: personal access token or installation token; `app`: the App's
+   * JWT; `optional`: none, and without the primary limit; `remote`: the endpoint checks it.
+   * @default "token"
+   */
   auth?: 'token' | 'app' | 'optional' | 'remote';
   /** The scope it belongs to; the credential must see it. */
   scope?: (params: Record<string, string>) => ScopePath;
@@ -170,7 +174,8 @@ function access(
   if (world.faults.first(['not_found'], call.target)) return answers.notFound(call.docs);
   if (world.faults.first(['forbidden'], call.target)) return answers.forbidden(kind, call.docs);
   if (!endpoint.scope) return undefined;
-  // An App cannot be installed on an enterprise's runners API: https://docs.github.com/rest/actions/self-hosted-runners
+  // Apps cannot use the runner API of an enterprise:
+  // https://docs.github.com/rest/actions/self-hosted-runners
   if (call.scope.startsWith('enterprises/') && kind === 'app')
     return answers.forbidden(kind, call.docs);
   if (!sees(credential, call.scope)) return answers.notFound(call.docs);
@@ -179,7 +184,10 @@ function access(
   return undefined;
 }
 
-/** Answers 304, free of the primary limit, to a client that has this answer already. The tag is bound to the credential's token. */
+/**
+ * Returns 304, without the primary limit, if the client already has the response. The ETag depends
+ * on the credential's token.
+ */
 function conditional(
   world: World,
   endpoint: Endpoint,

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The simulator's runner program: behaves, prints and exits as GitHub's `run.sh` does, speaking the simulator's protocol; with `configure` as its first
- * argument as `config.sh` does.
- * Uses nothing but Node and the folder `runner/` beside it, so that both can be copied into any image that has Node.
+ * The simulator's runner program. It behaves, prints and exits as GitHub's `run.sh` does, with the
+ * simulator's protocol; with `configure` as first argument as `config.sh` does. It needs only
+ * Node.js and the folder `runner/`, so that both can be copied into any image with Node.js.
  */
 import { Listener } from './runner/listener.ts';
 import { configure } from './runner/registration.ts';
@@ -12,7 +12,7 @@ const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-// Who reads the log may be gone; the job goes on.
+// The reader of the log may have ended; the job continues.
 process.stdout.on('error', () => undefined);
 
 async function main(): Promise<number> {

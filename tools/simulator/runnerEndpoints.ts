@@ -27,7 +27,10 @@ const SCOPES: {
   },
 ];
 
-/** Runners, their groups, and how they register: https://docs.github.com/rest/actions/self-hosted-runners */
+/**
+ * Serves runners, runner groups and registrations:
+ * https://docs.github.com/rest/actions/self-hosted-runners
+ */
 export function serveRunnerEndpoints(server: FastifyInstance, world: World): void {
   const staleLists = new Map<ScopePath, { atMs: number; runners: Record<string, unknown>[] }>();
   for (const { prefix, noun, scope } of SCOPES) {
@@ -221,7 +224,7 @@ interface JitBody {
   work_folder?: string;
 }
 
-/** What is wrong with the request, in the words of GitHub's validation. */
+/** Returns the error of an invalid request, as in GitHub's validation. */
 function jitProblem(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return 'Invalid input: data cannot be null.';

@@ -12,7 +12,7 @@ import type {
 import type { SimulatedJob } from './types.ts';
 import type { World } from './world.ts';
 
-/** What a handler of the protocol gives back; `undefined` is 204. */
+/** Result of a handler; `undefined` is 204. */
 type Outcome = { status: number; body?: unknown };
 
 const refuse = (status: number, reason: Rejection['reason']): Outcome => ({
@@ -21,7 +21,10 @@ const refuse = (status: number, reason: Rejection['reason']): Outcome => ({
 });
 const gone = refuse(404, 'deleted');
 
-/** The runners' side of the simulator, under `/_runner`; not GitHub's protocol, and not counted as requests to it. */
+/**
+ * Serves the protocol of the runners under `/_runner`. It is not GitHub's, and its requests are not
+ * counted.
+ */
 export function serveRunnerProtocol(server: FastifyInstance, world: World): void {
   const route = (
     method: 'GET' | 'POST' | 'DELETE',
@@ -204,7 +207,10 @@ async function poll(
   }
 }
 
-/** A stream of JSON lines for a whole fleet of runners: first `{"channel": id}`, then the messages of its sessions. */
+/**
+ * Opens a stream of JSON lines for a fleet of runners: first `{"channel": id}`, then the messages
+ * of its sessions.
+ */
 function openChannel(world: World, request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   const { raw } = reply;

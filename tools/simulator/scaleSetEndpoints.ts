@@ -26,7 +26,10 @@ interface Call {
 
 type Handler = (call: Call) => Answer | Promise<Answer>;
 
-/** The Actions service, which has the scale sets: https://github.com/actions/scaleset/blob/v0.4.0/client.go */
+/**
+ * Serves the Actions service, which has the scale sets:
+ * https://github.com/actions/scaleset/blob/v0.4.0/client.go
+ */
 export function serveScaleSets(server: FastifyInstance, world: World): void {
   serve(server, world, {
     method: 'POST',

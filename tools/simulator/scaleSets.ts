@@ -36,9 +36,9 @@ export interface ScaleSet {
   labels: string[];
   readonly createdOn: string;
   session?: ScaleSetSession;
-  /** As the latest poll told. */
+  /** Capacity in the latest poll. */
   capacity: number;
-  /** Every capacity that a poll told, without repetitions. */
+  /** All capacities of polls, in order, without repetitions. */
   readonly capacities: number[];
   readonly pending: Entry[];
   readonly unacknowledged: Map<number, Message>;
@@ -54,14 +54,14 @@ interface Assignment {
   timer?: NodeJS.Timeout;
 }
 
-/** What the service needs of the rest of the simulator. */
+/** Functions of the simulator that the service calls. */
 export interface ScaleSetNeeds {
   readonly settings: Settings;
   readonly changes: Changes;
   readonly jobs: { get(id: number): SimulatedJob | undefined; queued(): Iterable<SimulatedJob> };
   readonly registrations: { all(): Registration[] };
   readonly busy: (registration: Registration) => boolean;
-  /** Gives waiting jobs of a scale set to its listening runners. */
+  /** Offers the waiting jobs of a scale set to its listening runners. */
   readonly offer: (job: SimulatedJob) => void;
 }
 
@@ -127,14 +127,17 @@ export class ScaleSets {
     this.offerJobs();
   }
 
-  /** Its waiting jobs are available to others again. */
+  /** Removes the set. Its waiting jobs become available to others. */
   remove(set: ScaleSet): void {
     this.#sets.delete(set.id);
     for (const id of [...set.available, ...set.assigned]) this.#forget(id);
     this.offerJobs();
   }
 
-  /** @returns undefined when another session is there */
+  /**
+   * Opens a session.
+   * @returns undefined if there is another session
+   */
   openSession(set: ScaleSet, owner: string): ScaleSetSession | undefined {
     this.expireSilent(set);
     if (set.session) return undefined;
@@ -212,7 +215,7 @@ export class ScaleSets {
     return at?.scaleSetId === registration.scaleSetId && set?.assigned.has(job.id) === true;
   }
 
-  /** What happened to a job. */
+  /** Handles a change of a job. */
   jobChanged(action: 'queued' | 'in_progress' | 'completed', job: SimulatedJob): void {
     const at = this.#assignments.get(job.id);
     const set = at && this.#sets.get(at.scaleSetId);

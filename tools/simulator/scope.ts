@@ -1,14 +1,18 @@
 import type { ScopePath } from './types.ts';
 
-/** Whether `text` matches a pattern in which `*` stands for anything (case-insensitive, as GitHub's names are). */
+/**
+ * Whether `text` matches a pattern in which `*` stands for any text (case-insensitive, as names on
+ * GitHub).
+ */
 export function matchesGlob(pattern: string, text: string): boolean {
   const escaped = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${escaped.join('.*')}$`, 'i').test(text);
 }
 
 /**
- * The scope a runner's URL means: `https://host/acme` an organization, `https://host/acme/widgets` a repository,
- * `https://host/enterprises/big` an enterprise (the `--url` of the real runner's config.sh).
+ * Returns the URL path of a scope, as in `--url` of config.sh: `https://host/acme` for an
+ * organization, `https://host/acme/widgets` for a repository, `https://host/enterprises/big` for an
+ * enterprise.
  */
 export function scopeUrlPath(scope: ScopePath): string {
   return scope.replace(/^(orgs|repos)\//, '');
@@ -37,7 +41,10 @@ export function scopeServes(
   );
 }
 
-/** Whether a runner with these labels can take a job that asks for those (case-insensitive, all of them). */
+/**
+ * Whether a runner with these labels can take a job with the requested ones: it must have all of
+ * them (case-insensitive).
+ */
 export function labelsCover(
   runnerLabels: readonly string[],
   jobLabels: readonly string[],

@@ -21,7 +21,7 @@ export interface Channel {
   send(message: ChannelMessage): void;
 }
 
-/** Keeps the runners' sessions and their long polls; knows who is online. */
+/** The runners' sessions with their long polls, and which runners are online. */
 export class Sessions {
   #byId = new Map<string, Session>();
   #byRunner = new Map<number, Session>();
@@ -35,7 +35,10 @@ export class Sessions {
     this.#onListening = onListening;
   }
 
-  /** One session per runner: a second one conflicts until the first was closed or was silent for long enough. */
+  /**
+   * Opens a session. A runner has one: a second one conflicts until the first was closed, or silent
+   * for long enough.
+   */
   open(registration: Registration, channelId?: string): Session | Rejection {
     const existing = this.#byRunner.get(registration.id);
     if (existing && this.online(registration)) return { reason: 'conflict' };
@@ -73,7 +76,7 @@ export class Sessions {
     session.registration.lastSeenMs = Date.now();
   }
 
-  /** Listening now, or seen so lately that nobody has noticed its absence yet. */
+  /** Whether the runner listens, or polled recently enough to count as online. */
   online(registration: Registration): boolean {
     const session = this.#byRunner.get(registration.id);
     return (
@@ -82,7 +85,10 @@ export class Sessions {
     );
   }
 
-  /** Waits for a message: the pending one, the next one, or undefined after `pollMs` or when the caller is gone. */
+  /**
+   * Waits for a message and returns it. Returns undefined after `pollMs`, or when the client
+   * disconnects.
+   */
   async poll(
     session: Session,
     pollMs: number,
@@ -116,7 +122,7 @@ export class Sessions {
     else session.pending.push(message);
   }
 
-  /** Those that wait for a message, longest first. */
+  /** Returns the sessions that wait for a message, the longest wait first. */
   *listening(): Generator<Session> {
     for (const session of this.#byId.values()) if (listening(session)) yield session;
   }
@@ -127,7 +133,9 @@ export class Sessions {
     return channel;
   }
 
-  /** The fleet is gone: its runners fall silent, as if their machines had stopped. */
+  /**
+   * Removes a channel that was closed. Its runners become silent, as if their machines had stopped.
+   */
   removeChannel(channel: Channel): void {
     this.#channels.delete(channel.id);
     for (const session of channel.sessions) this.detach(session);

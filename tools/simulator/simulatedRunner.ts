@@ -12,17 +12,20 @@ import {
   type SessionBody,
 } from './runner/wire.ts';
 
-/** How a simulated runner ended: after its one job; by `stop` or `kill`; its registration is gone; it was not let in. */
+/**
+ * How a simulated runner ended: after its one job; by `stop` or `kill`; because its registration
+ * was removed; rejected by the server.
+ */
 export type SimulatedRunnerEnd = 'done' | 'stopped' | 'deleted' | 'refused';
 
 export interface SimulatedRunnerHooks {
-  /** Called at each session: once, and again after the server was away. */
+  /** Called at the start of each session, also after the server was unreachable. */
   onOnline?: () => void;
   onJobStart?: (job: JobMessage) => void;
   onJobEnd?: (job: JobMessage) => void;
 }
 
-/** What a runner needs of its fleet. */
+/** Functions of the fleet that a runner calls. */
 export interface FleetLink {
   readonly url: string;
   readonly closed: AbortSignal;
@@ -36,7 +39,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const RETRY_MS = 200;
 
-/** One runner of a `Fleet`; `Fleet.start` makes it. */
+/** One runner of a `Fleet`, created by `Fleet.start`. */
 export class SimulatedRunner {
   /** Settles when it is over; never rejects. */
   readonly ended: Promise<SimulatedRunnerEnd>;
@@ -61,7 +64,10 @@ export class SimulatedRunner {
     void this.#guard(this.#start(env));
   }
 
-  /** What SIGTERM does: an idle runner leaves and its registration stays; a busy one first ends its job as Canceled. */
+  /**
+   * Does what SIGTERM does: an idle runner ends and keeps its registration; a busy one first ends
+   * its job as Canceled.
+   */
   async stop(): Promise<void> {
     if (this.#over) return;
     this.#ephemeral = true;
@@ -75,7 +81,10 @@ export class SimulatedRunner {
       await this.#guard(this.#post(`session/${this.#sessionId}`, undefined, 'DELETE'));
   }
 
-  /** What SIGKILL or a lost node does: it falls silent, and the server learns nothing. */
+  /**
+   * Does what SIGKILL or a lost node does: the runner becomes silent, without a message to the
+   * server.
+   */
   kill(): void {
     if (this.#over) return;
     this.#end('stopped');

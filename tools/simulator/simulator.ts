@@ -18,7 +18,7 @@ export type { SimulatorOptions } from './options.ts';
 /** How often offline registrations are looked through. */
 const SWEEP_MS = 60_000;
 
-/** A running simulator, steered from the same process. Other processes use {@link SimulatorClient}. */
+/** A running simulator in this process. Other processes use {@link SimulatorClient}. */
 export class Simulator extends Control {
   /** Where it listens: the base URL of the REST API, of the runners and of the control API. */
   readonly url: string;

@@ -8,7 +8,10 @@ interface Saved {
   jobs: ReturnType<Jobs['dump']>;
 }
 
-/** Keeps registrations and jobs in a file (mode 0600: it holds the runners' credentials), so that a restart loses nothing. */
+/**
+ * Stores registrations and jobs in a file, so that a restart keeps them. Only the owner can read it
+ * (mode 0600), because it contains the runners' credentials.
+ */
 export class StateFile {
   readonly #path: string;
   readonly #world: World;

@@ -1,6 +1,9 @@
-/** What the simulator shows to those who steer it: jobs, runners, requests and webhook deliveries, as plain JSON. */
+/** Types of the control API: jobs, runners, requests and webhook deliveries, as plain JSON. */
 
-/** Where runners register and credentials reach, as in GitHub's URLs: `orgs/acme`, `repos/acme/widgets`, `enterprises/big`. */
+/**
+ * Scope of registrations and credentials, as in GitHub's URLs: `orgs/acme`, `repos/acme/widgets`,
+ * `enterprises/big`.
+ */
 export type ScopePath = string;
 
 /** How a runner reports the end of a job. */
@@ -13,15 +16,18 @@ export type JobConclusion = 'success' | 'failure' | 'cancelled';
 export interface JobSpec {
   /** `owner/repo`. A repository's, its organization's and its enterprise's runners may take it. */
   repo: string;
-  /** Every one of these must be among the runner's labels (case-insensitive). @default ["self-hosted"] */
+  /** Labels that the runner must have (case-insensitive). @default ["self-hosted"] */
   labels?: string[];
   /** @default "build" */
   name?: string;
   /** Shell command, run with `/bin/sh -c`. @default `sleep` for `sleepMs`, else `true` */
   command?: string;
-  /** How long the job of a {@link SimulatedRunner} takes, in ms; also makes the default `command`. */
+  /** Duration of the job on a {@link SimulatedRunner} (ms); also used in the default `command`. */
   sleepMs?: number;
-  /** How the job of a SimulatedRunner ends (a real runner process reports what its command did). @default "Succeeded" */
+  /**
+   * Result of the job on a SimulatedRunner. A runner process reports the result of its command.
+   * @default "Succeeded"
+   */
   result?: JobResult;
   run_id?: number;
   /** @default 1 */
@@ -42,7 +48,10 @@ export interface SimulatedJob {
   command: string;
   sleepMs?: number;
   plannedResult?: JobResult;
-  /** `assigned`: sent to a runner which has not yet said that it started; GitHub's API calls that `queued`. */
+  /**
+   * Status. `assigned`: sent to a runner that has not started it; GitHub's API returns `queued` for
+   * it.
+   */
   status: 'queued' | 'assigned' | 'in_progress' | 'completed';
   conclusion: JobConclusion | null;
   /** Why the job ended otherwise than by its command, e.g. a runner that was lost. */
@@ -61,7 +70,7 @@ export interface SimulatedJob {
   completed_at: string | null;
 }
 
-/** A registration, as the control API shows it: the truth, whatever lies the faults tell on the REST API. */
+/** A registration in its actual state, independent of faults of the REST API. */
 export interface SimulatedRegistration {
   id: number;
   name: string;
@@ -85,9 +94,9 @@ export interface SimulatedScaleSet {
   scope: ScopePath;
   groupId: number;
   labels: string[];
-  /** As the latest poll told. */
+  /** Capacity in the latest poll. */
   capacity: number;
-  /** All that polls told, in order, without repetitions. */
+  /** All capacities of polls, in order, without repetitions. */
   capacities: number[];
   session?: { id: string; owner: string };
   available: number;
@@ -103,7 +112,7 @@ export interface RecordedRequest {
   at: string;
   /** E.g. `DELETE /orgs/{org}/actions/runners/{runner_id}`, as in GitHub's description. */
   endpoint: string;
-  /** The path asked for, without the query and without `/api/v3`. */
+  /** Requested path, without the query and without `/api/v3`. */
   path: string;
   status: number;
   /** Name of the credential, if it was known. */

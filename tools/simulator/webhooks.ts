@@ -7,7 +7,7 @@ import { idOf, jobJson, repositoryJson, userJson } from './githubJson.ts';
 import type { WebhookTarget } from './options.ts';
 import type { SimulatedJob, WebhookDelivery } from './types.ts';
 
-/** How many deliveries are kept (GitHub: those of 3 days). */
+/** Number of stored deliveries. GitHub stores those of 3 days. */
 const KEPT = 5000;
 
 interface Pending {
@@ -15,7 +15,10 @@ interface Pending {
   body: string;
 }
 
-/** Sends signed `workflow_job` events and keeps every delivery. GitHub does not redeliver by itself, and neither does this. */
+/**
+ * Sends signed `workflow_job` events and stores every delivery. As GitHub, it does not redeliver by
+ * itself.
+ */
 export class Webhooks {
   target: WebhookTarget | undefined;
   readonly #timeoutMs: number;
@@ -24,7 +27,10 @@ export class Webhooks {
   readonly #installationOf: (login: string) => number | undefined;
   #deliveries: WebhookDelivery[] = [];
   #nextId = 1;
-  /** Deliveries of one job are sent in order; those of different jobs at once. */
+  /**
+   * The latest delivery of each job. Deliveries of one job are sent in order, those of different
+   * jobs concurrently.
+   */
   #lanes = new Map<number, Promise<void>>();
   #limited: Pending[] = [];
   #stopped = new AbortController();
@@ -49,7 +55,7 @@ export class Webhooks {
     return [...this.#deliveries];
   }
 
-  /** Tells of a job. Returns at once; the delivery goes its own way. */
+  /** Sends an event about a job. Returns before the delivery. */
   announce(action: JobAction, job: SimulatedJob): void {
     if (!this.target) return;
     const payload = workflowJobPayload(
@@ -80,7 +86,7 @@ export class Webhooks {
     else this.#enqueue(job.id, pending, copies);
   }
 
-  /** Sends what a shuffle has held back, in random order. */
+  /** Sends the events that were held back for a random order. */
   releaseDelayed(): void {
     const held = this.#limited.splice(0);
     const order = held
@@ -177,7 +183,10 @@ export class Webhooks {
   }
 }
 
-/** The headers GitHub sends: https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
+/**
+ * Returns the headers that GitHub sends:
+ * https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
+ */
 function webhookHeaders(
   target: WebhookTarget,
   delivery: WebhookDelivery,

@@ -1,4 +1,4 @@
-/** Advisories as they were known one day: for machines whose registry answers none. */
+/** A snapshot of advisories, for machines whose registry provides none. */
 import { readFileSync } from 'node:fs';
 
 export type Severity = 'low' | 'moderate' | 'high' | 'critical';
@@ -24,7 +24,7 @@ export const SNAPSHOT = JSON.parse(
   readFileSync(new URL('advisories.json', import.meta.url), 'utf8'),
 ) as AdvisorySnapshot;
 
-/** Those that hold for a version. */
+/** Returns the advisories that affect a version. */
 export function advisoriesOf(
   { name, version }: { readonly name: string; readonly version: string },
   { advisories }: AdvisorySnapshot,
@@ -38,11 +38,14 @@ export function advisoriesOf(
   );
 }
 
-/** Is it a finding that must be mended? */
+/** Whether a finding must be fixed before a release. */
 export const isSevere = (severity: Severity): boolean =>
   severity === 'high' || severity === 'critical';
 
-/** By the three numbers: a pre-release counts as what it comes before, which is the careful side of `from`. */
+/**
+ * Compares the three numbers of two versions. A pre-release counts as the release after it, which
+ * is the safe side for `from`.
+ */
 function compare(a: string, b: string): number {
   const [left, right] = [a, b].map(
     (version) => version.split(/[-+]/)[0]?.split('.').map(Number) ?? [],

@@ -1,7 +1,9 @@
 /** Which licences the packages have that run with Holdfast, and which may be. */
 import type { LockedPackage } from './lockFile.ts';
 
-/** Licences (SPDX) that ask for no more than to be named, and fit the Apache License 2.0. */
+/**
+ * SPDX licenses that require attribution at most, and are compatible with the Apache License 2.0.
+ */
 export const ALLOWED_LICENSES: readonly string[] = [
   '0BSD',
   'Apache-2.0',
@@ -15,14 +17,17 @@ export const ALLOWED_LICENSES: readonly string[] = [
   'Unlicense',
 ];
 
-/** Of packages that name none in their package.json, from the text of their LICENSE. */
+/** Licenses of packages without a license in package.json, from the text of their LICENSE file. */
 const BY_TEXT: Readonly<Record<string, string>> = { unionfs: 'Unlicense' };
 
 export function licenseOf({ name, license }: LockedPackage): string {
   return license ?? BY_TEXT[name] ?? 'none';
 }
 
-/** All parts of it must be allowed, even of an OR: then nobody has to choose. */
+/**
+ * Whether all parts of a license expression are allowed. An OR needs all parts too, so that no
+ * choice is necessary.
+ */
 export function isAllowed(license: string): boolean {
   return license
     .replaceAll(/[()]/g, '')

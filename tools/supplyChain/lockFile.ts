@@ -6,7 +6,7 @@ export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** One package of package-lock.json. */
 export interface LockEntry {
   readonly version: string;
-  /** Of its archive; npm refuses another. */
+  /** Hash of its archive, which npm verifies. */
   readonly integrity?: string;
   readonly resolved?: string;
   readonly license?: string;
@@ -38,7 +38,7 @@ export function lockedPackages(file = 'package-lock.json'): LockedPackage[] {
     }));
 }
 
-/** Those that run with Holdfast, and not only its tests. */
+/** Returns the packages that production needs. */
 export function productionPackages(): LockedPackage[] {
   return lockedPackages().filter(({ dev }) => dev !== true);
 }

@@ -12,8 +12,9 @@ import { PROJECT } from '../../test/support/markdown.ts';
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 
 /**
- * Binaries of platforms that neither CI nor an image runs on: the registry that the lock file was made with had no archives of them, hence no
- * hashes. Each version that goes takes its lines with it; nothing is added here.
+ * Binaries of platforms that neither CI nor an image uses. The lock file has no hashes of them,
+ * because the registry had no archives. Remove the lines of a version together with it, and add
+ * none.
  */
 const WITHOUT_ARCHIVE =
   /^(@oxlint\/binding-|@oxlint-tsgolint\/|@unrs\/resolver-binding-|@swc\/core-)/;

@@ -37,7 +37,8 @@ Examples:
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
 const isPath = (argument: string): boolean =>
   !argument.startsWith('-') && (argument.includes('/') || existsSync(argument));
-// The terminal sends SIGINT to jest too. Jest stops its components, and this process uses its status.
+// The terminal sends SIGINT to jest too. Jest stops its components, and this process returns its
+// status.
 process.on('SIGINT', () => undefined);
 const { status, signal } = spawnSync(process.execPath, [jest, ...jestArgs(name, args, isPath)], {
   stdio: 'inherit',

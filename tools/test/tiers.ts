@@ -4,7 +4,7 @@ export interface Tier {
   /** The command that a reader types. */
   readonly command: string;
   readonly projects: readonly string[];
-  /** Names of components that must not be missing: the value of HOLDFAST_REQUIRE unless the caller has set it. */
+  /** Value of HOLDFAST_REQUIRE, unless the user sets it: components that must not be missing. */
   readonly require?: string;
   readonly jestArgs?: readonly string[];
 }
@@ -31,7 +31,7 @@ export type TierName = keyof typeof TIERS;
 export const isTierName = (name: string | undefined): name is TierName =>
   name !== undefined && name in TIERS;
 
-/** What each project tests, and the folder with its files. */
+/** The folder of each project, and what it tests. */
 const FOLDERS: Readonly<Record<string, readonly [folder: string, what: string]>> = {
   changes: ['test/replay/changes', 'whether a replay notices a changed workflow'],
   process: ['test/process', 'local processes and HTTP servers'],
@@ -66,7 +66,7 @@ export function leftOut(tier: Tier, listFiles: (folder: string) => readonly stri
 
 /**
  * Returns the arguments for jest.
- * @param args what the user wrote after the command. A path given to `npm test` selects among all tests.
+ * @param args - arguments of the user. A path given to `npm test` selects from all tests.
  */
 export function jestArgs(
   tier: TierName,
@@ -74,7 +74,7 @@ export function jestArgs(
   isPath: (argument: string) => boolean,
 ): string[] {
   const { projects, jestArgs = [] }: Tier = TIERS[tier];
-  // jest makes a list of an option that is given twice.
+  // If an option is given twice, jest makes a list of its values.
   const own = args.some((argument) => argument.startsWith('--maxWorkers')) ? [] : jestArgs;
   if (args.some((argument) => argument.startsWith('--selectProjects'))) return [...own, ...args];
   const selected =

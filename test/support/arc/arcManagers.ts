@@ -1,4 +1,7 @@
-/** actions-runner-controller as its users run it: the controller managers of both of its modes, with its definitions, its role and its admission webhooks. */
+/**
+ * actions-runner-controller as its users run it: the controller managers of both of its modes, with
+ * its custom resource definitions, role and admission webhooks.
+ */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -23,13 +26,13 @@ import { StrictApi } from '../strictApi.ts';
 import { until } from '../until.ts';
 
 export const ARC_VERSION = BINARIES['actions-runner-controller'].version;
-/** The name under which the API server notes what it has written. */
+/** The field manager of ARC in the API server. */
 export const ARC_FIELD_MANAGER = BINARIES['actions-runner-controller'].name;
 const ACCOUNT = 'controller-manager';
 /** How often all is looked at again. */
 const SYNC_PERIOD = '5s';
 
-/** The program, and the folder of its module. */
+/** The program, and the folder of its Go module. */
 export interface ArcFiles {
   readonly program: string;
   readonly module: string;
@@ -49,7 +52,7 @@ export async function arcFiles(): Promise<ArcFiles> {
 export interface ArcPlace {
   /** Its own: its account and its listeners are there. */
   readonly home: TestNamespace;
-  /** Pods that are made there are shown to its admission webhook. */
+  /** Namespaces whose pods are passed to its admission webhook. */
   readonly namespaces: readonly string[];
   /** For its files. */
   readonly folder: string;
@@ -58,7 +61,7 @@ export interface ArcPlace {
 }
 
 export class ArcManagers {
-  /** All of its requests to the API server go through it. */
+  /** The proxy of all its requests to the API server. */
   readonly proxy: ApiProxy;
   readonly #files: ArcFiles;
   readonly #place: ArcPlace;
@@ -105,7 +108,7 @@ export class ArcManagers {
     return join(this.#place.folder, 'arc.kubeconfig');
   }
 
-  /** What they have written to their logs. */
+  /** Returns their logs. */
   async logs(): Promise<string> {
     const { folder } = this.#place;
     const names = (await readdir(folder)).filter((name) => name.endsWith('.log'));
@@ -137,7 +140,7 @@ export class ArcManagers {
     ) as WebhookConfiguration[]) {
       const webhooks = configuration.webhooks.map((webhook) => ({
         ...webhook,
-        // No Service leads anywhere in this cluster.
+        // This cluster routes no Services.
         clientConfig: {
           url: `https://127.0.0.1:${port}${webhook.clientConfig.service.path}`,
           caBundle: ca,
@@ -200,7 +203,10 @@ export class ArcManagers {
     );
   }
 
-  /** Where the manager looks for it. @returns what is to be trusted, base64 */
+  /**
+   * Writes the certificate to where the manager reads it.
+   * @returns the CA certificate in base64
+   */
   async #certificate(): Promise<string> {
     const folder = join(this.#place.folder, 'k8s-webhook-server', 'serving-certs');
     await mkdir(folder, { recursive: true });
@@ -246,7 +252,7 @@ export class ArcManagers {
     );
   }
 
-  /** As it stands: the client that knows kinds would leave out what it does not know of them. */
+  /** Creates an object as it is. The typed client would omit fields that it does not know. */
   async #make(object: Manifest): Promise<void> {
     const refusal = await new StrictApi(this.#place.home.kubeConfig).refusal(object, {
       dryRun: false,

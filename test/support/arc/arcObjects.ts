@@ -11,7 +11,7 @@ export interface ArcObject extends KubernetesObject {
   readonly spec: object;
 }
 
-/** @param labels - of its pods */
+/** @param labels - labels of its pods */
 export const runnerDeployment = (
   namespace: string,
   name: string,
@@ -30,7 +30,7 @@ export const runnerDeployment = (
   },
 });
 
-/** By how many of its runners are busy. */
+/** Scales by the number of busy runners. */
 export const autoscaler = (namespace: string, name: string): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'HorizontalRunnerAutoscaler',
@@ -51,7 +51,7 @@ export const autoscaler = (namespace: string, name: string): ArcObject => ({
   },
 });
 
-/** @param labels - of its pods, and what they are selected by */
+/** @param labels - labels of its pods, and its selector */
 export const runnerSet = (namespace: string, name: string, labels: Labels): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'RunnerSet',
@@ -67,7 +67,10 @@ export const runnerSet = (namespace: string, name: string, labels: Labels): ArcO
   },
 });
 
-/** As its chart makes it. @param secret - with `github_token` */
+/**
+ * Creates the scale set as ARC's chart does.
+ * @param secret - Secret with `github_token`
+ */
 export const scaleSet = (
   namespace: string,
   name: string,

@@ -1,4 +1,7 @@
-/** Plays the runners in ARC's pods, on nodes that run nothing: each registers with what its pod was given, and its pod ends when it does. */
+/**
+ * Simulates the runners in ARC's pods, on nodes that run nothing. Each registers with the data of
+ * its pod, and its pod ends with it.
+ */
 import {
   makeInformer,
   PatchStrategy,
@@ -11,16 +14,16 @@ import { Fleet } from '../../../tools/simulator/fleet.ts';
 import type { SimulatedRunner } from '../../../tools/simulator/simulatedRunner.ts';
 
 const CONTAINER = 'runner';
-/** By which its two modes know their pods. */
+/** Labels of the pods in ARC's two modes. */
 const LABELS = ['actions-runner', 'actions-ephemeral-runner'];
 
 export class ArcRunners {
-  /** What went wrong. */
+  /** Errors of the simulated runners. */
   readonly errors: unknown[] = [];
   readonly #core: CoreV1Api;
   readonly #fleet: Fleet;
   readonly #url: string;
-  /** By UID of their pods. */
+  /** Runners by the UID of their pods. */
   readonly #runners = new Map<string, SimulatedRunner>();
   readonly #taken = new Set<string>();
   readonly #informers: ReturnType<typeof makeInformer<V1Pod>>[] = [];

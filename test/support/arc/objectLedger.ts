@@ -1,4 +1,4 @@
-/** Whose every object of some namespaces is, and what was asked of the API server about it. */
+/** Records the owner of every object in some namespaces, and the requests about it. */
 import {
   KubernetesObjectApi,
   makeInformer,
@@ -21,7 +21,7 @@ const KINDS = [
   [SCALE_SETS, 'AutoscalingRunnerSet', 'autoscalingrunnersets'], [SCALE_SETS, 'AutoscalingListener', 'autoscalinglisteners'], [SCALE_SETS, 'EphemeralRunnerSet', 'ephemeralrunnersets'], [SCALE_SETS, 'EphemeralRunner', 'ephemeralrunners'],
 ] as const; // prettier-ignore
 
-/** One object, at all of its moments. */
+/** One object, in all its versions. */
 export interface LedgerEntry {
   /** `pods NAMESPACE/NAME`. */
   readonly key: string;
@@ -34,11 +34,11 @@ export interface LedgerEntry {
   gone: boolean;
 }
 
-/** What a request other than a look was about. */
+/** The object of a write request. */
 export interface NamedWrite {
   readonly method: string;
   readonly path: string;
-  /** {@link LedgerEntry.key}; absent: what is created is nobody's yet. */
+  /** The {@link LedgerEntry.key}; absent for a creation. */
   readonly key?: string;
 }
 
@@ -70,12 +70,12 @@ export class ObjectLedger {
     return ledger;
   }
 
-  /** Of Holdfast's, or of all others. */
+  /** Returns the objects of Holdfast, or those of all others. */
   all(holdfasts: boolean): LedgerEntry[] {
     return [...this.entries.values()].filter((entry) => entry.holdfasts === holdfasts);
   }
 
-  /** Those that are there. */
+  /** Returns the existing objects. */
   present(holdfasts: boolean): string[] {
     return this.all(holdfasts)
       .filter(({ gone }) => !gone)
@@ -83,7 +83,7 @@ export class ObjectLedger {
       .toSorted();
   }
 
-  /** Whether one of that name has ever been Holdfast's. */
+  /** Whether an object with this name ever belonged to Holdfast. */
   isHoldfasts(key: string): boolean {
     return this.all(true).some((entry) => entry.key === key);
   }
@@ -123,7 +123,7 @@ export class ObjectLedger {
   }
 }
 
-/** All that went through the proxy and was no look. */
+/** Returns all writes that went through the proxy. */
 export function writesOf({ seen }: ApiProxy): NamedWrite[] {
   return seen
     .filter(({ method }) => method !== 'GET')

@@ -1,4 +1,7 @@
-/** GitHub, as ARC has it: the simulator, which has the registrations, with the part of the Actions service in front that ARC's controller of scale sets talks to. */
+/**
+ * GitHub as ARC sees it: the simulator with the registrations, behind the part of the Actions
+ * service that ARC's controller of scale sets calls.
+ */
 import { randomUUID } from 'node:crypto';
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { AddressInfo } from 'node:net';
@@ -32,14 +35,14 @@ export class ScaleSetService {
     this.#organization = organization;
   }
 
-  /** @param token - with which the simulator is asked for what ARC asks here */
+  /** @param token - token for requests to the simulator on behalf of ARC */
   static async start(
     simulatorUrl: string,
     token: string,
     organization: string,
   ): Promise<ScaleSetService> {
     const server = fastify({ forceCloseConnections: true });
-    // One request without a body says that it has some.
+    // One request without a body has a Content-Type header.
     server.removeAllContentTypeParsers();
     server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
       done(null, body === '' ? undefined : JSON.parse(String(body))),
@@ -127,7 +130,7 @@ export class ScaleSetService {
     });
     server.delete<{ Params: { id: string } }>(`${agents}/:id`, async ({ params }, reply) => {
       const { status } = await this.#ask('DELETE', `/${params.id}`);
-      // One that is gone already is removed: ARC asks twice.
+      // A registration that does not exist counts as removed: ARC sends the request twice.
       return status === 422
         ? refuse(reply, 400, 'JobStillRunningException')
         : reply.code(204).send();

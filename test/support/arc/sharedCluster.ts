@@ -1,4 +1,7 @@
-/** One cluster that ARC and Holdfast share: both of ARC's modes, a worker, two namespaces for runners, one organization, and a ledger of who did what. */
+/**
+ * One cluster that ARC and Holdfast share: both modes of ARC, a worker, two namespaces for runners,
+ * one organization, and a ledger of all objects and writes.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +24,7 @@ import { ScaleSetService } from './scaleSetService.ts';
 
 export const ORGANIZATION = 'acme';
 const ARC_TOKEN = 'ghp_arc';
-/** What Holdfast's charts and sweeps make, and no user has called so. */
+/** Names of objects that Holdfast's charts and sweeps create. */
 const HOLDFASTS_NAME = /\/(holdfast-|sh\.helm\.release\.v1\.holdfast\.)/;
 /** ARC is not in a hurry. */
 const TIMEOUT_MS = 120_000;
@@ -50,7 +53,7 @@ export class SharedCluster {
   readonly byAdmin: ApiProxy;
   readonly #parts: Parts;
   readonly #objects: KubernetesObjectApi;
-  /** Every registration that there has ever been, by id. */
+  /** All registrations that ever existed, by id. */
   readonly #registered = new Map<number, { readonly name: string; readonly holdfasts: boolean }>();
   #over = false;
   #noting: Promise<boolean> | undefined;
@@ -167,12 +170,12 @@ export class SharedCluster {
     for (const object of objects) await this.#objects.delete(object);
   }
 
-  /** Those of that kind in Holdfast's namespace. */
+  /** Returns the objects of a kind in Holdfast's namespace. */
   async list(apiVersion: string, kind: string): Promise<KubernetesObject[]> {
     return (await this.#objects.list(apiVersion, kind, this.world.namespace.name)).items;
   }
 
-  /** As ARC's listener, or its user, says how many there shall be. */
+  /** Sets the number of replicas, as ARC's listener or a user does. */
   async resize({ apiVersion, kind, metadata }: KubernetesObject, replicas: number): Promise<void> {
     await this.#objects.patch(
       {
@@ -189,7 +192,7 @@ export class SharedCluster {
     );
   }
 
-  /** A registration that ARC has made, and whose runner never came. */
+  /** Creates a registration of ARC whose runner never starts. */
   async registerForArc(name: string): Promise<void> {
     const answer = await fetch(
       `${this.world.simulator.url}/orgs/${ORGANIZATION}/actions/runners/generate-jitconfig`,
@@ -202,7 +205,7 @@ export class SharedCluster {
     expect(answer.status).toBe(201);
   }
 
-  /** Registrations of Holdfast's, or of all others. */
+  /** Returns the registrations of Holdfast, or those of all others. */
   registrations(holdfasts: boolean): SimulatedRegistration[] {
     return this.world.simulator.runners().filter((each) => isHoldfasts(each) === holdfasts);
   }
@@ -237,7 +240,11 @@ export class SharedCluster {
     });
   }
 
-  /** Nobody has written, adopted or removed what is the other's: neither in the cluster nor at the CI server. @returns how much of each was looked at */
+  /**
+   * Checks that neither side has written, adopted or removed an object or a registration of the
+   * other.
+   * @returns the number of objects that were checked, by kind
+   */
   expectNothingOfTheOthersTouched(): Record<string, number> {
     const { byWorker } = this.#parts;
     const holdfasts = [byWorker, this.byAdmin].flatMap(writesOf);

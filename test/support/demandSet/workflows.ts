@@ -1,4 +1,4 @@
-/** Stands for a set that has no memo: it answers the status query. */
+/** Replaces a set without a memo: it answers the status query. */
 import { condition, setHandler } from '@temporalio/workflow';
 import {
   jobEventsSignal,

@@ -1,4 +1,7 @@
-/** A Worker of a project that has Holdfast from a registry: runs a workflow of its own and one runner, and prints how they ended. */
+/**
+ * A Worker of a project that has installed Holdfast from a registry. It runs a workflow of its own
+ * and one runner, and prints their results.
+ */
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';

@@ -1,4 +1,4 @@
-/** Asks for what needs packages that are not installed, and prints what each says. */
+/** Uses features that need packages which are not installed, and prints each error. */
 import { Worker, NativeConnection } from '@temporalio/worker';
 import { HoldfastPlugin, createCiServers, createProcessCompute } from 'holdfast';
 import { withTraceparent } from 'holdfast/internal/activities/shared/withTraceparent.js';

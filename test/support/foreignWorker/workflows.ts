@@ -1,4 +1,7 @@
-/** Workflows file of somebody who runs workflows of their own beside Holdfast's, as docs/plugin.md tells them to write it. */
+/**
+ * The workflows file of a user who runs workflows of their own in the same Worker, as
+ * docs/plugin.md describes.
+ */
 import { proxyActivities } from '@temporalio/workflow';
 
 export * from '../../../workflows/index.ts';

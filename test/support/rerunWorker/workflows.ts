@@ -1,4 +1,4 @@
-/** Holdfast's workflows, with a runner that does nothing but lose its job when it is told to. */
+/** Holdfast's workflows, with a runner that only loses its job on a signal. */
 import {
   ParentClosePolicy,
   condition,
@@ -12,7 +12,7 @@ export * from '../../../workflows/index.ts';
 
 export const lostSignal = defineSignal<[RerunInput]>('lost');
 
-/** The name of a runner contains a hash of its execution, so it is known only once it runs. */
+/** The name of a runner contains a hash of its execution, so it is known only when it runs. */
 export async function runner(): Promise<void> {
   let lost: RerunInput | undefined;
   setHandler(lostSignal, (input) => void (lost = input));

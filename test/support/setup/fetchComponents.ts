@@ -4,8 +4,9 @@ import type { BinaryName } from '../../../tools/lab/versions.ts';
 import { isRequired, type LabNeeds } from '../labNeeds.ts';
 
 /**
- * Downloads or builds the components of a tier before its first test, so that no test waits for a compiler.
- * A component that cannot be had fails the run if HOLDFAST_REQUIRE names it; otherwise its suites are skipped.
+ * Downloads or builds the components of a tier before its first test, so that no test waits for a
+ * compiler. A component that is not available fails the run if HOLDFAST_REQUIRE names it; otherwise
+ * its suites are skipped.
  */
 export async function fetchComponents(
   needs: LabNeeds,

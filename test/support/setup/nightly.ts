@@ -1,6 +1,6 @@
 import node from './node.ts';
 
-/** Before the nightly tests. What only one of them needs is fetched by that one. */
+/** Prepares the nightly tests. A component that only one test needs is fetched by that test. */
 export default async function setup(): Promise<void> {
   await node();
 }

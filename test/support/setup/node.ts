@@ -1,7 +1,7 @@
 import cluster from './cluster.ts';
 import { fetchComponents } from './fetchComponents.ts';
 
-/** Before the tests with nodes, real and fake ones, and those of the lab itself. */
+/** Prepares the tests with nodes, real and fake ones, and those of the lab itself. */
 export default async function setup(): Promise<void> {
   await cluster();
   await fetchComponents({ nodes: 'kubelet' }, ['kubelet']);

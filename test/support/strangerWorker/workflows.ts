@@ -1,4 +1,7 @@
-/** A workflow of somebody who may write to the Temporal namespace, and passes by Holdfast's own: any activity, with an input of their own making. */
+/**
+ * A workflow of a user with write access to the Temporal namespace. It calls any activity with any
+ * input.
+ */
 import { proxyActivities } from '@temporalio/workflow';
 
 export interface StrangersCall {

@@ -1,4 +1,4 @@
-/** Stands for a runner's life: it ends when it is told which name it had, or at once, or never. */
+/** Replaces a runner's workflow: it ends when a signal gives it its name, immediately, or never. */
 import { condition, defineSignal, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES } from '../../../core/contract/index.ts';
 

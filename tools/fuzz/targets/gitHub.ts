@@ -134,7 +134,7 @@ const register = (scope: Scope, mode: RegisterRequest['mode']): RegisterRequest 
   mode,
 });
 
-/** Everything that Holdfast asks a CI server for. */
+/** All operations of a CI server that Holdfast uses. */
 const CALLS: Readonly<Record<string, (server: CiServer, scope: Scope) => Promise<unknown>>> = {
   jit: (server, scope) => server.register(register(scope, 'jit')),
   token: (server, scope) => server.register(register(scope, 'token')),
@@ -154,7 +154,7 @@ export const gitHub = target(
     let asked = 0;
     const web = createServer((request, reply) => {
       request.resume();
-      // Whatever is asked for again and again ends with a server that is away.
+      // Repeated requests end because the server becomes unreachable.
       const { status, headers, body } = answers[asked++ % Math.max(1, answers.length)] ?? AWAY;
       if (asked > 30) return void reply.writeHead(500).end();
       reply.writeHead(status, headers).end([204, 304].includes(status) ? undefined : body);
@@ -171,7 +171,7 @@ export const gitHub = target(
       pat: { type: 'pat', tokenEnv, apiUrl },
       app: { type: 'app', appId: 1, installationId: 1, privateKeyEnv, apiUrl },
     });
-    // Nothing waits: what is told to wait comes again at once, days later.
+    // The clock jumps ahead, so that every wait ends at once, days later.
     let now = Date.parse(TIME);
     const clock = {
       now: () => now,

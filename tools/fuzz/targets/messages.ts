@@ -116,7 +116,8 @@ export const messages = target(
       const { exit } = view;
       for (const text of [message, error, ...log]) assertPlainText(text);
       if (!view.ended) throw new Error('an end that a message hides');
-      // On its node's network a record may say that the runner never started: then it has no end of its own.
+      // With network access to its node, a record can claim that the runner never started. Then it
+      // has no end.
       if (exit !== undefined) assertParsed(exit);
       const written = markerText({ ...END, exitCode: 127, error });
       if (

@@ -40,7 +40,7 @@ const YAML = [
 ];
 const OWN = { images: ['holdfast-worker:1'], namespaces: ['ci'] };
 const identity = { workflowId: 'runner-a', firstRunId: 'x', attempt: 1 };
-/** Pods as runners ask for them, one of them with names that take long to match. */
+/** Pod requests of runners. One has names for which a slow regular expression would take long. */
 const REQUESTS = [...RUNNER_EXAMPLES, { ...RUNNER_EXAMPLES[2], image: 'a'.repeat(500) }].flatMap(
   (example) => {
     const parsed = parseRunnerInput(example);

@@ -13,7 +13,7 @@ import { target } from '../target.ts';
 const SECRET = 'secret';
 const DELIVERY = '72d3162e-cc78-11e3-81ab-4c9367dc0958';
 
-/** GitHub's own examples: those of jobs, as if they were of today, and one of each other event. */
+/** GitHub's own examples: those of jobs with the current date, and one of each other event. */
 const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
   name: string;
   examples: object[];
@@ -55,7 +55,10 @@ const header = mutatedText([
   `sha256=${'0'.repeat(64)}`,
   'sha1=0',
 ]);
-/** Absent: as GitHub sends it. Mostly all are: one that is wrong is enough for a refusal before the body is read. */
+/**
+ * Headers. Absent: as GitHub sends them. Mostly all are absent, because one wrong header rejects
+ * the delivery before its body is read.
+ */
 const headers: Arbitrary<{ event?: string; delivery?: string; signature?: string; type?: string }> =
   fc.oneof(
     { arbitrary: fc.constant({}), weight: 2 },
@@ -68,7 +71,9 @@ const headers: Arbitrary<{ event?: string; delivery?: string; signature?: string
     },
   );
 
-/** What an answer may be, Temporal being away or not: nothing that a delivery holds is an error of ours. */
+/**
+ * Expected statuses, with Temporal reachable or not. No delivery may cause an internal error (500).
+ */
 const ANSWERS = [200, 202, 204, 400, 401, 413, 415, 422, 503];
 
 export const webhook = target('webhook', 'deliveries of webhooks: bodies and headers', () => {
@@ -105,7 +110,7 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
       away,
     }) {
       isAway = away;
-      // Each its own: events of one server wait for each other on their way to a set.
+      // One server per case: events of one server are sent to a set one after the other.
       const server = await createWebhookServer(options);
       const answer = await server.inject({
         method: 'POST',

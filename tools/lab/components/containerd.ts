@@ -51,7 +51,8 @@ function cniConfig(lab: Lab): unknown {
       {
         type: 'bridge',
         bridge: bridgeName(lab.record),
-        // The bridge has its address already; being a gateway would switch on IP forwarding machine-wide.
+        // The bridge already has its address. As a gateway it would enable IP forwarding on the
+        // whole machine.
         isGateway: false,
         ipMasq: false,
         ipam: {

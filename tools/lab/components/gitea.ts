@@ -90,14 +90,14 @@ async function settings(lab: Lab): Promise<string> {
     .join('\n');
 }
 
-/** Makes the administrator with a token, the organization and its repository. */
+/** Creates the administrator with a token, the organization and its repository. */
 async function populate(lab: Lab): Promise<void> {
   lab.record.giteaToken ??= await administratorsToken(lab);
   await writeRecord(lab.dir, lab.record);
   const post = async (path: string, body: object): Promise<void> => {
     const token = lab.record.giteaToken ?? '';
     const answer = await request(`${url(lab)}/api/v1${path}`, { method: 'POST', token, body });
-    // 409, 422: an earlier start has made it.
+    // 409 and 422: created by an earlier start.
     if (answer === undefined || ![201, 409, 422].includes(answer.status))
       throw new Error(`gitea: POST ${path}: ${answer?.status} ${answer?.body}`);
   };

@@ -18,7 +18,7 @@ import {
 } from './temporalCluster.ts';
 import { versitygw } from './versitygw.ts';
 
-/** All components; a component comes after those it needs. */
+/** All components, each after those that it needs. */
 export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
   temporal,
   postgres,
@@ -37,7 +37,7 @@ export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
   gitea,
 };
 
-/** The components a lab consists of, in the order of their start. */
+/** Returns the components of a lab in the order of their start. */
 export function componentsOf(
   record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3' | 'gitea'>,
 ): Component[] {

@@ -25,7 +25,7 @@ export const kubeApiserver: Component = {
         '--bind-address', '127.0.0.1',
         '--advertise-address', '127.0.0.1',
         '--secure-port', String(port(lab, 'kube-apiserver')),
-        // Nothing in this cluster reaches it through the `kubernetes` service: there is no kube-proxy.
+        // No pod uses the `kubernetes` service: there is no kube-proxy.
         '--endpoint-reconciler-type', 'none',
         '--cert-dir', join(folder, 'apiserver'),
         '--token-auth-file', join(folder, 'tokens.csv'),

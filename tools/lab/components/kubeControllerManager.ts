@@ -20,7 +20,7 @@ export const kubeControllerManager: Component = {
         '--leader-elect=false',
         '--service-account-private-key-file', join(folder, 'service-accounts.key'),
         '--root-ca-file', apiServerCertificate(lab),
-        // Its default of 20 requests a second would be what a benchmark measures.
+        // The default of 20 requests per second would limit benchmarks.
         '--kube-api-qps', '500',
         '--kube-api-burst', '1000',
       ],

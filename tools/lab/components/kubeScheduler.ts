@@ -16,7 +16,7 @@ export const kubeScheduler: Component = {
     const config = {
       apiVersion: 'kubescheduler.config.k8s.io/v1',
       kind: 'KubeSchedulerConfiguration',
-      // Its default of 50 requests a second would be what a benchmark measures.
+      // The default of 50 requests per second would limit benchmarks.
       clientConnection: { kubeconfig: kubeconfigPath(lab), qps: 1000, burst: 2000 },
       leaderElection: { leaderElect: false },
     };

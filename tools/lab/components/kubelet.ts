@@ -12,7 +12,10 @@ import { isOk } from '../probe.ts';
 import { saveSysctls } from '../sysctls.ts';
 import { nodeIsReady } from './kwok.ts';
 
-/** The kubelet makes sockets below its folder, and a socket's path has at most 107 characters. */
+/**
+ * The kubelet creates sockets below its folder, and the path of a socket has at most 107
+ * characters.
+ */
 const MAX_STATE_DIR = 70;
 
 const configPath = (lab: Lab): string => join(kubeletFolder(lab), 'config.yaml');
@@ -74,7 +77,7 @@ function config(lab: Lab): unknown {
     healthzBindAddress: '127.0.0.1',
     healthzPort: port(lab, 'kubelet-health'),
     readOnlyPort: 0,
-    // Pods reach this address too: only the API server's certificate gets in.
+    // Pods reach this address too, so only the API server's certificate is accepted.
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: false },

@@ -6,7 +6,7 @@ import { kubeconfigPath, kubernetesFolder } from '../kubernetesFiles.ts';
 import { KWOK_STAGES } from '../kwokStages.ts';
 import { isOk } from '../probe.ts';
 
-/** 10 nodes of 1,100 pods: room for 10,000 runners and what is just being replaced. */
+/** 10 nodes with 1,100 pods each: enough for 10,000 runners and their replacements. */
 const NODES = 10;
 const PODS_PER_NODE = 1_100;
 const nodeNames = Array.from({ length: NODES }, (_, index) => `kwok-${index}`);

@@ -30,7 +30,7 @@ export const postgresAccess = (
   password: lab.record.tokens.admin,
 });
 
-/** Whom root starts it as: PostgreSQL refuses to run as root. */
+/** The account that runs PostgreSQL if the lab runs as root: PostgreSQL refuses to run as root. */
 const ACCOUNT = 'postgres';
 
 export const postgres: Component = {
@@ -91,7 +91,7 @@ async function account(): Promise<User | undefined> {
   }
 }
 
-/** Makes an empty database server, whose owner has a password. */
+/** Creates an empty database server whose owner has a password. */
 async function initialize(lab: Lab): Promise<void> {
   const folder = dataFolder(lab);
   const passwordFile = `${folder}.password`;
@@ -128,7 +128,10 @@ async function initialize(lab: Lab): Promise<void> {
   }
 }
 
-/** The processes of a server that was killed end by themselves, and no other may start before. */
+/**
+ * Waits until the processes of a killed server have ended, because another server cannot start
+ * before.
+ */
 async function untilAlone(lab: Lab): Promise<void> {
   if (process.platform !== 'linux') return;
   const alone = await waitFor(async () => {

@@ -4,12 +4,17 @@ import { port, type Component, type Lab } from '../component.ts';
 import { acceptsConnections } from '../probe.ts';
 import { SEARCH_ATTRIBUTE_NAMES, servesNamespace } from '../temporalNamespace.ts';
 
-/** As docs/operations.md has users set it. Every limit is Temporal's own: who runs into one here would do so in production. */
+/**
+ * The configuration that docs/operations.md recommends. Limits have Temporal's defaults, so that
+ * tests reach them as production would.
+ */
 export const DYNAMIC_CONFIG: Readonly<Record<string, boolean>> = {
   'matching.enableFairness': true,
-  // As Temporal's servers have it by default: the dev server reads the list of search attributes from its database each time it needs it.
+  // The default of Temporal's servers. The dev server otherwise reads the list of search attributes
+  // from its database for each use.
   'system.forceSearchAttributesCacheRefreshOnRead': false,
-  // A workflow task's answer brings the worker the activities it asks for, without a queue between them. The clients ask for it by default.
+  // The response to a workflow task contains the activities that it schedules, without a task queue
+  // in between. Clients request this by default.
   'system.enableActivityEagerExecution': true,
 };
 
@@ -33,8 +38,8 @@ export const temporal: Component = {
         '--http-port', String(port(lab, 'temporal-http')),
         '--metrics-port', String(port(lab, 'temporal-metrics')),
         '--db-filename', join(lab.dir, 'temporal', 'temporal.db'),
-        // Survives the death of the process, not of the machine: enough here, and much faster. Without the log every change costs
-        // a copy of its pages first.
+        // Data survives the death of the process, but not of the machine. Without the write-ahead
+        // log every change would copy its pages first.
         '--sqlite-pragma', 'synchronous=OFF',
         '--sqlite-pragma', 'journal_mode=WAL',
         '--log-level', 'warn',

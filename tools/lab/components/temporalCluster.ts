@@ -13,13 +13,19 @@ import { reachesHistories, servesNamespace, temporalAddress } from '../temporalN
 import { postgresAccess } from './postgres.ts';
 import { DYNAMIC_CONFIG } from './temporal.ts';
 
-/** In the order of their start. The front end comes before the histories, so that they know the namespace with its search attributes from their first moment. */
+/**
+ * The services in the order of their start. The frontend starts before the history service, so that
+ * the latter knows the namespace and its search attributes from the start.
+ */
 const SERVICES = ['matching', 'frontend', 'history', 'worker'] as const;
 type Service = (typeof SERVICES)[number];
 
-/** Cannot be changed later; what each machine's cores share out among themselves. */
+/** Number of history shards. It cannot be changed later. */
 const HISTORY_SHARDS = 64;
-/** What the dev server's version does not know: tests pause workflows where that exists. */
+/**
+ * Settings that the version of the dev server does not have: tests pause workflows where that is
+ * supported.
+ */
 const CLUSTER_CONFIG = { 'frontend.WorkflowPauseEnabled': true };
 const DATABASES = { temporal: 'temporal', temporal_visibility: 'visibility' } as const;
 
@@ -36,7 +42,10 @@ export const temporalWorker = component('worker', {
   healthy: (lab) => acceptsConnections({ port: port(lab, membershipPort('worker')) }),
 });
 
-/** One service of Temporal's server in a process of its own. It finds the others through the list of members in the database. */
+/**
+ * Returns a component that runs one service of Temporal's server in a process of its own. Services
+ * find each other through the list of members in the database.
+ */
 function component(
   service: Service,
   own: Partial<Pick<Component, 'prepare' | 'healthy' | 'ready'>>,
@@ -160,7 +169,7 @@ function configuration(lab: Lab, dynamicConfig: string): object {
   };
 }
 
-/** Makes both databases with their tables, once per lab; each step may be run again. */
+/** Creates both databases with their tables, once per lab. Each step is idempotent. */
 async function makeSchema(lab: Lab): Promise<void> {
   const done = join(folder(lab), 'schema');
   if (await exists(done)) return;

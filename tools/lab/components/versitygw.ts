@@ -5,9 +5,9 @@ import { isOk } from '../probe.ts';
 import type { S3Access } from '../options.ts';
 import { hostAddress } from '../podNetwork.ts';
 
-/** Buckets are the folders in it, and objects files: what is stored can be looked at. */
+/** Folder of the objects: buckets are folders, and objects are files. */
 const dataFolder = (lab: Lab): string => join(lab.dir, 's3', 'data');
-/** What an object has besides its bytes: not every file system here takes extended attributes. */
+/** Folder of the objects' metadata: not every file system supports extended attributes. */
 const metadataFolder = (lab: Lab): string => join(lab.dir, 's3', 'metadata');
 
 const url = (lab: Lab, host = '127.0.0.1'): string => `http://${host}:${port(lab, 's3')}`;

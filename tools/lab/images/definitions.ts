@@ -22,18 +22,20 @@ import type { ImageConfig } from './ociImage.ts';
 import { addLibraries, addProgram } from './rootfs.ts';
 import { addWorker, WORKER_SOURCES } from './workerApp.ts';
 
-/** An image made of programs of this machine, since none can be counted on to be pullable. */
+/** An image made of programs of this machine, because registries may be unreachable. */
 export interface ImageDefinition {
   readonly reference: string;
   readonly config: ImageConfig;
-  /** The lowest first. One that several images have is made and imported once. */
+  /**
+   * Layers from the lowest to the highest. A layer of several images is built and imported once.
+   */
   readonly layers: readonly LayerDefinition[];
 }
 
 export interface LayerDefinition {
   /** Changes whenever the content would. */
   fingerprint(): Promise<string>;
-  /** Fills an empty folder with what the layer adds to the image's root. */
+  /** Writes the layer's files into an empty folder, which becomes the image's root. */
   fill(root: string): Promise<void>;
 }
 
@@ -47,11 +49,11 @@ export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
 /** The same with a non-root USER, as many images of CI have. */
 export const NON_ROOT_IMAGE = 'holdfast.test/non-root:1';
 export const RUNNER_IMAGE = 'holdfast.test/runner:1';
-/** Gitea's official runner; stands in for docker.io/gitea/runner. */
+/** Image of Gitea's official runner; replaces docker.io/gitea/runner. */
 export const GITEA_RUNNER_IMAGE = 'holdfast.test/gitea-runner:1';
-/** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
+/** Image from which pods copy the supervisor: `cp -R /opt/holdfast/. TARGET`. */
 export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
-/** The worker's, as deploy/images/worker.Dockerfile makes it, without its tag. */
+/** Repository of the worker's image, which is built as in deploy/images/worker.Dockerfile. */
 export const WORKER_REPOSITORY = 'holdfast.test/worker';
 
 const tini = (): string =>
@@ -77,7 +79,10 @@ const busybox = (): string =>
   );
 const bash = (): string =>
   find('bash', 'HOLDFAST_BASH_BIN', ['/bin/bash', '/usr/bin/bash'], 'apt-get install bash');
-/** The Node of the lock file where it is installed, so that the runner runs on the same one everywhere. */
+/**
+ * Returns the Node.js of the lock file if it is installed, so that the runner uses the same version
+ * everywhere.
+ */
 const node = (): string => {
   const pinned = join(project, 'node_modules', 'node', 'bin', 'node');
   return existsSync(pinned) ? pinned : process.execPath;
@@ -121,7 +126,7 @@ export const giteaRunnerImage: ImageDefinition = {
 
 export const IMAGES: readonly ImageDefinition[] = [
   {
-    // What keeps a pod's namespaces alive: ends on SIGTERM and reaps orphans.
+    // Keeps the namespaces of a pod alive: ends on SIGTERM and reaps orphans.
     reference: PAUSE_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', '/bin/busybox', 'sleep', '2147483647'] },
     layers: [
@@ -146,7 +151,7 @@ export const IMAGES: readonly ImageDefinition[] = [
     layers: [busyboxLayer, supervisorLayer],
   },
   {
-    // The simulator's runner: stands in for ghcr.io/actions/actions-runner. With the shell that people write their scripts for.
+    // The simulator's runner, which replaces ghcr.io/actions/actions-runner. It has the same shell.
     reference: RUNNER_IMAGE,
     config: {
       entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'],
@@ -193,7 +198,10 @@ const workerLayer: LayerDefinition = {
   },
 };
 
-/** The worker as users run it; not on a node before somebody asks for it. Tags differ by their name alone. */
+/**
+ * Returns the image of the worker. A node imports it only on request. All tags have the same
+ * content.
+ */
 export const workerImage = (tag: string): ImageDefinition => ({
   reference: `${WORKER_REPOSITORY}:${tag}`,
   config: { command: ['node', 'dist/worker/main.js'], workingDir: '/app' },
@@ -247,7 +255,10 @@ function find(name: string, env: string, candidates: readonly string[], fix: str
   return found;
 }
 
-/** Of the code of this folder, programs and folders. Of a program size and time of change: reading 100 MB on each `up` takes too long. */
+/**
+ * Returns a hash of this folder's code, of programs and of folders. Programs count by size and
+ * modification time: reading 100 MB on each `up` would take too long.
+ */
 async function fingerprintOf(
   programs: readonly string[],
   folders: readonly string[] = [],

@@ -16,7 +16,7 @@ import { ImageLayout } from './ociImage.ts';
 /** Which content of each image the node has: `<reference>` → fingerprint. */
 const ledgerPath = (lab: Lab): string => join(containerdFolder(lab), 'images.json');
 
-/** Those of the images that the node lacks, or has in an older content (the simulator's runner was edited). */
+/** Returns the images that the node lacks or has with outdated content. */
 export async function staleImages(
   lab: Lab,
   images: readonly ImageDefinition[] = IMAGES,
@@ -26,12 +26,15 @@ export async function staleImages(
   return images.filter((image, index) => ledger[image.reference] !== fingerprints[index]);
 }
 
-/** Builds these images and puts them into the node's containerd, all at once: what they share is made and read once. */
+/**
+ * Builds the images and imports them into the node's containerd together, so that shared layers are
+ * built and read once.
+ */
 export async function importImages(lab: Lab, images: readonly ImageDefinition[]): Promise<void> {
   const { ctr } = lab.binaries;
   if (ctr === undefined) throw new Error('ctr was not resolved');
   const started = performance.now();
-  // Before the build: what changes meanwhile is built again.
+  // Computed before the build: a change during the build causes another build.
   const fingerprints = Object.fromEntries(
     await Promise.all(
       images.map(async (image) => [image.reference, await fingerprintOfImage(image)]),
@@ -63,7 +66,7 @@ export async function importImages(lab: Lab, images: readonly ImageDefinition[])
   );
 }
 
-/** @param work an empty folder for what is in between */
+/** @param work - empty folder for intermediate files */
 async function packImages(
   images: readonly ImageDefinition[],
   work: string,

@@ -20,7 +20,10 @@ interface Blob {
   readonly size: number;
 }
 
-/** An image layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md) in the making. No container engine involved. */
+/**
+ * An image layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md) that is
+ * being built, without a container engine.
+ */
 export class ImageLayout {
   readonly #folder: string;
   readonly #manifests: object[] = [];
@@ -36,10 +39,10 @@ export class ImageLayout {
     return new ImageLayout(folder);
   }
 
-  /** Packs what is in `root`. */
+  /** Adds the content of `root` as a layer. */
   async addLayer(root: string): Promise<Blob> {
     const file = join(this.#folder, 'layer.tar');
-    // Nothing of the build's time or user: equal content gives an equal digest.
+    // Without build time and user, so that the same content has the same digest.
     await promisify(execFile)('tar', [
       '--sort=name',
       '--mtime=@0',

@@ -7,7 +7,7 @@ import { addLibraries } from './rootfs.ts';
 
 const run = promisify(execFile);
 
-/** What the worker in an image is made from. */
+/** Sources of the worker in an image. */
 export const WORKER_SOURCES = [
   'core',
   'workflows',
@@ -24,7 +24,11 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
 }
 
-/** Compiles the worker to /app, with the packages that it runs with, and puts `holdfast` into the PATH: what deploy/images/worker.Dockerfile does. @param node - runs the build */
+/**
+ * Compiles the worker into /app, installs its packages, and adds `holdfast` to the PATH, as
+ * deploy/images/worker.Dockerfile does.
+ * @param node - Node.js that runs the build
+ */
 export async function addWorker(root: string, project: string, node: string): Promise<void> {
   const app = join(root, 'app');
   await mkdir(app, { recursive: true });
@@ -44,7 +48,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
     { cwd: project },
   );
   await copyFile(join(project, 'package.json'), join(app, 'package.json'));
-  // All packages that are there, for the bundle; then those of production alone.
+  // The bundle needs all packages; the image then gets those of production.
   await symlink(join(project, 'node_modules'), join(app, 'node_modules'));
   await run(node, [join(project, 'deploy/images/buildWorkflowBundles.ts'), join(app, 'dist')]);
   await rm(join(app, 'node_modules'));
@@ -67,7 +71,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
   await mkdir(join(root, 'usr', 'local', 'bin'), { recursive: true });
   await mkdir(join(root, 'usr', 'bin'), { recursive: true });
   await symlink('/app/dist/cli/main.js', join(root, 'usr', 'local', 'bin', 'holdfast'));
-  // Of its first line.
+  // The path in its first line (shebang).
   await symlink('/bin/busybox', join(root, 'usr', 'bin', 'env'));
   await mkdir(join(root, 'etc'), { recursive: true });
   await writeFile(join(root, 'etc', 'nsswitch.conf'), 'hosts: files dns\n');

@@ -2,21 +2,33 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { signalTree } from './processTree.ts';
 
-/** How long a stopped process has after SIGINT and after SIGTERM, in ms: the real runner's ProcessInvoker. */
+/**
+ * Time between SIGINT and SIGTERM, and between SIGTERM and SIGKILL (ms), as in the official
+ * runner's ProcessInvoker.
+ */
 export interface StopTimes {
   interruptMs: number;
   terminateMs: number;
 }
 
-/** How long output is still read after the process has ended while a descendant keeps the pipe open, in ms; as the real runner. */
+/**
+ * Time to read output after the end of the process while a descendant keeps the pipe open (ms), as
+ * in the official runner.
+ */
 const DRAIN_MS = 5000;
 
-/** Runs one process of a job (its command, or a hook) and can stop it in the real runner's three steps. */
+/**
+ * Runs one process of a job (its command, or a hook) and can stop it in the three steps of the
+ * official runner.
+ */
 export class JobProcess {
   readonly #child: ChildProcess;
   readonly #times: StopTimes;
   readonly #timers: NodeJS.Timeout[] = [];
-  /** Exit code; 128 + n would be the shell's, `null` when ended by a signal; -1 when it could not start. */
+  /**
+   * Exit code: `null` if a signal ended the process, -1 if it could not start. 128 + n is an exit
+   * code of the shell.
+   */
   readonly ended: Promise<number | null>;
 
   constructor(

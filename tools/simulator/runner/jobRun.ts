@@ -10,7 +10,7 @@ type Result = CompleteBody['result'];
 
 /** How often output is sent, in ms. */
 const FLUSH_MS = 100;
-/** How long an interrupted runner goes on telling the server of the job's end, in ms. */
+/** Time for which an interrupted runner retries to report the end of its job (ms). */
 const LAST_WORDS_MS = 10_000;
 
 /** Runs one job: hooks, command, output, lease. */
@@ -32,7 +32,10 @@ export class JobRun {
     this.#server = server;
   }
 
-  /** Runs it to its end and reports that. @returns how it ended; undefined when the job was not this runner's any more */
+  /**
+   * Runs the job and reports its result.
+   * @returns the result; undefined if the job is no longer assigned to this runner
+   */
   async run(): Promise<Result | undefined> {
     const start = await this.#server.request('POST', `jobs/${this.job.id}/start`);
     if (start.status !== 204) return undefined;
@@ -61,7 +64,10 @@ export class JobRun {
     return this.#lost ? undefined : result;
   }
 
-  /** Stops the job, whose result becomes Canceled. @param leaving the runner itself must end soon, heard by the server or not */
+  /**
+   * Stops the job with the result Canceled.
+   * @param leaving - whether the runner must end soon, even if the server is unreachable
+   */
   stop(leaving: boolean): void {
     if (leaving) {
       const { interruptMs, terminateMs } = this.#settings.stopTimes;

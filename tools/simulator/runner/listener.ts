@@ -5,11 +5,14 @@ import { ServerConnection } from './serverConnection.ts';
 import type { RunnerSettings } from './settings.ts';
 import type { JobMessage, Rejection, RunnerMessage, SessionResponse, SessionBody } from './wire.ts';
 
-/** The real runner waits this long for another session of its own to end, looking this often. */
+/** Maximum time for which the official runner waits for the end of its other session (ms). */
 const CONFLICT_LIMIT_MS = 240_000;
 const CONFLICT_RETRY_MS = 5000;
 
-/** The runner's life: registers, listens, runs jobs, leaves. Its lines and its exit codes are the real runner's. */
+/**
+ * Runs a runner: registers, listens, runs jobs and ends. Output and exit codes are those of the
+ * official runner.
+ */
 export class Listener {
   readonly #settings: RunnerSettings;
   readonly #print: (line: string) => void;
@@ -19,7 +22,7 @@ export class Listener {
   #current: JobRun | undefined;
   #currentEnded: Promise<void> = Promise.resolve();
   #jobs = 0;
-  /** Aborted when the runner shall leave its long poll. */
+  /** Aborted when the runner must end its long poll. */
   readonly #leave = new AbortController();
 
   constructor(settings: RunnerSettings, print: (line: string) => void) {
@@ -46,7 +49,10 @@ export class Listener {
     }
   }
 
-  /** SIGINT or SIGTERM: an idle runner leaves (its registration stays), a busy one stops its job first. */
+  /**
+   * Handles SIGINT and SIGTERM: an idle runner ends and keeps its registration; a busy one stops
+   * its job first.
+   */
   stop(): void {
     this.#print('Exiting...');
     if (this.#current) this.#current.stop(true);

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** A process and all its descendants, children before parents, so that none is missed when a parent dies first. */
+/**
+ * Returns a process and all its descendants, children before parents, so that none is missed when a
+ * parent ends first.
+ */
 function processTree(pid: number): number[] {
   const children = Map.groupBy(parents(), ([, parent]) => parent);
   const below = (parent: number): number[] =>
@@ -9,7 +12,7 @@ function processTree(pid: number): number[] {
   return [...below(pid), pid];
 }
 
-/** Sends a signal to every process of a tree; those already gone do not matter. */
+/** Sends a signal to every process of a tree. Processes that have ended are ignored. */
 export function signalTree(pid: number, signal: NodeJS.Signals): void {
   for (const member of processTree(pid)) {
     try {

@@ -41,7 +41,7 @@ export async function register(
   }
   const { reason } = answer.body as Rejection;
   if (reason === 'deprecated') return printDeprecation(settings, print);
-  // The real server says no more than 404 of a token that expired, was for another scope or never existed.
+  // The real server returns the same 404 for a token that is expired, for another scope or unknown.
   print(
     reason === 'conflict'
       ? `A runner exists with the same name ${name}.`
@@ -56,7 +56,10 @@ export async function register(
   return 1;
 }
 
-/** What `config.sh` does: registers, and leaves in the folder what a later run needs. @returns the exit code */
+/**
+ * Does what `config.sh` does: registers, and writes the files for a later run.
+ * @returns the exit code
+ */
 export async function configure(
   settings: TokenSettings,
   folder: string,

@@ -9,7 +9,10 @@ export interface ServerAnswer {
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
 
-/** Talks to the server; network failures and 5xx are retried with backoff for as long as the caller likes. */
+/**
+ * The connection to the server. Network errors and 5xx are retried with backoff until the caller
+ * aborts.
+ */
 export class ServerConnection {
   readonly #base: string;
   readonly #credential: string | undefined;

@@ -7,7 +7,10 @@ import type { StopTimes } from './jobProcess.ts';
 
 interface CommonSettings {
   version: string;
-  /** ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: exit 7 when the server refuses this version. */
+  /**
+   * ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: exits with 7 if the server rejects this
+   * version.
+   */
   deprecatedExitCode: boolean;
   hookStarted?: string;
   hookCompleted?: string;
@@ -36,18 +39,21 @@ interface Registered {
   ephemeral: boolean;
 }
 
-/** What the runner is told by its environment, or by what it was configured with. */
+/** Settings of the runner, from its environment or its configuration. */
 export type RunnerSettings = TokenSettings | (CommonSettings & Registered);
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads them: ACTIONS_RUNNER_INPUT_JITCONFIG or `--jitconfig X`; else RUNNER_TOKEN with RUNNER_URL and RUNNER_SCOPE
- * (`orgs/acme`, `repos/acme/widgets`, `enterprises/big`; without it the scope is the URL's path, as for config.sh),
- * RUNNER_NAME, RUNNER_LABELS (comma-separated), RUNNER_GROUP, RUNNER_EPHEMERAL, RUNNER_REPLACE_EXISTING; else the files that
- * {@link readConfiguration}'s command has left in the folder.
+ * Reads the settings from the first of:
+ * - ACTIONS_RUNNER_INPUT_JITCONFIG, or `--jitconfig X`
+ * - RUNNER_TOKEN with RUNNER_URL, RUNNER_SCOPE (`orgs/acme`, `repos/acme/widgets`,
+ * `enterprises/big`; default: the path of the URL, as for config.sh), RUNNER_NAME, RUNNER_LABELS
+ * (comma-separated), RUNNER_GROUP, RUNNER_EPHEMERAL, RUNNER_REPLACE_EXISTING
+ * - the files that the command of {@link readConfiguration} has written
+ *
  * SIM_RUNNER_VERSION, SIM_RUNNER_INTERRUPT_MS and SIM_RUNNER_TERMINATE_MS are for tests.
- * @throws Error that names what is missing or wrong
+ * @throws Error that names the missing or invalid setting
  */
 export function readSettings(
   env: Env,
@@ -93,8 +99,11 @@ export function readSettings(
 }
 
 /**
- * What `config.sh` is told: `configure --url U [--token T] [--name N] [--labels L] [--runnergroup G] [--ephemeral] [--disableupdate] [--replace] [--unattended]`; the
- * token also by ACTIONS_RUNNER_INPUT_TOKEN. @throws Error as the real one for a folder that is configured already, and for what is missing
+ * Reads the arguments of `config.sh`: `configure --url U [--token T] [--name N] [--labels L]
+ * [--runnergroup G] [--ephemeral] [--disableupdate] [--replace] [--unattended]`. The token can also
+ * be in ACTIONS_RUNNER_INPUT_TOKEN.
+ * @throws Error as the official one, for a folder that is already configured and for missing
+ * arguments
  */
 export function readConfiguration(
   env: Env,

@@ -1,6 +1,7 @@
 /**
- * The protocol between the simulator and its runners. It is the simulator's own (GitHub's is not public): JSON over HTTP
- * under `/_runner`, with a long poll for messages. Only types and constants: the runner program is copied as plain files.
+ * The protocol between the simulator and its runners: JSON over HTTP under `/_runner`, with a long
+ * poll for messages. It is not GitHub's, which is not public. This file has types and constants
+ * only, because the runner program is copied as plain files.
  */
 
 export const RUNNER_VERSION = '2.330.0';
@@ -28,7 +29,7 @@ export interface SessionBody {
   version: string;
   os: string;
   arch: string;
-  /** Messages come down this channel instead of being polled for (see `GET /_runner/channel`). */
+  /** Channel on which messages arrive, instead of long polls (see `GET /_runner/channel`). */
   channel?: string;
 }
 export interface SessionResponse {
@@ -41,7 +42,10 @@ export interface SessionResponse {
 /** The one reason why the server refuses a runner. */
 export interface Rejection {
   reason:
-    /** The registration (or the registration token) does not exist: the real server says only 404. */
+    /**
+     * The registration, or the registration token, does not exist. The real server returns the same
+     * 404 for both.
+     */
     | 'deleted'
     /** The session is unknown, e.g. after a restart of the server: open a new one. */
     | 'session'
@@ -53,7 +57,7 @@ export interface Rejection {
     | 'job';
 }
 
-/** A job as a runner gets it. */
+/** A job as it is sent to a runner. */
 export interface JobMessage {
   type: 'job';
   id: number;
@@ -75,14 +79,14 @@ export interface CancelMessage {
 export interface RejectionMessage extends Rejection {
   type: 'refused';
 }
-/** What a poll answers (204: nothing), or what comes down a channel (with the session's id). */
+/** Response to a poll (204: none), or a message of a channel (with the session's id). */
 export type RunnerMessage = JobMessage | CancelMessage | RejectionMessage;
 export interface ChannelMessage {
   sessionId: string;
   message: RunnerMessage;
 }
 
-/** POST /_runner/jobs/:id/output. `from` makes a retried request harmless. */
+/** Body of POST /_runner/jobs/:id/output. `from` makes it idempotent. */
 export interface OutputBody {
   from: number;
   lines: string[];
