@@ -65,7 +65,7 @@ export class FakeCompute implements Compute {
   /** Faults that {@link validate} returns for every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
-  /** Who may still write to which claim. */
+  /** Pods that may still write to each claim. */
   readonly writers = new Map<string, ClaimWriter>();
   /** States of the node in the next reads; `ready` afterwards. */
   readonly nodeStates: ('ready' | 'deleted' | 'fenced' | 'unreachable')[] = [];

@@ -61,9 +61,9 @@ export const runEnded = (message: string, docs: string): Answer => error(409, me
 /** A job that cannot run again, or not yet. */
 export const rerunRefused = (message: string, docs: string): Answer => error(403, message, docs);
 
-/** Forms in which GitHub has told of a secondary limit. */
+/** Variants of GitHub's response about a secondary limit. */
 export type SecondaryForm =
-  /** Today's: `#about-secondary-rate-limits`. */
+  /** Current variant: `#about-secondary-rate-limits`. */
   | 'modern'
   /** `#secondary-rate-limits`. */
   | 'secondary'
