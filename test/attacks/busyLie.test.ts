@@ -28,7 +28,7 @@ const timesBusy = ({ phases }: Pick<RunnerStatus, 'phases'>): number =>
   phases.filter(({ phase }) => phase === 'Busy').length;
 
 await describeWithLab(
-  'a job that leaves an enemy behind',
+  'a job that leaves a hostile process behind',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(

@@ -33,7 +33,7 @@ import { until } from '../support/until.ts';
 const INPUT = { organization: 'acme', intervals: SHORT_INTERVALS };
 const HOUR_MS = 3_600_000;
 
-await describeWithLab('who hands on a state of their own making', { temporal: true }, (lab) => {
+await describeWithLab('carried state that an attacker has written', { temporal: true }, (lab) => {
   let it: MemoryWorld;
   beforeEach(async () => void (it = await memoryWorld(lab)));
   afterEach(async () => await it.world.close());
@@ -143,7 +143,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
       expect(it.ci.count('remove')).toBe(0);
     });
 
-    test('brings neither a spec nor an identity of its own', async () => {
+    test('provides neither a spec nor an identity', async () => {
       const { pod: theirs } = await victim();
       const { workflowId } = theirs;
       const handle = await start(RUNNER_WORKFLOW, [
@@ -206,7 +206,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
         async () => await carried({ pod: pod({}) }, { location: { compute: 'kubernetes' } }),
       ],
       ['an attempt that is none', async () => await carried({ pod: pod({}) }, { attempt: -1 })],
-    ])('%s is refused', async (_what, state) => {
+    ])('%s is rejected', async (_what, state) => {
       const handle = await start(RUNNER_WORKFLOW, [INPUT, await state()]);
       expect(await refusal(handle.result())).toEqual(invalid);
     });
@@ -214,7 +214,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
     test.each<[what: string, input: unknown]>([
       ['none', {}],
       ['one that no worker could have admitted', { organization: '..' }],
-    ])('an input is needed all the same: %s', async (_what, input) => {
+    ])('the input is still validated: %s', async (_what, input) => {
       const handle = await start(RUNNER_WORKFLOW, [
         input,
         await carried({ pod: pod({}) }, { spec: INPUT }),
@@ -222,9 +222,9 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
       expect(await refusal(handle.result())).toEqual(invalid);
     });
 
-    test('what the policy refuses may only drain, and deletes nothing that is not its own', async () => {
+    test('with a spec that the policy rejects it only drains, and deletes only its own objects', async () => {
       const { pod: theirs } = await victim();
-      it.compute.unsound.push('the pod: not allowed by "privileged"');
+      it.compute.unsound.push('pod: not allowed by "privileged"');
       const { workflowId: _theirs, ...snapshot } = theirs;
       const handle = await start(RUNNER_WORKFLOW, [
         { ...INPUT, image: 'theirs' },
@@ -267,7 +267,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
       runners: { generations: [], runners: [], ended: [] },
     };
 
-    test('is what its input says, whatever it was handed', async () => {
+    test('is determined by its input, not by the carried state', async () => {
       const spec = { name: 'theirs', bounds: { kind: 'fixed', replicas: 50 }, template: INPUT };
       const handle = await start(
         RUNNER_SET_WORKFLOW,
@@ -291,7 +291,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
     test.each<[what: string, args: unknown[]]>([
       ['no declaration', [{}, { ...state, facts }]],
       ['a state that is none', [declaration(), { facts: 5 }]],
-    ])('%s is refused', async (_what, args) => {
+    ])('%s is rejected', async (_what, args) => {
       const handle = await start(RUNNER_SET_WORKFLOW, args, setWorkflowId('mine'));
       expect(await refusal(handle.result())).toEqual(invalid);
     });
@@ -326,12 +326,12 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
     [SCALE_SET_LISTENER_WORKFLOW, { set: '..' }],
     [SET_COMMAND_WORKFLOW, { set: '..', command: 'resume' }],
     [SWEEP_WORKFLOW, { maxPodAge: 'x' }],
-  ])('%s admits its input, whatever comes after it', async (type, input) => {
+  ])('%s admits its input before anything else', async (type, input) => {
     const handle = await start(type, [input, [{ spec: {}, marks: [] }]]);
     expect(await refusal(handle.result())).toEqual(invalid);
   });
 
-  test('every workflow type has a row', () => {
+  test('the table has every workflow type', () => {
     const index = readFileSync(new URL('../../workflows/index.ts', import.meta.url), 'utf8');
     const types = [...index.matchAll(/export \{ (\w+) \}/g)].map(([, type]) => type);
     expect(new Set(types)).toEqual(

@@ -21,7 +21,7 @@ const TOKEN = 'ghp_simulator';
 const MARKS = ['marked-label', 'MARKED_NAME', 'marked-value'];
 
 /** The attack: somebody who may read the namespace fetches histories as they lie there. */
-await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
+await describeWithLab('readers of Temporal', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-clear-'));
   const keyFile = join(folder, 'keys');
@@ -99,12 +99,15 @@ await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
   test.each([
     ['an ephemeral', true],
     ['a static', false],
-  ])('without the codec, of %s runner: its input, but no secret', async (_what, ephemeral) => {
-    const { text, secrets } = await live(ephemeral, {}, new Client({ connection }));
-    expect(seen(text, [...MARKS, ...secrets])).toEqual(MARKS);
-  });
+  ])(
+    'without the codec, of %s runner: they see its input, but no secret',
+    async (_what, ephemeral) => {
+      const { text, secrets } = await live(ephemeral, {}, new Client({ connection }));
+      expect(seen(text, [...MARKS, ...secrets])).toEqual(MARKS);
+    },
+  );
 
-  test('with the codec: nothing of either', async () => {
+  test('with the codec: they see neither', async () => {
     const { text, secrets } = await live(
       true,
       { HOLDFAST_CODEC_KEY_FILE: keyFile },

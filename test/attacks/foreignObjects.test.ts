@@ -17,7 +17,7 @@ import { describeWithLab } from '../support/lab.ts';
 
 const CLAIM = { name: 'cache', mountPath: '/cache' };
 
-await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
+await describeWithLab('objects of the cluster', { kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;
   beforeAll(async () => {
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
@@ -71,7 +71,7 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
     ['without any mark', {}, {}],
     ['of another runner', ...marks('runner-victim')],
     ['of another installation, and of a workflow of that name', ...marks('runner-a', 'theirs')],
-  ])('a pod %s is left alone, whatever is asked', async (what, labels, annotations) => {
+  ])('a pod %s is not changed by any request', async (what, labels, annotations) => {
     const name = `victim-${what.length}`;
     const uid = await podOfAnother(
       name,
@@ -90,7 +90,7 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
     expect(metadata?.annotations ?? {}).toEqual(annotations);
   });
 
-  test('the same while a watch has seen the pod', async () => {
+  test('a pod that a watch has seen is not changed either', async () => {
     const compute = harness.instance();
     const watch = await compute.watch({ changed: () => undefined, relisted: () => undefined });
     try {
@@ -123,7 +123,7 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
     expect(await harness.compute.getPod(victim)).toMatchObject({ terminating: false });
   });
 
-  test('neither the Secret nor the claim of another is deleted that has the name of a runner’s own', async () => {
+  test("neither a Secret nor a claim of others with the name of a runner's own is deleted", async () => {
     const { core, namespace } = harness;
     const identity = harness.newIdentity();
     const secret = podName(identity);
@@ -210,18 +210,21 @@ await describeWithLab("the cluster's objects", { kubernetes: true }, (lab) => {
           namespace,
         ),
     ],
-  ])('in a namespace that the worker does not serve, not even %s', async (_what, ask) => {
-    const compute = harness.instance({
-      otherNamespaces: ['ci-web'],
-    });
-    await expect(ask(compute, 'kube-system')).rejects.toMatchObject({
-      kind: 'invalid',
-      message: expect.stringContaining('HOLDFAST_NAMESPACES'),
-    });
-  });
+  ])(
+    'in a namespace that the worker does not serve, not even %s is deleted',
+    async (_what, ask) => {
+      const compute = harness.instance({
+        otherNamespaces: ['ci-web'],
+      });
+      await expect(ask(compute, 'kube-system')).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('HOLDFAST_NAMESPACES'),
+      });
+    },
+  );
 });
 
-describe("the machine's folders", () => {
+describe('folders of the machine', () => {
   let folder: string;
   let compute: Compute;
   const identity: RunnerIdentity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };

@@ -13,7 +13,7 @@ const HERE = { compute: 'process', cluster: 'm1', installation: 'mine' } as cons
 const THERE = 'kubernetes/c1/theirs/ci';
 
 await describeWithLab(
-  'who may start a workflow, and the location of a queue',
+  'users who can start a workflow, and the location of a task queue',
   { temporal: true },
   (lab) => {
     let connection: Connection;
@@ -42,7 +42,7 @@ await describeWithLab(
       return level;
     }
 
-    test('a forged one is a warning', async () => {
+    test('a forged location is a warning', async () => {
       const taskQueue = `forged-${randomUUID().slice(0, 8)}`;
       const handle = await client.workflow.start(RUNNER_WORKFLOW, {
         taskQueue,
@@ -56,7 +56,7 @@ await describeWithLab(
       }
     });
 
-    test('one that a worker has written keeps a worker of another place away, whatever is forged beside it', async () => {
+    test('a location from a worker rejects a worker of another location, even next to a forged one', async () => {
       const { world } = await memoryWorld(lab);
       const forged = await client.workflow.start(RUNNER_WORKFLOW, {
         taskQueue: world.taskQueue,

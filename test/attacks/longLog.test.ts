@@ -49,13 +49,13 @@ afterAll(async () => {
   server.close();
 });
 
-test('the last bytes of a log, of none that says nothing', async () => {
+test('the last bytes of a log, if it has any', async () => {
   expect(await tail('short', 8)).toBe('the end\n');
   expect(await tail('short', 1_000)).toBe('a\nb\nthe end\n');
   expect(await tail('silent', 8)).toBeUndefined();
 });
 
-test('a log without an end is read to its bound, and little of it is held', async () => {
+test('an endless log is read up to the limit, with little memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const text = await tail('endless', 65_536);
   expect(text).toHaveLength(65_536);

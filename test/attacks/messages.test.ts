@@ -138,7 +138,7 @@ const ROWS: readonly (readonly [
 ];
 const ENDING = ['signal:cancel', 'update:drain'];
 
-await describeWithLab('who sends messages of their own making', { temporal: true }, (lab) => {
+await describeWithLab('users who send forged messages', { temporal: true }, (lab) => {
   let it: MemoryWorld;
   const started: WorkflowHandle[] = [];
   beforeAll(async () => void (it = await memoryWorld(lab)));
@@ -312,7 +312,7 @@ await describeWithLab('who sends messages of their own making', { temporal: true
     },
   );
 
-  test('every signal, update and query of the contract has a row', () => {
+  test('the table has every signal, update and query of the contract', () => {
     const defined = Object.values(contract).flatMap((value: unknown) =>
       isObject(value) && ['signal', 'update', 'query'].includes(String(value['type']))
         ? [`${String(value['type'])}:${String(value['name'])}`]

@@ -30,7 +30,7 @@ const SUPERVISION: SupervisorConfig = {
 };
 
 await describeWithLab(
-  'a namespace that takes restricted pods only',
+  'a namespace that accepts restricted pods only',
   { kubernetes: true },
   (lab) => {
     const id = `restricted-${randomUUID().slice(0, 8)}`;
@@ -103,7 +103,7 @@ await describeWithLab(
       spec: { containers: [{ name: 'runner', securityContext }] },
     });
 
-    test('takes a static runner, its registration and the copier of its supervisor', async () => {
+    test('accepts a static runner, its registration and the init container of its supervisor', async () => {
       expect(pod().spec!.initContainers!.map(({ name }) => name)).toEqual([
         'holdfast-supervisor',
         'holdfast-register',
@@ -111,7 +111,7 @@ await describeWithLab(
       expect(await refusal(pod())).toBeUndefined();
     });
 
-    test('takes an ephemeral runner', async () => {
+    test('accepts an ephemeral runner', async () => {
       expect(await refusal(pod(undefined, ['ACTIONS_RUNNER_INPUT_JITCONFIG']))).toBeUndefined();
     });
 
@@ -126,7 +126,7 @@ await describeWithLab(
         'seccompProfile',
       ],
     ])(
-      "has nothing but Pod Security against a template that asks for %s: the template's word holds",
+      'rejects a template that asks for %s by Pod Security alone: Holdfast does not change the template',
       async (_what, template, named) => {
         const text = await refusal(pod(template));
         expect(text).toContain('violates PodSecurity');
@@ -137,7 +137,7 @@ await describeWithLab(
     test.each([
       ['worker', 'Deployment'],
       ['sweep', 'CronJob'],
-    ])('takes the %s, which writes nowhere', async (name, wanted) => {
+    ])('accepts the %s, whose root file system is read-only', async (name, wanted) => {
       const documents = parseAllDocuments(
         await readFile(new URL(`../../deploy/${name}.yaml`, import.meta.url), 'utf8'),
       ).map(
@@ -162,7 +162,7 @@ await describeWithLab(
       ).toBeUndefined();
     });
 
-    test('holds the network policies as they are written', async () => {
+    test('accepts the network policies as they are written', async () => {
       const policies = (await manifest()).filter(
         ({ kind }) => kind === 'NetworkPolicy',
       ) as V1NetworkPolicy[];

@@ -144,7 +144,7 @@ const asRoot: Partial<RunnerInput> = {
 const asRunner: Partial<RunnerInput> = { pod: { spec: { securityContext: { runAsUser: 1001 } } } };
 
 await describeWithLab(
-  "a static runner's job that looks for the registration token",
+  'a job of a static runner that searches for the registration token',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(

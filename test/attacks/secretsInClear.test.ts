@@ -99,133 +99,139 @@ async function startSet(
   });
 }
 
-await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(
-    async () =>
-      await ClusterWorld.open(lab, {
-        settings: { HOLDFAST_LOG_LEVEL: 'trace', HOLDFAST_POD_POLICY_FILE: POLICY },
-      }),
-    {
-      'is told without a secret: in histories, logs, metrics, pods, the list of processes and the paths of core dumps':
-        async (world) => {
-          const { simulator, namespace } = world;
-          // What goes wrong is told at length.
-          simulator.addFault({
-            kind: 'forbidden',
-            endpoint: 'POST /orgs/acme/actions/runners/*',
-            count: 1,
-          });
-          simulator.addFault({
-            kind: 'status',
-            status: 500,
-            endpoint: 'POST /orgs/acme/actions/runners/*',
-            count: 1,
-          });
-          const names = [`one-job-${namespace.name}`, `static-${namespace.name}`] as const;
-          const sets = [
-            await startSet(world, names[0], { minIdle: 0, max: 2 }, true),
-            await startSet(world, names[1], { replicas: 1 }, false),
-          ];
-          const status = async (set: WorkflowHandle): Promise<RunnerSetStatus> =>
-            await querySetStatus(world.client, set.workflowId);
-          for (const set of sets)
-            await until('the set to run', async () => (await status(set)).labels.length > 0);
-          const jobs = names.map((name) =>
-            simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', name], command: JOB }),
-          );
-          for (const { id } of jobs)
-            await simulator.waitFor(
-              () => simulator.job(id)?.output.includes('begun') === true,
-              'the job to begin',
-              TIMEOUT_MS,
+await describeWithLab(
+  'secrets during the lifecycle of a set',
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(
+      async () =>
+        await ClusterWorld.open(lab, {
+          settings: { HOLDFAST_LOG_LEVEL: 'trace', HOLDFAST_POD_POLICY_FILE: POLICY },
+        }),
+      {
+        'is told without a secret: in histories, logs, metrics, pods, the list of processes and the paths of core dumps':
+          async (world) => {
+            const { simulator, namespace } = world;
+            // What goes wrong is told at length.
+            simulator.addFault({
+              kind: 'forbidden',
+              endpoint: 'POST /orgs/acme/actions/runners/*',
+              count: 1,
+            });
+            simulator.addFault({
+              kind: 'status',
+              status: 500,
+              endpoint: 'POST /orgs/acme/actions/runners/*',
+              count: 1,
+            });
+            const names = [`one-job-${namespace.name}`, `static-${namespace.name}`] as const;
+            const sets = [
+              await startSet(world, names[0], { minIdle: 0, max: 2 }, true),
+              await startSet(world, names[1], { replicas: 1 }, false),
+            ];
+            const status = async (set: WorkflowHandle): Promise<RunnerSetStatus> =>
+              await querySetStatus(world.client, set.workflowId);
+            for (const set of sets)
+              await until('the set to run', async () => (await status(set)).labels.length > 0);
+            const jobs = names.map((name) =>
+              simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', name], command: JOB }),
             );
+            for (const { id } of jobs)
+              await simulator.waitFor(
+                () => simulator.job(id)?.output.includes('begun') === true,
+                'the job to begin',
+                TIMEOUT_MS,
+              );
 
-          let seen = '';
-          await until('the jobs among the processes', () => (seen = processes()).includes(SLEEPER));
-          let logs = '';
-          // Of a container that has just started the API server may know nothing yet.
-          await until('the log of each container', async () =>
-            (logs = await podLogs(world)).includes('Listening for Jobs'),
-          );
-          let metrics = '';
-          await until('the metrics of the set', async () =>
-            (metrics = await (
-              await fetch(`${await world.worker.started()}/metrics`)
-            ).text()).includes(names[0]),
-          );
-          const texts = { processes: seen, 'logs of pods': logs, metrics };
-          expect(world.worker.log.map(({ level }) => level)).toContain('debug');
-          expect(world.recorder.secretValues(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).not.toEqual([]);
-          expect(world.recorder.secretValues(['RUNNER_TOKEN'])).not.toEqual([]);
-
-          for (const { metadata } of (
-            await namespace.core.listNamespacedPod({ namespace: namespace.name })
-          ).items)
-            await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/over');
-          for (const { id } of jobs)
-            await simulator.waitFor(
-              () => simulator.job(id)?.conclusion === 'success',
-              'the job to end',
-              TIMEOUT_MS,
+            let seen = '';
+            await until('the jobs among the processes', () =>
+              (seen = processes()).includes(SLEEPER),
             );
-          for (const name of names)
-            await notifySet(world.client, name, { command: 'drain', reason: 'the test is over' });
-          for (const set of sets) await set.result();
-          expect(
-            await world.secretsInClear({
-              ...texts,
-              'metrics at the end': await (
+            let logs = '';
+            // Of a container that has just started the API server may know nothing yet.
+            await until('the log of each container', async () =>
+              (logs = await podLogs(world)).includes('Listening for Jobs'),
+            );
+            let metrics = '';
+            await until('the metrics of the set', async () =>
+              (metrics = await (
                 await fetch(`${await world.worker.started()}/metrics`)
-              ).text(),
-            }),
-          ).toEqual([]);
+              ).text()).includes(names[0]),
+            );
+            const texts = { processes: seen, 'logs of pods': logs, metrics };
+            expect(world.worker.log.map(({ level }) => level)).toContain('debug');
+            expect(world.recorder.secretValues(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).not.toEqual([]);
+            expect(world.recorder.secretValues(['RUNNER_TOKEN'])).not.toEqual([]);
+
+            for (const { metadata } of (
+              await namespace.core.listNamespacedPod({ namespace: namespace.name })
+            ).items)
+              await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/over');
+            for (const { id } of jobs)
+              await simulator.waitFor(
+                () => simulator.job(id)?.conclusion === 'success',
+                'the job to end',
+                TIMEOUT_MS,
+              );
+            for (const name of names)
+              await notifySet(world.client, name, { command: 'drain', reason: 'the test is over' });
+            for (const set of sets) await set.result();
+            expect(
+              await world.secretsInClear({
+                ...texts,
+                'metrics at the end': await (
+                  await fetch(`${await world.worker.started()}/metrics`)
+                ).text(),
+              }),
+            ).toEqual([]);
+          },
+        'a runner is told its proxy and its authorities, and nobody else the login': async (
+          world,
+        ) => {
+          const { core, name: namespace } = world.namespace;
+          const login = { username: 'bot', password: 'pr0xy%40word' };
+          await core.createNamespacedSecret({
+            namespace,
+            body: { metadata: { name: 'proxy-login' }, stringData: login },
+          });
+          await core.createNamespacedConfigMap({
+            namespace,
+            body: { metadata: { name: 'acme-ca' }, data: { 'root.pem': 'the authority' } },
+          });
+          const sum = createHash('sha256')
+            .update(`http://${login.username}:${login.password}@proxy.acme.com:3128`)
+            .digest('hex');
+          const checks = [
+            `"$(printf %s "$https_proxy" | sha256sum)" = "${sum}  -"`,
+            '"$HTTPS_PROXY" = "$https_proxy"',
+            '"$no_proxy" = .acme.com',
+            '"$(cat "$SSL_CERT_FILE")" = "the authority"',
+            '"$NODE_EXTRA_CA_CERTS" = "$SSL_CERT_FILE"',
+            '"$GIT_SSL_CAINFO" = "$SSL_CERT_FILE"',
+          ];
+          const script = checks
+            .map((check, index) => `[ ${check} ] || exit ${index + 11}`)
+            .join('; ');
+          const proxy = {
+            https: { url: 'http://proxy.acme.com:3128', credentialSecretRef: 'proxy-login' },
+            noProxy: ['.acme.com'],
+          };
+          const life = await CommandRun.start(world, 'proxied', script, {
+            proxy,
+            ca: { configMapKeyRef: { name: 'acme-ca', key: 'root.pem' } },
+          });
+          expect(await life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+          const texts = [
+            readable(await life.run.handle.fetchHistory()),
+            JSON.stringify(life.podVersions()),
+            JSON.stringify(world.worker.log),
+          ];
+          expect(texts.filter((text) => text.includes('proxied'))).toHaveLength(3);
+          expect(texts.filter((text) => text.includes(login.password))).toEqual([]);
+          await core.deleteNamespacedSecret({ namespace, name: 'proxy-login' });
         },
-      'a runner is told its proxy and its authorities, and nobody else the login': async (
-        world,
-      ) => {
-        const { core, name: namespace } = world.namespace;
-        const login = { username: 'bot', password: 'pr0xy%40word' };
-        await core.createNamespacedSecret({
-          namespace,
-          body: { metadata: { name: 'proxy-login' }, stringData: login },
-        });
-        await core.createNamespacedConfigMap({
-          namespace,
-          body: { metadata: { name: 'acme-ca' }, data: { 'root.pem': 'the authority' } },
-        });
-        const sum = createHash('sha256')
-          .update(`http://${login.username}:${login.password}@proxy.acme.com:3128`)
-          .digest('hex');
-        const checks = [
-          `"$(printf %s "$https_proxy" | sha256sum)" = "${sum}  -"`,
-          '"$HTTPS_PROXY" = "$https_proxy"',
-          '"$no_proxy" = .acme.com',
-          '"$(cat "$SSL_CERT_FILE")" = "the authority"',
-          '"$NODE_EXTRA_CA_CERTS" = "$SSL_CERT_FILE"',
-          '"$GIT_SSL_CAINFO" = "$SSL_CERT_FILE"',
-        ];
-        const script = checks
-          .map((check, index) => `[ ${check} ] || exit ${index + 11}`)
-          .join('; ');
-        const proxy = {
-          https: { url: 'http://proxy.acme.com:3128', credentialSecretRef: 'proxy-login' },
-          noProxy: ['.acme.com'],
-        };
-        const life = await CommandRun.start(world, 'proxied', script, {
-          proxy,
-          ca: { configMapKeyRef: { name: 'acme-ca', key: 'root.pem' } },
-        });
-        expect(await life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
-        const texts = [
-          readable(await life.run.handle.fetchHistory()),
-          JSON.stringify(life.podVersions()),
-          JSON.stringify(world.worker.log),
-        ];
-        expect(texts.filter((text) => text.includes('proxied'))).toHaveLength(3);
-        expect(texts.filter((text) => text.includes(login.password))).toEqual([]);
-        await core.deleteNamespacedSecret({ namespace, name: 'proxy-login' });
       },
-    },
-    { afterwards: { 'nothing is left': async (world) => await world.expectNothingLeft() } },
-  );
-});
+      { afterwards: { 'nothing is left': async (world) => await world.expectNothingLeft() } },
+    );
+  },
+);

@@ -14,7 +14,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
 
 await describeWithLab(
-  "who may start workflows, and the worker's machine",
+  "users who can start workflows, and the worker's machine",
   { temporal: true },
   (lab) => {
     let folder: string;

@@ -55,180 +55,184 @@ const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: str
   ],
 ];
 
-await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
-  let harness: KubernetesHarness;
-  let simulator: Simulator;
-  let compute: KubernetesCompute;
-  let ciServers: CiServers;
-  let world: HoldfastWorld;
-  let stranger: Stranger;
+await describeWithLab(
+  'users who can start workflows',
+  { temporal: true, kubernetes: true },
+  (lab) => {
+    let harness: KubernetesHarness;
+    let simulator: Simulator;
+    let compute: KubernetesCompute;
+    let ciServers: CiServers;
+    let world: HoldfastWorld;
+    let stranger: Stranger;
 
-  beforeAll(async () => {
-    const address = lab.temporal?.address ?? '';
-    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
-    simulator = await startSimulator();
-    compute = harness.instance({ policy: HARNESS_POLICY });
-    ciServers = createCiServers(
-      parseCredentials({
-        default: {
-          type: 'pat',
-          tokenEnv: 'HOLDFAST_STARTER_TOKEN',
-          apiUrl: simulator.url,
-          scopes: ['acme'],
-        },
-        bound: {
-          type: 'pat',
-          tokenEnv: 'HOLDFAST_STARTER_TOKEN',
-          apiUrl: simulator.url,
-          groups: ['1'],
-          labels: ['ci-*'],
-        },
-      }),
-    );
-    world = await holdfastWorld(address, { compute, ciServers }, ['default', 'bound']);
-    stranger = await startStranger(address, world.client);
-  }, 300_000);
-  afterAll(async () => {
-    await stranger.close();
-    await world.close();
-    await simulator.stop();
-    await harness.close();
-  });
-
-  async function call(
-    activity: string,
-    taskQueue: string,
-    input: (workflowId: string) => ProvisionInput | RemoveRegistrationInput,
-  ): Promise<string> {
-    const location = await compute.location();
-    return await stranger.call(activity, taskQueue, (workflowId: string) => ({
-      location,
-      ...input(workflowId),
-    }));
-  }
-  const provisioning =
-    (template: PodTemplate, more: Partial<ProvisionInput> = {}) =>
-    (workflowId: string): ProvisionInput => ({
-      runnerName: 'runner-x',
-      pod: { ...harness.request({ ...harness.newIdentity(), workflowId }), template },
-      credentialsRetryMs: 1_000,
-      completeWithinMs: 1_000,
-      ...more,
-    });
-
-  async function expectNothingMade(): Promise<void> {
-    const { core, namespace } = harness;
-    const [pods, secrets] = await Promise.all([
-      core.listNamespacedPod({ namespace }),
-      core.listNamespacedSecret({ namespace }),
-    ]);
-    expect({
-      pods: pods.items.length,
-      secrets: secrets.items.length,
-      requests: simulator.requests(),
-    }).toEqual({ pods: 0, secrets: 0, requests: [] });
-  }
-
-  describe.each(WANTED)('do not get %s', (_what, template, rule) => {
-    test("by a runner's input", async () => {
-      const run = await world.start({ pod: template });
-      expect(await refusal(run.result())).toContain(`not allowed by "${rule}"`);
-      await expectNothingMade();
-    });
-    test('by a workflow of their own', async () => {
-      expect(
-        await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template)),
-      ).toContain(`not allowed by "${rule}"`);
-      await expectNothingMade();
-    });
-  });
-
-  describe("do not use the worker's credential for what it is not for", () => {
-    const queue = (): string => ciTaskQueue(world.taskQueue, 'default');
-    test("by a runner's input", async () => {
-      const run = await world.start({ organization: RIVAL.name });
-      expect(await refusal(run.result())).toContain('credential "default" is not for rival');
-      await expectNothingMade();
-    });
-    test('by a workflow of their own: neither to register nor to remove', async () => {
-      const registration = {
-        scope: RIVAL,
-        labels: [],
-        group: 'default',
-        ephemeral: true,
-        mode: 'jit',
-      } as const;
-      expect(
-        await call(
-          'provision',
-          queue(),
-          provisioning(pod({}), { ciServer: { credential: 'default', registration } }),
-        ),
-      ).toContain('is not for rival');
-      const removal: RemoveRegistrationInput = {
-        scope: RIVAL,
-        credential: 'default',
-        runner: { id: '1', name: 'x' },
-        onBusy: 'return',
-        credentialsRetryMs: 1_000,
-      };
-      expect(await call('removeRegistration', queue(), () => removal)).toContain(
-        'is not for rival',
+    beforeAll(async () => {
+      const address = lab.temporal?.address ?? '';
+      harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+      simulator = await startSimulator();
+      compute = harness.instance({ policy: HARNESS_POLICY });
+      ciServers = createCiServers(
+        parseCredentials({
+          default: {
+            type: 'pat',
+            tokenEnv: 'HOLDFAST_STARTER_TOKEN',
+            apiUrl: simulator.url,
+            scopes: ['acme'],
+          },
+          bound: {
+            type: 'pat',
+            tokenEnv: 'HOLDFAST_STARTER_TOKEN',
+            apiUrl: simulator.url,
+            groups: ['1'],
+            labels: ['ci-*'],
+          },
+        }),
       );
-      await expectNothingMade();
+      world = await holdfastWorld(address, { compute, ciServers }, ['default', 'bound']);
+      stranger = await startStranger(address, world.client);
+    }, 300_000);
+    afterAll(async () => {
+      await stranger.close();
+      await world.close();
+      await simulator.stop();
+      await harness.close();
     });
-    test.each<[what: string, asked: object, registered: object, why: string]>([
-      [
-        'for a label that it is not for',
-        { labels: ['prod-deploy'] },
-        { labels: ['prod-deploy'], ephemeral: true, mode: 'jit' },
-        'is not for the label "prod-deploy"',
-      ],
-      [
-        'for a token that is good for every group',
-        { labels: ['ci-a'], ephemeral: false },
-        { labels: ['ci-a'], ephemeral: false, mode: 'token' },
-        'is for some runner groups only',
-      ],
-    ])('nor %s', async (_what, asked, registered, why) => {
-      const run = await world.start({ ...asked, credential: 'bound' });
-      expect(await refusal(run.result())).toContain(why);
-      const scope: Scope = { kind: 'organization', name: 'acme' };
-      const registration = { scope, group: 'default', ...registered } as NonNullable<
-        ProvisionInput['ciServer']
-      >['registration'];
-      expect(
-        await call(
-          'provision',
-          ciTaskQueue(world.taskQueue, 'bound'),
-          provisioning(pod({}), { ciServer: { credential: 'bound', registration } }),
-        ),
-      ).toContain(why);
-      await expectNothingMade();
-    });
-    test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
-      const scope: Scope = { kind: 'organization', name: 'acme' };
-      const { runnerId: id } = await ciServers.get('default').register({
-        scope,
-        name: 'their-big-runner',
-        labels: ['linux'],
-        group: 'default',
-        ephemeral: true,
-        mode: 'jit',
+
+    async function call(
+      activity: string,
+      taskQueue: string,
+      input: (workflowId: string) => ProvisionInput | RemoveRegistrationInput,
+    ): Promise<string> {
+      const location = await compute.location();
+      return await stranger.call(activity, taskQueue, (workflowId: string) => ({
+        location,
+        ...input(workflowId),
+      }));
+    }
+    const provisioning =
+      (template: PodTemplate, more: Partial<ProvisionInput> = {}) =>
+      (workflowId: string): ProvisionInput => ({
+        runnerName: 'runner-x',
+        pod: { ...harness.request({ ...harness.newIdentity(), workflowId }), template },
+        credentialsRetryMs: 1_000,
+        completeWithinMs: 1_000,
+        ...more,
       });
-      for (const name of ['their-big-runner', 'linux-0123456789']) {
+
+    async function expectNothingMade(): Promise<void> {
+      const { core, namespace } = harness;
+      const [pods, secrets] = await Promise.all([
+        core.listNamespacedPod({ namespace }),
+        core.listNamespacedSecret({ namespace }),
+      ]);
+      expect({
+        pods: pods.items.length,
+        secrets: secrets.items.length,
+        requests: simulator.requests(),
+      }).toEqual({ pods: 0, secrets: 0, requests: [] });
+    }
+
+    describe.each(WANTED)('do not get %s', (_what, template, rule) => {
+      test('in the input of a runner', async () => {
+        const run = await world.start({ pod: template });
+        expect(await refusal(run.result())).toContain(`not allowed by "${rule}"`);
+        await expectNothingMade();
+      });
+      test('by a workflow of their own', async () => {
+        expect(
+          await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template)),
+        ).toContain(`not allowed by "${rule}"`);
+        await expectNothingMade();
+      });
+    });
+
+    describe("cannot use the worker's credential for anything else", () => {
+      const queue = (): string => ciTaskQueue(world.taskQueue, 'default');
+      test('in the input of a runner', async () => {
+        const run = await world.start({ organization: RIVAL.name });
+        expect(await refusal(run.result())).toContain('credential "default" is not for rival');
+        await expectNothingMade();
+      });
+      test('by a workflow of their own: neither to register nor to remove a runner', async () => {
+        const registration = {
+          scope: RIVAL,
+          labels: [],
+          group: 'default',
+          ephemeral: true,
+          mode: 'jit',
+        } as const;
+        expect(
+          await call(
+            'provision',
+            queue(),
+            provisioning(pod({}), { ciServer: { credential: 'default', registration } }),
+          ),
+        ).toContain('is not for rival');
         const removal: RemoveRegistrationInput = {
-          scope,
+          scope: RIVAL,
           credential: 'default',
-          runner: { name, ...omitUndefined({ id }) },
+          runner: { id: '1', name: 'x' },
           onBusy: 'return',
           credentialsRetryMs: 1_000,
         };
         expect(await call('removeRegistration', queue(), () => removal)).toContain(
-          'nothing was removed',
+          'is not for rival',
         );
-      }
-      expect(simulator.runner('their-big-runner')).toBeDefined();
+        await expectNothingMade();
+      });
+      test.each<[what: string, asked: object, registered: object, why: string]>([
+        [
+          'for a label that it is not for',
+          { labels: ['prod-deploy'] },
+          { labels: ['prod-deploy'], ephemeral: true, mode: 'jit' },
+          'is not for the label "prod-deploy"',
+        ],
+        [
+          'for a token that is good for every group',
+          { labels: ['ci-a'], ephemeral: false },
+          { labels: ['ci-a'], ephemeral: false, mode: 'token' },
+          'is for some runner groups only',
+        ],
+      ])('cannot use it for %s', async (_what, asked, registered, why) => {
+        const run = await world.start({ ...asked, credential: 'bound' });
+        expect(await refusal(run.result())).toContain(why);
+        const scope: Scope = { kind: 'organization', name: 'acme' };
+        const registration = { scope, group: 'default', ...registered } as NonNullable<
+          ProvisionInput['ciServer']
+        >['registration'];
+        expect(
+          await call(
+            'provision',
+            ciTaskQueue(world.taskQueue, 'bound'),
+            provisioning(pod({}), { ciServer: { credential: 'bound', registration } }),
+          ),
+        ).toContain(why);
+        await expectNothingMade();
+      });
+      test("by a workflow of their own: cannot remove registrations that are not Holdfast's", async () => {
+        const scope: Scope = { kind: 'organization', name: 'acme' };
+        const { runnerId: id } = await ciServers.get('default').register({
+          scope,
+          name: 'their-big-runner',
+          labels: ['linux'],
+          group: 'default',
+          ephemeral: true,
+          mode: 'jit',
+        });
+        for (const name of ['their-big-runner', 'linux-0123456789']) {
+          const removal: RemoveRegistrationInput = {
+            scope,
+            credential: 'default',
+            runner: { name, ...omitUndefined({ id }) },
+            onBusy: 'return',
+            credentialsRetryMs: 1_000,
+          };
+          expect(await call('removeRegistration', queue(), () => removal)).toContain(
+            'nothing was removed',
+          );
+        }
+        expect(simulator.runner('their-big-runner')).toBeDefined();
+      });
     });
-  });
-});
+  },
+);

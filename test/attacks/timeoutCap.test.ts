@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 const CAP_MS = 3_000;
 
-await describeWithLab('who loses their command again and again', { temporal: true }, (lab) => {
+await describeWithLab('a command that is lost again and again', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let world: HoldfastWorld;
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { freePort } from '../../tools/lab/ports.ts';
 import { createBucket, type TestBucket } from '../support/buckets.ts';
 import { describeWithLab } from '../support/lab.ts';
 
-await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
+await describeWithLab('a bucket as artifact store', { s3: true }, ({ s3 }) => {
   const { endpoint, secretAccessKey } = s3!;
   const before = { ...process.env };
   let bucket: TestBucket;
@@ -25,7 +25,7 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
 
   artifactStoreContract(async () => createBucketStore({ ...place, folder: randomUUID() }));
 
-  test('what takes several parts is kept byte by byte; what breaks off among them leaves none', async () => {
+  test('a multipart upload stores every byte; an aborted one stores nothing', async () => {
     const store = createBucketStore(place);
     const content = randomBytes(11 * 1024 ** 2);
     const pieces = Array.from({ length: 11 }, (_, index) =>
@@ -54,7 +54,7 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     expect(Buffer.from((await store.get(key)) ?? []).toString()).toBe(key);
   });
 
-  test.each(['ci', 'ci/', '/ci'])('lies in its folder %j', async (name) => {
+  test.each(['ci', 'ci/', '/ci'])('is stored in its folder %j', async (name) => {
     await createBucketStore({ ...place, folder: name }).put(
       `artifacts/${encodeURIComponent(name)}`,
       [Buffer.from('x')],
@@ -62,7 +62,7 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     expect(bucket.texts('ci/artifacts')).toHaveProperty([encodeURIComponent(name)]);
   });
 
-  test('a bucket that is not there, a wrong key and a server that is away are errors that say so, and no answer that nothing is kept', async () => {
+  test('a missing bucket, a wrong key and an unreachable server cause errors, not the result that nothing is stored', async () => {
     const nowhere = createBucketStore({ ...place, bucket: 'no-such-bucket' });
     await expect(nowhere.get('a')).rejects.toThrow(
       /get a from the bucket no-such-bucket: NoSuchBucket/,

@@ -33,7 +33,7 @@ interface PodTemplate {
 }
 
 await describeIf(
-  'the chart, before an API server',
+  'the chart and the API server',
   prepare,
   { kubernetes: true },
   ({ kubeconfig, definitions }) => {
@@ -114,7 +114,7 @@ await describeIf(
       );
     }
 
-    test('every object of the least values and of all of them is taken as it is', async () => {
+    test('every object is accepted, with minimal values and with all values', async () => {
       expect(new Set(full.map(({ kind }) => kind))).toEqual(
         new Set([
           'ClusterRole',
@@ -156,7 +156,7 @@ await describeIf(
       ).toEqual([expect.stringContaining('unknown field "spec.port"')]);
     });
 
-    test('the values for Gitea are taken, and so is every object of theirs', async () => {
+    test('every object is accepted with the values for Gitea', async () => {
       const [, block = ''] = /```yaml\n( *# values\.yaml\n.*?)```/s.exec(GITEA_PAGE) ?? [];
       const values = parse(block.replaceAll(/^ {3}/gm, '')) as Record<string, unknown>;
       const objects = await helm.template({ ...values, runnersNamespace }, { namespace });
@@ -210,7 +210,7 @@ await describeIf(
       expect(await refusals(pods)).toEqual([]);
     });
 
-    test('the pod policy that the command prints is installed with the release, and is about its workers', async () => {
+    test('the pod policy of `holdfast pod-policy` is installed with the release, for its workers', async () => {
       const { stdout, status } = await runCli(
         ['pod-policy', '--service-account', `${namespace}/holdfast-worker`, '--name', namespace],
         { HOLDFAST_KUBERNETES_NAMESPACE: runnersNamespace },
@@ -269,7 +269,7 @@ await describeIf(
         rmSync(join(copy, '..'), { recursive: true });
       });
 
-      test('are resources, which an upgrade changes, adds and takes away', async () => {
+      test('are resources that an upgrade changes, adds and deletes', async () => {
         expect(await there()).toEqual({ a: 1 });
         const more = [
           { name: 'a', maxRunners: 2 },
@@ -281,7 +281,7 @@ await describeIf(
         expect(await there()).toEqual({ a: 2 });
       });
 
-      test('are not made where their definition is older than the chart: it says the command, which helps', async () => {
+      test('are not created if their definition is older than the chart: the error has the command that fixes it', async () => {
         const file = join(copy, 'crds', `${RUNNER_SETS}.yaml`);
         writeFileSync(
           file,
@@ -306,7 +306,7 @@ await describeIf(
         expect(await there()).toEqual({ a: 4 });
       });
 
-      test('nor where it is missing', async () => {
+      test('are not created if their definition is missing', async () => {
         const other = join(copy, '..', 'missing');
         cpSync(CHART, other, { recursive: true });
         // As if the definition had this name.
@@ -325,7 +325,7 @@ await describeIf(
       });
     });
 
-    test("says what to do where the runners' namespace is missing, and installs nothing", async () => {
+    test('a missing namespace of runners is an error with its fix, before anything is installed', async () => {
       const missing = `${namespace}-missing`;
       const install = helm.run(
         'install',

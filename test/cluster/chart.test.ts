@@ -79,14 +79,14 @@ await describeIf(
   (helm) => {
     afterAll(() => helm.close());
 
-    test('has nothing that lint dislikes', async () => {
+    test('passes lint', async () => {
       for (const values of [PLAIN_VALUES, FULL_VALUES])
         expect(
           (await helm.run('lint', CHART, '--strict', ...helm.values(values))).stdout,
         ).toContain('1 chart(s) linted, 0 chart(s) failed');
     });
 
-    test('makes what the plain manifests say, and they nothing else', async () => {
+    test('creates the objects of the plain manifests, and no others', async () => {
       // Of job pods there is a Role for each set, which has a test of its own.
       const files = readdirSync(DEPLOY).filter(
         (name) => name.endsWith('.yaml') && name !== 'rbac-job-pods.yaml',
@@ -114,7 +114,7 @@ await describeIf(
         expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
     });
 
-    test('workers are replaced when the pod policy changes, which they read at their start alone', async () => {
+    test('workers are replaced when the pod policy changes, which they read only when they start', async () => {
       const annotations = async (podPolicy: object): Promise<object | undefined> => {
         const worker = (await helm.template({ ...PLAIN_VALUES, podPolicy })).find(
           ({ kind }) => kind === 'Deployment',
@@ -129,7 +129,7 @@ await describeIf(
       );
     });
 
-    test("a WorkerDeployment has the Deployment's pods, but for what Temporal's worker controller adds to them", async () => {
+    test("a WorkerDeployment has the Deployment's pods, except for additions of Temporal's worker controller", async () => {
       const values = {
         ...FULL_VALUES,
         worker: { ...FULL_VALUES.worker, autoscaling: { enabled: false } },
@@ -205,7 +205,7 @@ await describeIf(
       expect(other).toEqual({ ...one, env: own(one!.env), volumeMounts: own(one!.volumeMounts) });
     });
 
-    test('brings the alerts and the dashboards as they are', async () => {
+    test('contains the alerts and the dashboards unchanged', async () => {
       const objects = (await helm.template(FULL_VALUES)) as (Manifest & {
         spec: unknown;
         data: Record<string, string>;
@@ -226,7 +226,7 @@ await describeIf(
       );
     });
 
-    test('two releases share no name where both have objects', async () => {
+    test('two releases have no names in common for objects in the same namespace', async () => {
       const [one, other] = await Promise.all([
         helm.template(FULL_VALUES),
         helm.template(
@@ -297,7 +297,7 @@ await describeIf(
         };
       };
 
-      test('of claims of jobs reach the worker, and more than its Role grants is not needed', async () => {
+      test('for claims of jobs reach the worker, and its Role has all permissions for them', async () => {
         const objects = await helm.template({
           ...PLAIN_VALUES,
           settings: {
@@ -315,7 +315,7 @@ await describeIf(
         expect(roles(objects)).toEqual(roles(await helm.template(PLAIN_VALUES)));
       });
 
-      test('of the least values the worker takes as they are', async () => {
+      test('with minimal values are valid', async () => {
         const config = loadConfig(envOf(await helm.template(PLAIN_VALUES), 'holdfast-worker'));
         expect(config.warnings).toEqual([]);
         expect(config).toMatchObject({
@@ -334,7 +334,7 @@ await describeIf(
         });
       });
 
-      test('of all values, too: a GitHub App by its Secret, GitHub Enterprise Server, a pod policy', async () => {
+      test('with all values are valid: a GitHub App with its Secret, GitHub Enterprise Server, a pod policy', async () => {
         const objects = await helm.template(FULL_VALUES);
         const config = loadConfig(
           here(expanded(envOf(objects, 'holdfast-worker')), FULL_VALUES.podPolicy),
@@ -379,7 +379,7 @@ await describeIf(
         ]);
       });
 
-      test('are each of the worker, or made by another value', () => {
+      test('are each settings of the worker, or derived from another value', () => {
         const { properties } = (
           JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as {
             properties: { settings: { properties: object } };
@@ -391,7 +391,7 @@ await describeIf(
       });
     });
 
-    describe('refuses', () => {
+    describe('rejects', () => {
       test.each<[string, object, string]>([
         ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
         [
@@ -580,7 +580,7 @@ await describeIf(
       ).toEqual(byKind(printed));
     });
 
-    describe('lets workers reach', () => {
+    describe('allows connections of workers to', () => {
       interface Rule {
         readonly to?: readonly { ipBlock?: { except: readonly string[] } }[];
         readonly ports: readonly { port: number }[];
@@ -621,7 +621,7 @@ await describeIf(
         ['a proxy without a port', { proxy: { http: { url: 'http://proxy.acme.com' } } }],
         ['a server at port 80', { credentials: { a: { apiUrl: 'http://x:80/api/v3' } } }],
         ['a port of their own', { networkPolicies: { workersPorts: [80, 443] } }],
-      ])('%s, and no metadata service at port 80', async (_what, values) => {
+      ])('%s, and not to a metadata service at port 80', async (_what, values) => {
         const [rule, ...others] = withPort(await egress(values), 80);
         expect(others).toEqual([]);
         const blocks = (rule?.to ?? []).flatMap(({ ipBlock }) => ipBlock ?? []);
@@ -645,13 +645,13 @@ await describeIf(
       });
     });
 
-    test('has one Role and one policy for a namespace that is named twice', async () => {
+    test('has one Role and one policy for a namespace that is listed twice', async () => {
       const keys = async (namespaces: readonly string[]): Promise<string[]> =>
         (await helm.template({ ...PLAIN_VALUES, namespaces })).map(keyOf).toSorted();
       expect(await keys(['holdfast-runners'])).toEqual(await keys([]));
     });
 
-    test('lets workers patch pods without a supervisor and a sweep of their own: an image may have the supervisor', async () => {
+    test('workers without supervisor and without sweep may patch pods, because an image may have the supervisor', async () => {
       const objects = await helm.template(
         { ...PLAIN_VALUES, supervisorImage: 'none' },
         {},
@@ -664,7 +664,7 @@ await describeIf(
       expect(role.rules.find(({ resources }) => resources[0] === 'pods')?.verbs).toContain('patch');
     });
 
-    test('gives a set of job pods a namespace, rights and an admission policy of its own', async () => {
+    test('a set of job pods has a namespace, permissions and an admission policy of its own', async () => {
       const podPolicy = { ...JOB_PODS.podPolicy, images: ['node:*'], fields: ['schedulerName'] };
       const objects = await helm.template({
         ...PLAIN_VALUES,
@@ -728,7 +728,7 @@ await describeIf(
       const setsOf = (objects: readonly Manifest[]): RunnerSetResource[] =>
         objects.filter(({ kind }) => kind === 'RunnerSet') as unknown as RunnerSetResource[];
 
-      test('are those that ARC’s values become by `holdfast migrate arc`', async () => {
+      test("match what `holdfast migrate arc` converts ARC's values to", async () => {
         const modes = [
           undefined,
           { type: 'dind' },
@@ -811,7 +811,7 @@ await describeIf(
         }
       });
 
-      test('are the same by the values that `holdfast migrate arc --format chart` writes', async () => {
+      test('match the values that `holdfast migrate arc --format chart` writes', async () => {
         const file = join(folder, 'arc.yaml');
         writeFileSync(file, ARC_EXAMPLES.map((example) => stringify(example)).join('---\n'));
         const written = async (format: string): Promise<string> =>
@@ -834,7 +834,7 @@ await describeIf(
         );
       });
 
-      test('are beside their runners, or where the values say, and workers look there', async () => {
+      test('are in the namespace of their runners, or in that of the values, which workers watch', async () => {
         const values = {
           ...PLAIN_VALUES,
           githubConfigUrl: 'https://github.com/acme',
@@ -863,7 +863,7 @@ await describeIf(
         expect(await placesOf({ sets: [] })).toEqual([undefined, undefined, undefined]);
       });
 
-      test('pass the validation of the worker that starts them, which names what is wrong', async () => {
+      test('pass the validation of the worker that starts them, which reports errors', async () => {
         const faultsOf = (resource: RunnerSetResource): string[] => {
           const parsed = parseRunnerSetInput(inputOf(resource), {
             hash: () => '',

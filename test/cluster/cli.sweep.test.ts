@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 import { killWorkerProcesses, startWorkerProcess } from '../support/workerProcess.ts';
 
 await describeWithLab(
-  'holdfast sweep, on an API server, Temporal and the simulated GitHub',
+  'holdfast sweep with an API server, Temporal and the simulated GitHub',
   { temporal: true, kubernetes: true },
   (lab) => {
     let world: SweepWorld;
@@ -51,7 +51,7 @@ await describeWithLab(
       return JSON.parse(stdout) as T;
     }
 
-    test('--standalone, and no worker anywhere: marks what it finds, and repairs it the next time; then the runner says what became of it', async () => {
+    test('--standalone without a worker: marks findings and repairs them the next time; the runner then shows why it ended', async () => {
       const life = await world.terminated('tidying up');
       const { pod } = await world.provision(life);
       const ghost = await world.terminated();
@@ -88,7 +88,7 @@ await describeWithLab(
       expect(await world.owned.loadMarks()).toEqual([]);
     });
 
-    test('a runner whose pod was swept without any worker says who ended it, why, and what the sweep did', async () => {
+    test('a runner whose pod was swept without a worker shows who ended it, why, and what the sweep did', async () => {
       const life = await world.terminated('tidying up');
       // A life's name at the CI server, as lists of workflows have it.
       const runnerName =
@@ -126,7 +126,7 @@ await describeWithLab(
       );
     });
 
-    test('--standalone: a list that cannot be had, and nothing is touched: status 1, and the report says which', async () => {
+    test('--standalone with an incomplete list: changes nothing, exits with 1, and reports the list', async () => {
       const { pod } = await world.provision(await world.terminated());
       await world.register((await world.terminated()).runnerName);
       world.simulator.addFault({ kind: 'status', status: 503, endpoint: 'GET *' });
@@ -154,7 +154,7 @@ await describeWithLab(
       expect(world.simulator.runners()).toHaveLength(2);
     });
 
-    test('--standalone, interrupted: begins nothing more, and says so: status 130', async () => {
+    test('--standalone, interrupted: starts no further repair, reports it, and exits with 130', async () => {
       const { pod } = await world.provision(await world.terminated());
       world.simulator.addFault({ kind: 'latency', ms: 60_000, endpoint: 'GET *' });
       const sweeping = new CliProcess(['sweep', '--standalone'], {
@@ -174,7 +174,7 @@ await describeWithLab(
       expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
     });
 
-    test('without Temporal nothing is touched, by either of them: status 4', async () => {
+    test('without Temporal: changes nothing, and exits with 4', async () => {
       const { pod } = await world.provision(await world.terminated());
       for (const more of [[], ['--standalone'], ['--standalone', '--force']]) {
         const { status, stdout, stderr } = await cli('sweep', ...more, '--address', '127.0.0.1:1');
@@ -187,7 +187,7 @@ await describeWithLab(
       expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
     });
 
-    test('without a worker it fails at once, names the task queue, and starts nothing', async () => {
+    test('without a worker it fails immediately, names the task queue, and starts nothing', async () => {
       const { status, stdout, stderr } = await cli('sweep');
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
       expect(stderr).toBe(
@@ -198,7 +198,7 @@ await describeWithLab(
       ).rejects.toThrow(/not found/);
     });
 
-    test('by a worker: it keeps the Schedule, sweeps when it is asked to, and the next one goes on from its marks', async () => {
+    test('by a worker: keeps the Schedule, sweeps on request, and the next sweep uses its marks', async () => {
       const schedule = world.client.schedule.getHandle(sweepScheduleId(world.taskQueue));
       const settings = {
         ...env,

@@ -11,7 +11,7 @@ const TOKEN = 'ghp_stale_lists';
 
 /** A static runner registers itself, and ends before a list of the CI server's has it, on a real API server. */
 await describeWithLab(
-  'a list that may be a minute old',
+  'an outdated list of runners',
   { temporal: true, kubernetes: true },
   (lab) => {
     let simulator: Simulator;
@@ -37,7 +37,7 @@ await describeWithLab(
       await simulator.stop();
     });
 
-    test('proves no absence: the runner is looked for once more, and its registration removed', async () => {
+    test('is no proof of absence: the runner is searched again, and its registration removed', async () => {
       const { id } = simulator.addFault({ kind: 'stale_list', ageMs: 3_600_000 });
       const run = await world.start({
         ephemeral: false,

@@ -43,7 +43,7 @@ await describeWithLab(
         .map(({ metadata }) => metadata?.name ?? '')
         .toSorted();
 
-    test('a life’s own claim serves all its attempts, and goes when it is told to; a named one stays', async () => {
+    test("a runner's own claim serves all its attempts and is deleted on request; a named claim remains", async () => {
       const { compute } = harness;
       const volumeClaims: VolumeClaim[] = [
         { name: 'state', mountPath: '/state', storage: '1Gi', storageClass: 'nobody' },
@@ -87,7 +87,7 @@ await describeWithLab(
       await expect(claims()).resolves.toContain('shared-cache');
     });
 
-    test('what a claim begins with, which volumes it may have, and its annotations: as the API server takes them', async () => {
+    test('data source, volumes and annotations of a claim are those that the API server accepts', async () => {
       const asked = {
         dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' },
         selector: {
@@ -115,7 +115,7 @@ await describeWithLab(
         });
     });
 
-    test('a claim that somebody else made for another life is not taken', async () => {
+    test('a claim of another workflow is not used', async () => {
       const ask = request({
         volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
       });
@@ -137,7 +137,7 @@ await describeWithLab(
       });
     });
 
-    test('who may still write to a claim is noted there, pod by pod, for whichever life asks', async () => {
+    test('pods that may still write to a claim are recorded on it, for every workflow that uses it', async () => {
       const { compute, second } = harness;
       const volumeClaims: VolumeClaim[] = [
         {
@@ -163,7 +163,7 @@ await describeWithLab(
       expect(await compute.claimWriters(one.identity, volumeClaims)).toEqual([writers[1]]);
     });
 
-    test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
+    test('the supervisor of the pod with this UID gets the reason before its pod is stopped', async () => {
       const compute = harness.instance({
         podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
@@ -185,7 +185,7 @@ await describeWithLab(
       expect(await compute.deletePod(pod, { stopReason: 'cancelled' })).toBe('deleted');
     });
 
-    test('an order: the pod is deleted once its runner has followed it, or has not for a while', async () => {
+    test('a stop order: the pod is deleted after its runner has obeyed it, or after a timeout', async () => {
       const compute = harness.instance({
         podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
@@ -227,7 +227,7 @@ await describeWithLab(
       expect(performance.now() - againMs).toBeLessThan(10_000);
     });
 
-    test('the API server takes the pod as it is, its probes and mounts included', async () => {
+    test('the API server stores the pod unchanged, with its probes and mounts', async () => {
       const compute = harness.instance({
         podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
@@ -330,7 +330,7 @@ await describeWithLab(
       expect(await harness.compute.nodeState(name)).toBe('deleted');
     });
 
-    test('the log of a pod that never ran, or is gone, is none', async () => {
+    test('a pod that never ran, or does not exist, has no log', async () => {
       const pod = await harness.compute.createPod(request(), undefined);
       expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
       await harness.vanish(pod);

@@ -38,7 +38,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     ...more,
   });
 
-  test('an uneventful life takes four requests, beside the shared watch', async () => {
+  test('an uneventful lifecycle takes four requests in addition to the shared watch', async () => {
     const measures: ApiRequestMetrics[] = [];
     const compute = harness.instance({ onRequest: (measure) => measures.push(measure) });
     const watch = await recordWatch(compute);
@@ -108,8 +108,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     expect(JSON.stringify(harness.log)).not.toContain('very-secret');
   });
 
-  describe('deletePod answers', () => {
-    test('gone for a pod that no node has, and for one that has ended; terminating for one that runs, or that a finalizer keeps', async () => {
+  describe('deletePod returns', () => {
+    test('gone for a pod without a node and for one that has ended; terminating for a running one and for one with a finalizer', async () => {
       const create = () => harness.compute.createPod(request(), undefined);
       const [unscheduled, ended, running, kept] = [
         await create(),
@@ -138,8 +138,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     });
   });
 
-  describe('creation is refused', () => {
-    test('a misspelt field of the template is named', async () => {
+  describe('creation is rejected with', () => {
+    test('the name of a misspelled field of the template', async () => {
       const ask = request({ template: { spec: { nodeSelectr: { a: 'b' } } } });
       await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
         kind: 'invalid',
@@ -153,7 +153,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       });
     });
 
-    test('an impossible value is named', async () => {
+    test('the name of an invalid value', async () => {
       const ask = request({
         template: {
           spec: { containers: [{ name: 'runner', resources: { limits: { memory: 'lots' } } }] },
@@ -206,13 +206,13 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       });
     });
 
-    test('another namespace than the worker watches', async () => {
+    test('a namespace that the worker does not watch', async () => {
       await expect(
         harness.compute.createPod(request({ namespace: 'elsewhere' }), undefined),
       ).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('"elsewhere"') });
     });
 
-    test('a namespace that is not there', async () => {
+    test('a missing namespace', async () => {
       const compute = harness.instance({ namespace: 'nowhere' });
       await expect(compute.createPod(request(), undefined)).rejects.toMatchObject({
         kind: 'invalid',
@@ -220,7 +220,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       });
     });
 
-    test('a pod of that name which belongs to something else is left alone', async () => {
+    test('a pod with that name of another owner, which is not changed', async () => {
       const ask = request();
       const { core, namespace } = harness;
       await core.createNamespacedPod({
@@ -237,12 +237,12 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     });
   });
 
-  test('another installation in the same namespace is not seen', async () => {
+  test('another installation in the same namespace is ignored', async () => {
     await harness.instance({ installation: 'another' }).createPod(request(), undefined);
     expect(await harness.compute.list()).toEqual([]);
   });
 
-  test('lists more than one page', async () => {
+  test('a list can have several pages', async () => {
     const made = await Promise.all(
       Array.from({ length: 12 }, () => harness.compute.createPod(request(), undefined)),
     );
@@ -263,7 +263,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     }
   });
 
-  test('several namespaces, each with a list and a watch of its own', async () => {
+  test('each of several namespaces has a list and a watch', async () => {
     const compute = harness.instance({
       namespace: 'default',
       otherNamespaces: [harness.namespace],
@@ -287,7 +287,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     ).rejects.toMatchObject({ kind: 'invalid' });
   });
 
-  describe("what is not the API server's own answer", () => {
+  describe('a response that is not from the API server', () => {
     const CACHE = { name: 'cache', mountPath: '/cache' };
     test.each<[string, number, string]>([
       ["a proxy's 404", 404, '<html>404 Not Found</html>'],
@@ -295,46 +295,52 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       ['a login page', 200, '<html>please log in</html>'],
       ['an empty object', 200, '{}'],
       ["a proxy's 409", 409, '<html>conflict of uid</html>'],
-    ])('%s says nothing of a pod, its Secret or its node', async (_what, status, body) => {
-      const proxy = await startApiProxy(harness.kubeConfig);
-      try {
-        const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
-        const pod = await harness.compute.createPod(request(), undefined);
-        await harness.makeRunning(pod);
-        const identity = harness.newIdentity();
-        await harness.compute.storeRegistrationSecret(identity, { runnerName: 'r', env: {} });
-        const calls: ['other' | 'deletion', () => Promise<unknown>][] = [
-          ['other', async () => await compute.getPod(pod)],
-          ['deletion', async () => await compute.deletePod(pod)],
-          ['other', async () => await compute.deletePod(pod, { stopReason: 'cancelled' })],
-          ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
-          ['other', async () => await compute.deleteRegistrationSecret(identity)],
-          ['deletion', async () => await compute.deleteRegistrationSecret(identity)],
-          [
-            'other',
-            async () =>
-              await compute.fenceClaims(harness.newIdentity(), [CACHE], {
-                podUid: pod.uid,
-                node: 'no-such-node',
-              }),
-          ],
-          ['other', async () => await compute.nodeState('no-such-node')],
-          ['other', async () => await compute.location()],
-        ];
-        for (const [kind, call] of calls) {
-          proxy.script(kind, { kind: 'answer', status, body });
-          await expect(call()).rejects.toMatchObject({ name: 'ComputeError', kind: 'unavailable' });
+    ])(
+      '%s does not mean that a pod, its Secret or its node is missing',
+      async (_what, status, body) => {
+        const proxy = await startApiProxy(harness.kubeConfig);
+        try {
+          const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
+          const pod = await harness.compute.createPod(request(), undefined);
+          await harness.makeRunning(pod);
+          const identity = harness.newIdentity();
+          await harness.compute.storeRegistrationSecret(identity, { runnerName: 'r', env: {} });
+          const calls: ['other' | 'deletion', () => Promise<unknown>][] = [
+            ['other', async () => await compute.getPod(pod)],
+            ['deletion', async () => await compute.deletePod(pod)],
+            ['other', async () => await compute.deletePod(pod, { stopReason: 'cancelled' })],
+            ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
+            ['other', async () => await compute.deleteRegistrationSecret(identity)],
+            ['deletion', async () => await compute.deleteRegistrationSecret(identity)],
+            [
+              'other',
+              async () =>
+                await compute.fenceClaims(harness.newIdentity(), [CACHE], {
+                  podUid: pod.uid,
+                  node: 'no-such-node',
+                }),
+            ],
+            ['other', async () => await compute.nodeState('no-such-node')],
+            ['other', async () => await compute.location()],
+          ];
+          for (const [kind, call] of calls) {
+            proxy.script(kind, { kind: 'answer', status, body });
+            await expect(call()).rejects.toMatchObject({
+              name: 'ComputeError',
+              kind: 'unavailable',
+            });
+          }
+          // The same, asked of the server itself.
+          expect((await compute.getPod(pod))?.uid).toBe(pod.uid);
+          expect(await compute.nodeState('no-such-node')).toBe('deleted');
+        } finally {
+          await proxy.close();
         }
-        // The same, asked of the server itself.
-        expect((await compute.getPod(pod))?.uid).toBe(pod.uid);
-        expect(await compute.nodeState('no-such-node')).toBe('deleted');
-      } finally {
-        await proxy.close();
-      }
-    });
+      },
+    );
   });
 
-  describe('an API server that does not answer', () => {
+  describe('an API server that does not respond', () => {
     test('is unavailable after the time limit', async () => {
       const proxy = await startApiProxy(harness.kubeConfig);
       try {
@@ -365,7 +371,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     });
   });
 
-  test("goes through the kubeconfig's proxy", async () => {
+  test("the kubeconfig's proxy is used", async () => {
     const proxy = await new ForwardProxy().start();
     const cluster = {
       ...harness.kubeConfig.getCurrentCluster()!,
@@ -384,7 +390,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
 
   describe('permissions', () => {
-    test('each that is missing is told, and the fix is enough', async () => {
+    test('each missing permission is reported, and the fix is sufficient', async () => {
       await harness.core.createNamespacedServiceAccount({
         namespace: harness.namespace,
         body: { metadata: { name: 'worker' } },
@@ -448,7 +454,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await actAsShippedWorker(harness, { jobPods: modes.ownsJobPods });
     });
 
-    test('credentials that are not taken', async () => {
+    test('rejected credentials are reported', async () => {
       const config = new KubeConfig();
       config.loadFromClusterAndUser(harness.kubeConfig.getCurrentCluster()!, {
         name: 'x',

@@ -4,14 +4,14 @@ import { startKubernetesHarness, type KubernetesHarness } from '../support/kuber
 import { describeWithLab } from '../support/lab.ts';
 import { recordWatch } from '../support/recordedWatch.ts';
 
-await describeWithLab('a node that does not answer', { kubernetes: true }, (lab) => {
+await describeWithLab('an unreachable node', { kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;
   beforeEach(async () => {
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
   });
   afterEach(async () => await harness.close());
 
-  test('its pods’ logs cannot be read: nobody takes the API server for away because of that', async () => {
+  test('logs of its pods cannot be read, which does not mean that the API server is unreachable', async () => {
     const { compute, core, namespace } = harness;
     // Nothing listens there.
     const status = {
@@ -33,7 +33,7 @@ await describeWithLab('a node that does not answer', { kubernetes: true }, (lab)
     expect((await compute.getPod(pod))?.uid).toBe(pod.uid);
   });
 
-  test('what was seen of a pod last is known whether anything can be asked or not', async () => {
+  test('the last view of a pod is known even if no request succeeds', async () => {
     const { compute } = harness;
     const watch = await recordWatch(compute);
     const pod = await compute.createPod(harness.request(harness.newIdentity()), undefined);

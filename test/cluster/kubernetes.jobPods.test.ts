@@ -87,7 +87,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     expect(await look(objects)).toEqual(owned(pod));
   }
 
-  test('a pod, a Job and their Secrets are given the runner’s pod, and counted until they are gone', async () => {
+  test("a pod, a Job and their Secrets get the runner's pod as owner, and are counted until they are deleted", async () => {
     await watch();
     const pod = await runner();
     const objects = await make(pod.name);
@@ -102,7 +102,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     expect(counts.filter(({ unowned }) => unowned > 0)).toEqual([]);
   });
 
-  test('made while nobody watched: given to whoever comes back, and also to a runner that is gone by then', async () => {
+  test('objects created without a watch get their owner after its restart, even if the runner has ended', async () => {
     const pod = await runner();
     const objects = await make(pod.name);
     await watch();
@@ -123,7 +123,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     );
   });
 
-  test('what is of no runner of this installation stays as it is, as do Secrets that a job only names', async () => {
+  test('objects without a runner of this installation are not changed, nor Secrets that a job only references', async () => {
     await watch();
     const pod = await runner();
     const strangers = await make('somebody-runner-abcde');
@@ -167,7 +167,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     await until('ours to be counted, and theirs not', () => counts.at(-1)?.owned === 3);
   });
 
-  test('without the right: counted as unowned, and made good when it is there', async () => {
+  test('without the permission they are counted as unowned, and fixed when it is granted', async () => {
     await watch({
       kubeConfig: await actAsShippedWorker(harness, {
         jobPods: true,
@@ -195,7 +195,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     );
   });
 
-  test('what a person holds is given no owner, until it is held no longer', async () => {
+  test('objects on hold get an owner after the hold only', async () => {
     const pod = await runner();
     const objects = await make(pod.name);
     const hold = async (value: string | null): Promise<unknown> =>
@@ -218,7 +218,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     await expectOwned(objects, pod);
   });
 
-  test('such a runner is rejected elsewhere, and a static one there, before anything is made', async () => {
+  test('such a runner is rejected by other computes, and a static one by this one, before anything is created', async () => {
     const request = harness.request(harness.newIdentity());
     const withHooks = {
       ...request,
@@ -246,7 +246,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     expect(await here.list()).toEqual([]);
   });
 
-  test('runners that make none cost no watch', async () => {
+  test('runners without job pods cause no watch', async () => {
     const proxy = await startApiProxy(harness.kubeConfig);
     try {
       await runner([]);

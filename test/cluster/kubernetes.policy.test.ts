@@ -209,21 +209,21 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
         'of an owner',
         { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }] } },
       ],
-    ])('%s may be, whatever others have written', async (_what, body) => {
+    ])('%s is allowed, whatever others have written', async (_what, body) => {
       await expect(asWorker(body)).resolves.toMatchObject({ kind: 'Pod' });
     });
     test.each<[what: string, field: string, body: object]>([
       ['of the image', 'fields', { spec: { containers: [{ name: 'runner', image: 'evil:1' }] } }],
       ['of a label', 'labels', { metadata: { labels: { theirs: 'b' } } }],
       ['of an annotation', 'annotations', { metadata: { annotations: { more: 'b' } } }],
-    ])('%s may not be', async (_what, field, body) => {
+    ])('%s is not allowed', async (_what, field, body) => {
       await expect(asWorker(body)).rejects.toMatchObject({
         body: expect.stringContaining(`not allowed by \\"${field}\\"`),
       });
     });
   });
 
-  describe("what a job's hooks create as the account of its set", () => {
+  describe("objects of a job's hooks, created with the account of its set", () => {
     const JOB_POD = 'runner-a-0123456789-workflow';
     const ACCOUNT = 'deployer';
     const as = setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${ACCOUNT}`);
@@ -308,7 +308,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       );
     });
 
-    test('may be', async () => {
+    test('can exist', async () => {
       expect(await create({})).toMatchObject({ kind: 'Pod' });
     });
     test.each<[what: string, field: string, spec: Partial<V1PodSpec>, container: object]>([
@@ -327,7 +327,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
         { volumes: [{ name: 'work', persistentVolumeClaim: { claimName: 'cache-1' } }] },
         {},
       ],
-    ])('may not have %s', async (_what, field, spec, container) => {
+    ])('cannot have %s', async (_what, field, spec, container) => {
       expect(await create(spec, container)).toMatchObject(denied(field));
     });
     test.each([
@@ -343,7 +343,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
   test.each<[what: string, metadata: object]>([
     ['a finalizer', { finalizers: ['acme.com/mine'] }],
     ['an owner', { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }] }],
-  ])('a new pod has not %s', async (_what, metadata) => {
+  ])('a new pod does not have %s', async (_what, metadata) => {
     expect(await judge(accountOf({}), podOf({}), { metadata })).toBe('fields');
   });
 
@@ -381,7 +381,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     ],
     ['gets no other content', { stringData: { '.dockerconfigjson': '{"auths":{}}' } }, false],
     ['gets no annotation', { metadata: { annotations: { a: 'b' } } }, false],
-  ])('a Secret for pulling that others have made %s', async (what, body, allowed) => {
+  ])('a Secret for image pulls that others have created %s', async (what, body, allowed) => {
     const name = `pull-${what.replaceAll(' ', '-')}`;
     await core.createNamespacedSecret({
       namespace: id,
@@ -404,7 +404,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     );
   });
 
-  test('no expression is of the wrong type', async () => {
+  test('all expressions have the right type', async () => {
     const checked = (await objects.list(
       'admissionregistration.k8s.io/v1',
       'ValidatingAdmissionPolicy',
@@ -418,7 +418,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     ).toEqual([]);
   });
 
-  test('whoever is not the worker is not held to it', async () => {
+  test('other users than the worker are not restricted', async () => {
     await expect(
       core.createNamespacedPod({
         namespace: id,
@@ -436,7 +436,7 @@ await describeWithLab('a compute and its pod policy', { kubernetes: true }, (lab
   });
   afterAll(async () => await harness.close());
 
-  test('what it does not allow is a fault at admission, and no pod whoever asks for one', async () => {
+  test('a violation is a fault at admission, and no pod is created for any caller', async () => {
     const { core, namespace } = harness;
     const compute = harness.instance({ policy: HARNESS_POLICY });
     const request = {

@@ -59,7 +59,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(goneEvents()).toBe(0);
   }
 
-  test('a connection that drops: goes on from where it was, without a new list', async () => {
+  test('after a dropped connection it resumes without a new list', async () => {
     await startWatch();
     proxy.cutAll();
     await until('a second watch', () => watches() >= 2);
@@ -67,7 +67,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(lists()).toBe(1);
   });
 
-  test('a server that is away for a while: what happened meanwhile is told', async () => {
+  test('events during an outage of the server are delivered afterwards', async () => {
     await startWatch();
     proxy.down = true;
     proxy.cutAll();
@@ -80,23 +80,26 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(goneEvents()).toBe(0);
   });
 
-  test.each([503, 429, 500, 401])('HTTP %i on the watch: backs off and goes on', async (status) => {
-    proxy.script(
-      'watch',
-      ...Array.from({ length: 3 }, () => ({
-        kind: 'answer' as const,
-        status,
-        body: '{"kind":"Status"}',
-      })),
-    );
-    await startWatch();
-    expect(watches()).toBe(4);
-    await expectAlive();
-    expect(lists()).toBe(1);
-    expect(harness.log.filter(({ level }) => level === 'warn').length).toBeGreaterThanOrEqual(3);
-  });
+  test.each([503, 429, 500, 401])(
+    'HTTP %i on the watch: it backs off and resumes',
+    async (status) => {
+      proxy.script(
+        'watch',
+        ...Array.from({ length: 3 }, () => ({
+          kind: 'answer' as const,
+          status,
+          body: '{"kind":"Status"}',
+        })),
+      );
+      await startWatch();
+      expect(watches()).toBe(4);
+      await expectAlive();
+      expect(lists()).toBe(1);
+      expect(harness.log.filter(({ level }) => level === 'warn').length).toBeGreaterThanOrEqual(3);
+    },
+  );
 
-  test('410 as an answer and as an event: a pod that vanished meanwhile is told gone, with its last view', async () => {
+  test('410 as response or event: a pod that vanished in the meantime is reported as deleted, with its last view', async () => {
     await startWatch();
     proxy.script(
       'watch',
@@ -129,7 +132,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(watch.relists.at(-1)!.size).toBe(0);
   });
 
-  test('a watch that stays silent counts as dead; what it swallowed is told by the next', async () => {
+  test('a silent watch counts as lost; the next one delivers its missed events', async () => {
     compute = harness.instance({
       kubeConfig: proxy.kubeConfig,
       watchTimeoutMs: 4_000,
@@ -143,7 +146,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(lists()).toBe(1);
   });
 
-  test('a quiet selector: the server ends the watch in good order, and a bookmark keeps the resource version young', async () => {
+  test('without events the server closes the watch regularly, and a bookmark keeps the resource version recent', async () => {
     compute = harness.instance({ kubeConfig: proxy.kubeConfig, watchTimeoutMs: 6_000 });
     await startWatch();
     const foreign = harness.instance({ installation: 'another' });
@@ -169,7 +172,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     ['another kind', '{"kind":"Status","status":"Success"}'],
     ['no JSON', '<html>please log in</html>'],
     ['an empty object', '{}'],
-  ])('a list that is %s never stands for "no pods"', async (_, body) => {
+  ])('a list that is %s never means "no pods"', async (_, body) => {
     await startWatch();
     proxy.script('watch', { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
     proxy.script(
@@ -185,7 +188,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await expectAlive();
   });
 
-  test('a pod that is missing from a list is looked at by name, and is not gone if it is there', async () => {
+  test('a pod that is missing from a list is read by name, and counts as deleted only if it does not exist', async () => {
     await startWatch();
     const { resourceVersion } =
       (await harness.core.listNamespacedPod({ namespace: harness.namespace })).metadata ?? {};
@@ -210,7 +213,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await expectAlive();
   });
 
-  test('a pod that runs on without our labels leaves the watch, and is not gone; its real end is', async () => {
+  test("a running pod without Holdfast's labels leaves the watch but does not count as deleted; its real end does", async () => {
     await startWatch();
     const relabel = async (op: object): Promise<unknown> =>
       await harness.core.patchNamespacedPod({
@@ -230,7 +233,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(goneEvents()).toBe(1);
   });
 
-  test("a proxy's 410 is a lost watch, not an expired one: no new list", async () => {
+  test('a 410 of a proxy means a lost watch, not an expired one: no new list', async () => {
     await startWatch();
     proxy.script('watch', { kind: 'answer', status: 410, body: '<html>Gone</html>' });
     proxy.cutAll();
@@ -239,7 +242,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(lists()).toBe(1);
   });
 
-  test('a list cut in its middle is taken again as a whole', async () => {
+  test('a truncated list is read again from its start', async () => {
     proxy.script(
       'list',
       { kind: 'cut', afterBytes: 400 },
@@ -251,14 +254,14 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await expectAlive();
   });
 
-  test('a watch cut in the middle of an event loses nothing', async () => {
+  test('a watch that is cut within an event loses nothing', async () => {
     proxy.script('watch', { kind: 'cut', afterBytes: 700 });
     await startWatch();
     await expectAlive();
     expect(lists()).toBe(1);
   });
 
-  test('a server that ends each watch at once is not asked in a tight loop', async () => {
+  test('a server that closes each watch immediately does not cause a tight loop', async () => {
     const slow = harness.instance({ kubeConfig: proxy.kubeConfig, minBackoffMs: 400 });
     proxy.script(
       'watch',
@@ -293,7 +296,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     const gets = (): number =>
       proxy.seen.filter(({ kind, method }) => kind === 'other' && method === 'GET').length;
 
-    test('is answered from the synced cache, also that a pod is gone; no request', async () => {
+    test('returns from the synced cache without a request, also for a deleted pod', async () => {
       await startWatch();
       const own = await compute.createPod(harness.request(harness.newIdentity()), undefined);
       await watch.until('created', (event) => event.pod.uid === own.uid);
@@ -304,7 +307,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       expect(gets()).toBe(0);
     });
 
-    test('looks live while the watch is lost', async () => {
+    test('reads live while the watch is lost', async () => {
       await startWatch();
       proxy.script(
         'watch',
@@ -317,7 +320,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       expect(gets()).toBe(1);
     });
 
-    test('looks live for a pod of another name, or another uid, than the cache knows', async () => {
+    test('reads live for a pod with a name or UID that is not in the cache', async () => {
       await startWatch();
       expect(await compute.getPod({ name: 'never-was' })).toBeUndefined();
       expect(await compute.getPod({ name: pod.name, uid: 'another' })).toBeUndefined();

@@ -17,259 +17,270 @@ const POD: Partial<RunnerInput> = {
 };
 
 /** The end of a life on a real API server that stands in its way: it denies, or does late what it was asked for. */
-await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: true }, (lab) => {
-  let harness: KubernetesHarness;
-  let proxy: ApiProxy;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
-  let run: RunnerRun;
+await describeWithLab(
+  'teardown in a restricted cluster',
+  { temporal: true, kubernetes: true },
+  (lab) => {
+    let harness: KubernetesHarness;
+    let proxy: ApiProxy;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
+    let run: RunnerRun;
 
-  beforeEach(async () => {
-    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
-    proxy = await startApiProxy(harness.kubeConfig);
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal!.address, {
-      compute: computeBehind(proxy),
-      ciServers: ci,
+    beforeEach(async () => {
+      harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+      proxy = await startApiProxy(harness.kubeConfig);
+      ci = new FakeCiServer();
+      world = await holdfastWorld(lab.temporal!.address, {
+        compute: computeBehind(proxy),
+        ciServers: ci,
+      });
     });
-  });
-  afterEach(async () => {
-    await world.close();
-    await proxy.close();
-    await harness.close();
-  });
+    afterEach(async () => {
+      await world.close();
+      await proxy.close();
+      await harness.close();
+    });
 
-  function computeBehind({ kubeConfig }: ApiProxy): KubernetesCompute {
-    return harness.instance({ kubeConfig, timeoutMs: 5_000 });
-  }
+    function computeBehind({ kubeConfig }: ApiProxy): KubernetesCompute {
+      return harness.instance({ kubeConfig, timeoutMs: 5_000 });
+    }
 
-  async function running(input: Partial<RunnerInput> = {}): Promise<PodView> {
-    run = await world.start({ ...POD, ...input });
-    const name = await run.pod();
-    const pod = (await harness.second.getPod({ name }))!;
-    await harness.makeRunning(pod);
-    ci.connect((await run.status()).runnerName ?? '');
-    await run.reaches('Idle', ({ phase }) => phase === 'Idle');
-    return pod;
-  }
-
-  async function expectNothingLeft(): Promise<void> {
-    const { core, namespace } = harness;
-    const left = {
-      pods: (await core.listNamespacedPod({ namespace })).items.length,
-      secrets: (await core.listNamespacedSecret({ namespace })).items.length,
-      registrations: ci.registrations.size,
-    };
-    expect(left).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-  }
-
-  /** Denies the deletion of every pod of the harness's namespace, as an administrator's rule. @returns what takes it back */
-  async function denyDeletions(): Promise<() => Promise<void>> {
-    const { namespace, core } = harness;
-    const objects = harness.kubeConfig.makeApiClient(KubernetesObjectApi);
-    const apiVersion = 'admissionregistration.k8s.io/v1';
-    const matchConstraints = {
-      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-      resourceRules: [
-        { apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] },
-      ],
-    };
-    const validations = [{ expression: 'false', message: 'not on Sundays' }];
-    const policy = {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: namespace },
-      spec: { failurePolicy: 'Fail', matchConstraints, validations },
-    };
-    const binding = {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name: namespace },
-      spec: { policyName: namespace, validationActions: ['Deny'] },
-    };
-    await objects.create(policy);
-    await objects.create(binding);
-    const body = {
-      metadata: { name: 'probe' },
-      spec: { schedulerName: 'contract', containers: [{ name: 'a', image: 'b' }] },
-    };
-    await core.createNamespacedPod({ namespace, body });
-    const isDenied = async (): Promise<boolean> => {
-      const error: unknown = await core
-        .deleteNamespacedPod({ name: 'probe', namespace, dryRun: 'All' })
-        .then(
-          () => undefined,
-          (reason: unknown) => reason,
-        );
-      return error !== undefined;
-    };
-    await until('the rule to be in force', isDenied);
-    return async () => {
-      await objects.delete(binding);
-      await objects.delete(policy);
-      await until('the rule to be gone', async () => !(await isDenied()));
-      await core.deleteNamespacedPod({ name: 'probe', namespace, gracePeriodSeconds: 0 });
-    };
-  }
-
-  test('a rule that denies the deletion is a wait that says why; when it is gone the life ends, and nothing is left', async () => {
-    const pod = await running();
-    const allow = await denyDeletions();
-    await harness.end(pod, 1);
-    const { phase } = await run.reaches(
-      'telling why',
-      ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
-    );
-    expect(phase).toBe('TearingDown');
-    const { pendingActivities } = (await run.handle.describe()).raw;
-    expect(pendingActivities?.map(({ activityType }) => activityType?.name)).toContain('tearDown');
-    await allow();
-    expect(await run.result()).toMatchObject({ outcome: 'failed' });
-    await expectNothingLeft();
-  }, 150_000);
-
-  test.each([
-    [
-      'a permission that was lost',
-      403,
-      {
-        message:
-          'pods "x" is forbidden: User "worker" cannot delete resource "pods" in API group ""',
-        reason: 'Forbidden',
-      },
-    ],
-    [
-      'too many requests',
-      429,
-      {
-        message: 'the server has received too many requests',
-        reason: 'TooManyRequests',
-        details: { retryAfterSeconds: 1 },
-      },
-    ],
-  ])(
-    '%s is no end either',
-    async (_what, status, details) => {
-      const pod = await running();
-      const refusal = {
-        kind: 'answer' as const,
-        status,
-        body: JSON.stringify({
-          kind: 'Status',
-          apiVersion: 'v1',
-          status: 'Failure',
-          code: status,
-          ...details,
-        }),
-      };
-      proxy.script('deletion', refusal, refusal);
-      await harness.end(pod, 1);
-      expect(await run.result()).toMatchObject({ outcome: 'failed' });
-      await expectNothingLeft();
-    },
-    150_000,
-  );
-
-  test.each(['pods', 'secrets'])(
-    'a creation (%s) that arrives when the life has been called off is taken away',
-    async (kind) => {
-      const held = proxy.hold(
-        ({ method, url }) => method === 'POST' && url.pathname.endsWith(`/${kind}`),
-      );
-      run = await world.start({ ...POD, intervals: { lateCreationWindow: '10s' } });
-      const late = await held;
-      await run.handle.signal('cancel', 'not needed any more');
-      await run.reaches(
-        'the wait for what may come late',
-        ({ waitingFor }) =>
-          waitingFor === 'objects that the interrupted provisioning may still create',
-      );
-      await expect(late.arrive()).resolves.toBe(201);
-      expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-      await expectNothingLeft();
-    },
-    90_000,
-  );
-
-  test.each([
-    ['a registered runner', { ephemeral: true }],
-    ['one that was to register itself', { ephemeral: false }],
-  ])(
-    '%s whose container starts while the deletion of its pod is on its way is left alone',
-    async (_what, input) => {
-      run = await world.start({ ...POD, ...input, intervals: { listMaxAge: '1s' } });
+    async function running(input: Partial<RunnerInput> = {}): Promise<PodView> {
+      run = await world.start({ ...POD, ...input });
       const name = await run.pod();
       const pod = (await harness.second.getPod({ name }))!;
-      const held = proxy.hold(({ method, url }) => {
-        const isDeletion = method === 'DELETE' && url.pathname.endsWith(`/pods/${name}`);
-        // Nothing else arrives in its place.
-        proxy.down ||= isDeletion;
-        return isDeletion;
-      });
-      await run.handle.executeUpdate('drain', { args: [{ reason: 'not needed any more' }] });
-      const deletion = await held;
       await harness.makeRunning(pod);
-      expect(await deletion.arrive()).toBe(409);
-      proxy.down = false;
-      await run.reaches('a wait for a runner that has started', ({ waitingFor }) =>
-        /the runner ends by itself|runner may be about to register/.test(waitingFor ?? ''),
-      );
-      expect(await harness.second.getPod(pod)).toMatchObject({
-        uid: pod.uid,
-        ended: false,
-        terminating: false,
-      });
-      await harness.end(pod, 0);
-      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-      await expectNothingLeft();
-    },
-    150_000,
-  );
+      ci.connect((await run.status()).runnerName ?? '');
+      await run.reaches('Idle', ({ phase }) => phase === 'Idle');
+      return pod;
+    }
 
-  test('a claim is not mounted by another life while the node of the one before does not answer', async () => {
-    const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'slot-0', storage: '1Gi' }];
-    const { name, uid } = await running({ volumeClaims });
-    const node = (await harness.second.getPod({ name }))?.node ?? '';
-    const ready = async (status: string): Promise<void> => {
-      const body = [
+    async function expectNothingLeft(): Promise<void> {
+      const { core, namespace } = harness;
+      const left = {
+        pods: (await core.listNamespacedPod({ namespace })).items.length,
+        secrets: (await core.listNamespacedSecret({ namespace })).items.length,
+        registrations: ci.registrations.size,
+      };
+      expect(left).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    }
+
+    /** Denies the deletion of every pod of the harness's namespace, as an administrator's rule. @returns what takes it back */
+    async function denyDeletions(): Promise<() => Promise<void>> {
+      const { namespace, core } = harness;
+      const objects = harness.kubeConfig.makeApiClient(KubernetesObjectApi);
+      const apiVersion = 'admissionregistration.k8s.io/v1';
+      const matchConstraints = {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] },
+        ],
+      };
+      const validations = [{ expression: 'false', message: 'not on Sundays' }];
+      const policy = {
+        apiVersion,
+        kind: 'ValidatingAdmissionPolicy',
+        metadata: { name: namespace },
+        spec: { failurePolicy: 'Fail', matchConstraints, validations },
+      };
+      const binding = {
+        apiVersion,
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata: { name: namespace },
+        spec: { policyName: namespace, validationActions: ['Deny'] },
+      };
+      await objects.create(policy);
+      await objects.create(binding);
+      const body = {
+        metadata: { name: 'probe' },
+        spec: { schedulerName: 'contract', containers: [{ name: 'a', image: 'b' }] },
+      };
+      await core.createNamespacedPod({ namespace, body });
+      const isDenied = async (): Promise<boolean> => {
+        const error: unknown = await core
+          .deleteNamespacedPod({ name: 'probe', namespace, dryRun: 'All' })
+          .then(
+            () => undefined,
+            (reason: unknown) => reason,
+          );
+        return error !== undefined;
+      };
+      await until('the rule to be in force', isDenied);
+      return async () => {
+        await objects.delete(binding);
+        await objects.delete(policy);
+        await until('the rule to be gone', async () => !(await isDenied()));
+        await core.deleteNamespacedPod({ name: 'probe', namespace, gracePeriodSeconds: 0 });
+      };
+    }
+
+    test('a rule that denies the deletion causes a wait with the reason; afterwards the runner ends and nothing is left', async () => {
+      const pod = await running();
+      const allow = await denyDeletions();
+      await harness.end(pod, 1);
+      const { phase } = await run.reaches(
+        'telling why',
+        ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
+      );
+      expect(phase).toBe('TearingDown');
+      const { pendingActivities } = (await run.handle.describe()).raw;
+      expect(pendingActivities?.map(({ activityType }) => activityType?.name)).toContain(
+        'tearDown',
+      );
+      await allow();
+      expect(await run.result()).toMatchObject({ outcome: 'failed' });
+      await expectNothingLeft();
+    }, 150_000);
+
+    test.each([
+      [
+        'a permission that was lost',
+        403,
         {
-          op: 'add',
-          path: '/status/conditions',
-          value: [
-            {
-              type: 'Ready',
-              status,
-              reason: 'Test',
-              message: '',
-              lastHeartbeatTime: new Date(),
-              lastTransitionTime: new Date(),
-            },
-          ],
+          message:
+            'pods "x" is forbidden: User "worker" cannot delete resource "pods" in API group ""',
+          reason: 'Forbidden',
         },
+      ],
+      [
+        'too many requests',
+        429,
+        {
+          message: 'the server has received too many requests',
+          reason: 'TooManyRequests',
+          details: { retryAfterSeconds: 1 },
+        },
+      ],
+    ])(
+      '%s does not block the end either',
+      async (_what, status, details) => {
+        const pod = await running();
+        const refusal = {
+          kind: 'answer' as const,
+          status,
+          body: JSON.stringify({
+            kind: 'Status',
+            apiVersion: 'v1',
+            status: 'Failure',
+            code: status,
+            ...details,
+          }),
+        };
+        proxy.script('deletion', refusal, refusal);
+        await harness.end(pod, 1);
+        expect(await run.result()).toMatchObject({ outcome: 'failed' });
+        await expectNothingLeft();
+      },
+      150_000,
+    );
+
+    test.each(['pods', 'secrets'])(
+      'a creation (%s) that arrives after the cancellation is cleaned up',
+      async (kind) => {
+        const held = proxy.hold(
+          ({ method, url }) => method === 'POST' && url.pathname.endsWith(`/${kind}`),
+        );
+        run = await world.start({ ...POD, intervals: { lateCreationWindow: '10s' } });
+        const late = await held;
+        await run.handle.signal('cancel', 'not needed any more');
+        await run.reaches(
+          'the wait for what may come late',
+          ({ waitingFor }) =>
+            waitingFor === 'objects that the interrupted provisioning may still create',
+        );
+        await expect(late.arrive()).resolves.toBe(201);
+        expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+        await expectNothingLeft();
+      },
+      90_000,
+    );
+
+    test.each([
+      ['a registered runner', { ephemeral: true }],
+      ['one that was to register itself', { ephemeral: false }],
+    ])(
+      '%s whose container starts during the deletion of its pod is not deleted',
+      async (_what, input) => {
+        run = await world.start({ ...POD, ...input, intervals: { listMaxAge: '1s' } });
+        const name = await run.pod();
+        const pod = (await harness.second.getPod({ name }))!;
+        const held = proxy.hold(({ method, url }) => {
+          const isDeletion = method === 'DELETE' && url.pathname.endsWith(`/pods/${name}`);
+          // Nothing else arrives in its place.
+          proxy.down ||= isDeletion;
+          return isDeletion;
+        });
+        await run.handle.executeUpdate('drain', { args: [{ reason: 'not needed any more' }] });
+        const deletion = await held;
+        await harness.makeRunning(pod);
+        expect(await deletion.arrive()).toBe(409);
+        proxy.down = false;
+        await run.reaches('a wait for a runner that has started', ({ waitingFor }) =>
+          /the runner ends by itself|runner may be about to register/.test(waitingFor ?? ''),
+        );
+        expect(await harness.second.getPod(pod)).toMatchObject({
+          uid: pod.uid,
+          ended: false,
+          terminating: false,
+        });
+        await harness.end(pod, 0);
+        expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+        await expectNothingLeft();
+      },
+      150_000,
+    );
+
+    test('a claim is not mounted by another runner while the node of the previous one is unreachable', async () => {
+      const volumeClaims = [
+        { name: 'cache', mountPath: '/cache', claim: 'slot-0', storage: '1Gi' },
       ];
-      await harness.core.patchNodeStatus({ name: node, body });
-    };
-    await ready('Unknown');
-    ci.setBusy((await run.status()).runnerName ?? '', true);
-    await harness.vanish((await harness.second.getPod({ name }))!);
-    await until('the loss', async () => (await run.handle.describe()).status.name === 'COMPLETED');
-    const next = await world.start({ ...POD, volumeClaims });
-    await next.reaches(
-      'a wait for the node',
-      ({ waitingFor }) => waitingFor?.includes(node) === true && waitingFor.includes(uid),
-    );
-    expect((await harness.core.listNamespacedPod({ namespace: harness.namespace })).items).toEqual(
-      [],
-    );
-    await ready('True');
-    await next.pod();
-    const [claim] = (
-      await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })
-    ).items;
-    expect(
-      Object.keys(claim?.metadata?.annotations ?? {}).filter((key) => key.includes('writer')),
-    ).toEqual([]);
-    await next.handle.signal('cancel');
-    expect(await next.result()).toMatchObject({ outcome: 'aborted' });
-  }, 90_000);
-});
+      const { name, uid } = await running({ volumeClaims });
+      const node = (await harness.second.getPod({ name }))?.node ?? '';
+      const ready = async (status: string): Promise<void> => {
+        const body = [
+          {
+            op: 'add',
+            path: '/status/conditions',
+            value: [
+              {
+                type: 'Ready',
+                status,
+                reason: 'Test',
+                message: '',
+                lastHeartbeatTime: new Date(),
+                lastTransitionTime: new Date(),
+              },
+            ],
+          },
+        ];
+        await harness.core.patchNodeStatus({ name: node, body });
+      };
+      await ready('Unknown');
+      ci.setBusy((await run.status()).runnerName ?? '', true);
+      await harness.vanish((await harness.second.getPod({ name }))!);
+      await until(
+        'the loss',
+        async () => (await run.handle.describe()).status.name === 'COMPLETED',
+      );
+      const next = await world.start({ ...POD, volumeClaims });
+      await next.reaches(
+        'a wait for the node',
+        ({ waitingFor }) => waitingFor?.includes(node) === true && waitingFor.includes(uid),
+      );
+      expect(
+        (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items,
+      ).toEqual([]);
+      await ready('True');
+      await next.pod();
+      const [claim] = (
+        await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })
+      ).items;
+      expect(
+        Object.keys(claim?.metadata?.annotations ?? {}).filter((key) => key.includes('writer')),
+      ).toEqual([]);
+      await next.handle.signal('cancel');
+      expect(await next.result()).toMatchObject({ outcome: 'aborted' });
+    }, 90_000);
+  },
+);

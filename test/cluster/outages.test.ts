@@ -75,7 +75,7 @@ await describeIf(
       await until('the outage to be old', () => Date.now() >= endsAt, undefined, 2 * OUTAGE_MS);
     };
 
-    test('of the CI server: a request every few seconds from each worker, and fifty that wait are provisioned within ten seconds of its return', async () => {
+    test('of the CI server: each worker sends a request every few seconds, and fifty waiting runners are provisioned within ten seconds of its return', async () => {
       await world.startWorker();
       const usual = await startMany('usual', MANY);
       const usualMs = await soon('the usual', async () => await allProvisioned(usual));
@@ -102,7 +102,7 @@ await describeIf(
       expect(cost.map((each) => each.events)).toEqual(events);
     }, 240_000);
 
-    test('of the API server: those that wait for it are provisioned, or torn down, within ten seconds of its return', async () => {
+    test('of the API server: waiting runners are provisioned or torn down within ten seconds of its return', async () => {
       const leaving = await startMany('leaving', MANY / 2);
       const usualMs = await soon('their pods', async () => await allProvisioned(leaving));
       const since = Date.now();

@@ -44,7 +44,7 @@ const prepare = async () => ({
 
 /** Pods without a kubelet, whose status the test sets: all that is asked is who dares to take them for gone. */
 await describeIf(
-  'workers of several places on one task queue',
+  'workers of several locations on one task queue',
   prepare,
   { temporal: true, kubernetes: true },
   ({ lab, other }) => {
@@ -105,7 +105,7 @@ await describeIf(
       );
     }, 180_000);
 
-    test('a pod says which Temporal namespace its workflow is in', async () => {
+    test("a pod has the name of its workflow's Temporal namespace", async () => {
       const { items } = await harness.core.listNamespacedPod({ namespace: harness.namespace });
       const { namespaceInfo } = await client.workflowService.describeNamespace({
         namespace: 'default',
@@ -229,7 +229,7 @@ await describeIf(
       180_000,
     );
 
-    test('a life says in lists where it is, and a worker of another place refuses to start and names both; one of the same place starts', async () => {
+    test("a runner's location is in lists; a worker of another location refuses to start and names both, one of the same location starts", async () => {
       const here = formatLocation(await harness.compute.location());
       for (const life of lives)
         expect((await life.describe()).typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(
@@ -261,7 +261,7 @@ await describeIf(
       expect(await same.ended).toBe(143);
     }, 120_000);
 
-    test('a pod whose labels are taken away has not ended', async () => {
+    test('a pod without labels has not ended', async () => {
       const [life] = lives;
       const { name } = await podOf(life as WorkflowHandle);
       const before = await pods();
@@ -278,7 +278,7 @@ await describeIf(
       expect((await status(life as WorkflowHandle)).phase).toBe('Busy');
     }, 90_000);
 
-    test('the waits are answered by the right worker: each life ends as its pod does', async () => {
+    test('waits are completed by the right worker: each runner ends with its pod', async () => {
       const [gone, ...others] = lives;
       await Promise.all(others.map(async (life) => await harness.end(await podOf(life), 0)));
       const results = await Promise.all(

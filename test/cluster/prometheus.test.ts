@@ -38,13 +38,13 @@ await describeIf('Prometheus', findPromtool, {}, () => {
   const folder = mkdtempSync(join(tmpdir(), 'hf-promtool-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('reads the alerts', async () => {
+  test('accepts the alerts', async () => {
     expect(await promtool('check', 'rules', `${DEPLOY}/prometheus/rules.yaml`)).toContain(
       `${shippedAlerts().length} rules found`,
     );
   });
 
-  test('plays each alert, firing and silent', async () => {
+  test('evaluates each alert, firing and silent', async () => {
     expect(await promtool('test', 'rules', PLAYED)).toContain('SUCCESS');
     const { tests } = parse(readFileSync(PLAYED, 'utf8')) as {
       tests: { alert_rule_test: Played[] }[];
@@ -62,7 +62,7 @@ await describeIf('Prometheus', findPromtool, {}, () => {
     );
   });
 
-  test("reads each query of the dashboards, with Grafana's variables filled in", async () => {
+  test("accepts each query of the dashboards, with values for Grafana's variables", async () => {
     const file = join(folder, 'queries.yaml');
     const queries = [...new Set(shippedQueries())];
     writeFileSync(

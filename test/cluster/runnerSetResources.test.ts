@@ -139,7 +139,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
       .finally(() => clearInterval(timer));
   }
 
-  test('a set is started, its numbers are shown, it is scaled as kubectl does, and drained when the resource is deleted', async () => {
+  test('a set starts, its numbers are shown, kubectl scales it, and it drains when the resource is deleted', async () => {
     control();
     await create();
     await says('Applied');
@@ -173,7 +173,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     expect(warnings).toEqual([]);
   });
 
-  test('the spec wins over a command, but for a pause that it does not name', async () => {
+  test('the spec overrides a command, except a pause that the spec does not mention', async () => {
     control();
     await create();
     await says('Applied');
@@ -191,8 +191,8 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await ends();
   });
 
-  describe('a spec that is wrong', () => {
-    test('where a definition can tell, by the API server', async () => {
+  describe('an invalid spec is rejected', () => {
+    test('by the API server, if the definition can express the rule', async () => {
       await expect(create(spec({ replicas: 2, max: 3 }))).rejects.toThrow(
         /replicas and max with minIdle exclude each other/,
       );
@@ -207,7 +207,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
       await remove();
     });
 
-    test('else by its status, and the set stays as it was until it is mended', async () => {
+    test('otherwise by the status, and the set stays unchanged until the spec is valid', async () => {
       control();
       await create();
       await says('Applied');
@@ -235,7 +235,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     });
   });
 
-  test('a resource that goes while no worker looks: its set is drained when one does, and another of its name waits for that', async () => {
+  test('the set of a resource that was deleted without a worker drains later, and another one of its name waits for that', async () => {
     const first = control();
     await create();
     await says('Applied');
@@ -254,7 +254,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await ends();
   });
 
-  test('a set that no resource has made is left alone; one that somebody has ended stays so until the spec changes', async () => {
+  test('a set without a resource is not changed; one that was deleted externally stays deleted until the spec changes', async () => {
     const own = await SetRun.start(
       { world: all.world, compute: all.compute, ci: all.ci },
       { name, replicas: 1 },
@@ -273,7 +273,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await ends();
   });
 
-  test('two workers at once make one set, and one rollout of a change', async () => {
+  test('two workers create one set, and one rollout of a change', async () => {
     control();
     control();
     await create();

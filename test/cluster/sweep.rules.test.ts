@@ -65,7 +65,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     return await world.sweep(input);
   };
 
-  describe('while a list is missing nothing is touched', () => {
+  describe('an incomplete list prevents all changes', () => {
     let pod: PodView;
     let proxy: ApiProxy | undefined;
     beforeEach(async () => {
@@ -96,13 +96,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       await client.connection.close();
     });
 
-    test('the API server does not answer', async () => {
+    test('the API server does not respond', async () => {
       const { compute } = await throughProxy();
       proxy!.down = true;
       await expectNothingTouched(await world.sweep({}, { compute }), 'pods');
     });
 
-    test('… nor say which cluster it is', async () => {
+    test('the API server does not identify the cluster', async () => {
       proxy = await startApiProxy(world.harness.kubeConfig);
       proxy.down = true;
       await expectNothingTouched(
@@ -114,19 +114,19 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       );
     });
 
-    test('the list of pods breaks', async () => {
+    test('the list of pods is truncated', async () => {
       const { compute } = await throughProxy();
       proxy!.script('list', BROKEN);
       await expectNothingTouched(await world.sweep({}, { compute }), 'pods');
     });
 
-    test('Secrets may not be listed', async () => {
+    test('Secrets cannot be listed', async () => {
       const { compute } = await throughProxy();
       proxy!.script('other', REFUSED);
       await expectNothingTouched(await world.sweep({}, { compute }), 'secrets');
     });
 
-    test('… which a worker can do without: it says what it has not seen, and goes on', async () => {
+    test('a worker continues without Secrets, and reports what it has not read', async () => {
       const { compute } = await throughProxy();
       proxy!.script('other', REFUSED);
       const report = await world.sweep({}, { compute, resources: 'where permitted' });
@@ -147,7 +147,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('the credential has lost a scope: its registrations alone are left out, and handed on', async () => {
+  test("a credential that lost a scope: only that scope's registrations are left out and handed off", async () => {
     const life = await world.terminated();
     const { pod } = await world.provision(life);
     world.simulator.setAccess('sweep', { scopes: [] });
@@ -166,7 +166,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     ]);
   });
 
-  test('what is of another Temporal namespace is left alone, whatever is forced, until it is taken over', async () => {
+  test('objects of another Temporal namespace are not changed, even with --force, until they are taken over', async () => {
     await world.named();
     const takeOver = randomUUID();
     const identity = { ...world.harness.newIdentity(), temporalNamespaceId: takeOver };
@@ -185,7 +185,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(second).toMatchObject({ findings: [{ name: pod.name, status: 'repaired' }] });
   });
 
-  test('a registration of this place is nobody’s while another Temporal has runners here', async () => {
+  test('registrations of this location have no owner while another Temporal has runners here', async () => {
     await world.named();
     await world.register(`ghost-${randomUUID().slice(0, 4)}-0123456789`);
     const identity = { ...world.harness.newIdentity(), temporalNamespaceId: randomUUID() };
@@ -204,14 +204,14 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('what does not say whose it is is left alone', async () => {
+  test('objects without an owner are not changed', async () => {
     await world.named();
     const pod = await world.run({ identity: world.harness.newIdentity() });
     expect(await sweeps({ force: true })).toMatchObject({ findings: [], skipped: { foreign: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
 
-  test('a scope that only lives name, and that is out of sight, keeps nothing from being swept', async () => {
+  test('an inaccessible scope that only workflows name does not prevent a sweep', async () => {
     await world.terminated();
     await world.life({ phase: 'Provisioning' });
     world.simulator.setAccess('sweep', { scopes: [] });
@@ -238,7 +238,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('pods of a place of which Temporal knows nothing: it stops, unless forced', async () => {
+  test('pods of a location without runners in Temporal: it stops, unless forced', async () => {
     const identity = {
       ...world.harness.newIdentity(),
       temporalNamespaceId: await temporalNamespaceId(world.client),
@@ -259,7 +259,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('a worker that is away is no reason to touch a runner that lives', async () => {
+  test('an unreachable worker is no reason to change its running runners', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { pod } = await world.provision(life);
     expect(await sweeps()).toMatchObject({ findings: [], skipped: { no_worker: 1 }, marks: [] });
@@ -268,7 +268,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(world.simulator.runner(life.runnerName)).toBeDefined();
   });
 
-  test('a life that is to have another pod is left alone', async () => {
+  test('a workflow that will get another pod is not changed', async () => {
     const [fresh, resumes] = [
       await world.life({ phase: 'Provisioning' }),
       await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
@@ -281,7 +281,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       expect((await handle.describe()).status.name).toBe('RUNNING');
   });
 
-  test('what is younger than 30 s, a dry run, and what a person holds', async () => {
+  test('objects younger than 30 s, dry runs, and objects on hold', async () => {
     const { pod } = await world.provision(await world.terminated());
     expect(await sweeps({ minAge: '30s' })).toMatchObject({
       findings: [],
@@ -311,7 +311,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       void jest.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
     afterEach(() => void jest.restoreAllMocks());
 
-    test('does not find old what is young', async () => {
+    test('does not treat young objects as old', async () => {
       const { pod } = await world.provision(await world.terminated());
       goWrong();
       expect(await sweeps({ minAge: '10m' })).toMatchObject({
@@ -321,7 +321,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       expect(await isUntouched(pod)).toBe(true);
     });
 
-    test('does not count a mark before its time, and leaves one that counts for others', async () => {
+    test('does not apply a mark too early, and keeps one that is valid for others', async () => {
       const life = await world.terminated();
       await world.register(life.runnerName);
       await world.sweep({ listMaxAge: '10m' });
@@ -343,7 +343,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('what is another installation’s, or nobody’s', async () => {
+  test('objects of another installation, or of none', async () => {
     const life = await world.terminated();
     const other = world.harness.instance({ installation: 'other' });
     const pod = await world.run(life, undefined, {}, other);
@@ -359,7 +359,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(world.simulator.runners()).toHaveLength(3);
   });
 
-  test('what somebody says was ours: a runner’s name has the hash of its own life', async () => {
+  test('a forged owner: the name of a runner contains the hash of its own workflow', async () => {
     const life = await world.terminated();
     const { searchAttributes } = await life.handle.describe();
     const [madeUp = ''] = searchAttributes['RunnerName'] as string[];
@@ -368,7 +368,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(world.simulator.runner(madeUp)).toBeDefined();
   });
 
-  test('a claim of a set’s slot outlives its runner', async () => {
+  test("a claim of a set's slot outlives its runner", async () => {
     const life = await world.terminated();
     const { pod } = await world.provision(life, {
       volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-0', storage: '1Gi' }],
@@ -379,7 +379,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.sweep()).toMatchObject({ skipped: { shared_claim: 1 } });
   });
 
-  test('a pod in the middle of its eviction', async () => {
+  test('a pod during its eviction', async () => {
     const { pod } = await world.provision(await world.terminated());
     await world.harness.patchStatus(pod, {
       conditions: [
@@ -395,7 +395,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await isUntouched(pod)).toBe(true);
   });
 
-  test('a registration that a workflow removes already, with a worker, is that workflow’s', async () => {
+  test('a registration that a workflow is removing belongs to that workflow, if it has a worker', async () => {
     const { runnerName } = await world.terminated();
     await world.register(runnerName);
     const taskQueue = await world.polledQueue();
@@ -407,7 +407,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.sweep()).toMatchObject({ findings: [], skipped: { handed_off: 1 } });
   });
 
-  test('a registration of an earlier runner goes while its workflow lives on, that of the current one stays', async () => {
+  test('the registration of an earlier runner is removed while its workflow runs, that of the current one stays', async () => {
     const life = await world.life({ attempt: 3, taskQueue: await world.polledQueue() });
     const { searchAttributes } = await life.handle.describe();
     const [runnerName = ''] = searchAttributes['RunnerName'] as string[];
@@ -422,7 +422,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(world.simulator.runners().map(({ name }) => name)).toEqual([runnerName]);
   });
 
-  test('a mark counts for the pod that it is on: another one of the same name is marked first', async () => {
+  test('a mark is valid for its pod: another pod with the same name is marked first', async () => {
     const life = await world.terminated();
     const { pod } = await world.provision(life);
     await world.sweep();
@@ -438,7 +438,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.object('pod', another.name)).toMatchObject({ terminating: false });
   });
 
-  test('a mark that is no longer right is taken away', async () => {
+  test('an outdated mark is removed', async () => {
     const life = await world.life();
     const { pod } = await world.provision(life);
     const { namespace } = world.harness;
@@ -458,7 +458,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await annotations(pod.name)).not.toHaveProperty([SWEEP_MARK_ANNOTATION]);
   });
 
-  test('one item that fails keeps no other from being repaired', async () => {
+  test('one failed repair does not prevent others', async () => {
     const lives = [await world.terminated(), await world.terminated()];
     for (const life of lives) await world.run(life);
     const proxy = await startApiProxy(world.harness.kubeConfig);
@@ -482,7 +482,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     }
   });
 
-  test('marks are kept in the cluster for sweeps without a worker', async () => {
+  test('marks are stored in the cluster for sweeps without a worker', async () => {
     expect(await world.owned.loadMarks()).toEqual([]);
     const marks = [
       {

@@ -38,7 +38,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     };
   };
 
-  test('orphaned_pod: marked, then unregistered and stopped with its own grace, in so many words', async () => {
+  test('orphaned_pod: marked, then unregistered and stopped with its grace period, as reported', async () => {
     const life = await world.terminated('because I could');
     const { pod, registration } = await world.provision(life);
 
@@ -109,7 +109,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });
   });
 
-  test('orphaned_pod whose runner is busy: the 422 does not spare it, and its registration is handed on', async () => {
+  test('orphaned_pod with a busy runner: stopped despite the 422, and its registration is handed off', async () => {
     const life = await world.terminated();
     const { pod, registration } = await world.provision(life);
     const { runner } = await WireRunner.start(world.simulator.url, registration);
@@ -183,7 +183,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(world.simulator.runners()).toEqual([]);
   });
 
-  test('orphaned_registration without a label: by the record of a life with its name', async () => {
+  test('orphaned_registration without a label: found by the record of a workflow with its name', async () => {
     const { runnerName } = await world.named();
     await world.register(runnerName, ['self-hosted']);
     expect(await world.sweep()).toMatchObject({
@@ -191,7 +191,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('stuck_runner: its worker never came back', async () => {
+  test('stuck_runner: its worker has not returned', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
@@ -237,7 +237,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('stuck_runner whose worker is there: woken, and never terminated', async () => {
+  test('stuck_runner with a worker: woken, and never terminated', async () => {
     const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
     // A workflow with a task that waits for its worker is not signaled.
     await until(
@@ -254,7 +254,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(signals[0]).toEqual({ uid: '', state: 'idle' });
   });
 
-  test('unresponsive_runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
+  test('unresponsive_runner: offline at the CI server with an idle pod in two checks; its workflow is notified, one that is online is not', async () => {
     const taskQueue = await world.polledQueue();
     const compute = world.harness.instance({
       podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
@@ -298,7 +298,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     runner.stop();
   });
 
-  test('expired_pod: of a runner that finished in good order, once it is older than maxPodAge', async () => {
+  test('expired_pod: of a runner that completed, after maxPodAge', async () => {
     const life = await world.finished();
     const pod = await world.run(life);
     await world.harness.end(pod, 0);
@@ -313,7 +313,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.names()).toMatchObject({ pods: [] });
   });
 
-  test('orphaned_resource: Secret and claim of a runner that is gone', async () => {
+  test('orphaned_resource: Secret and claim of a runner that does not exist', async () => {
     const life = await world.terminated();
     const volumeClaims = [{ name: 'state', mountPath: '/state', storage: '1Gi' }];
     const { pod } = await world.provision(life, { volumeClaims });
@@ -343,7 +343,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
   });
 
-  test("orphaned_resource: the claim of a job that was terminated, which is none of its steps'", async () => {
+  test('orphaned_resource: the claim of a terminated job, which belongs to none of its steps', async () => {
     const compute = world.harness.instance({
       policy: HARNESS_POLICY,
       podDefaults: { image: 'img', jobClaim: { size: '1Gi' } },
@@ -374,7 +374,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
   });
 
-  test('orphaned_resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
+  test('orphaned_resource: objects that a job left next to a runner whose pod is deleted; never foreign objects', async () => {
     const { namespace } = world.harness;
     const compute = world.harness.instance({ jobPodNamespaces: [namespace] });
     const sweep = async (input: SweepInput = {}): Promise<SweepReport> =>

@@ -138,7 +138,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     return spans();
   }
 
-  test('from the webhook to the end of the job: one trace, each span once and below the one that it comes from, however often the workflows are replayed', async () => {
+  test('from the webhook to the end of the job: one trace, each span once and with its parent, also after replays', async () => {
     const worker = startWorkerProcess(traced({ HOLDFAST_MAX_CACHED_WORKFLOWS: '0' }));
     await worker.started();
     const { set, trace } = await runJob();
@@ -197,7 +197,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     ).toEqual([]);
   }, 120_000);
 
-  test('without an endpoint: no header, no field, nothing', async () => {
+  test('without an endpoint: no header and no field', async () => {
     const worker = startWorkerProcess(env);
     await worker.started();
     const { set } = await runJob();
@@ -214,7 +214,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     expect(collector.spans()).toEqual([]);
   }, 120_000);
 
-  test('a life that a command has started is in the trace of who called it, on workers that export spans and on those that do not', async () => {
+  test('a runner that a command started is in the trace of its caller, on workers with and without span export', async () => {
     const trace = randomBytes(16).toString('hex');
     const parent = randomBytes(8).toString('hex');
     const silent = startWorkerProcess(env);

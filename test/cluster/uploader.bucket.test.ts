@@ -62,7 +62,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     };
   }
 
-  test('large files, as many as are stored at once, well within the 512 MiB that its container has', async () => {
+  test("many large concurrent files need much less than the container's 512 MiB", async () => {
     const { artifacts, env } = await ended('large');
     for (let index = 0; index < 8; index++)
       writeFileSync(join(artifacts, `dump-${index}`), Buffer.alloc(40 * MIB, index));
@@ -87,7 +87,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     ).toContain(`artifacts/dump-7 ${40 * MIB}`);
   });
 
-  test('a server that comes back: all is stored', async () => {
+  test('after an outage of the server everything is stored', async () => {
     const gate = await TcpGate.to(s3!.endpoint);
     const refusing = createServer((socket) => socket.destroy()).listen(gate.port, gate.host);
     await once(refusing, 'listening');
@@ -106,7 +106,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     await gate.shut();
   });
 
-  test('a server that stays away: given up when its time is over, and said why', async () => {
+  test('if the server stays unreachable, it gives up after its timeout with the reason', async () => {
     const gate = await TcpGate.to(s3!.endpoint);
     const { env } = await ended('away', gate.url);
     const { end } = start({ ...env, HOLDFAST_UPLOAD_TIMEOUT: '2s' });
@@ -120,7 +120,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     });
   });
 
-  test('killed in the middle: nothing that it had begun looks whole', async () => {
+  test('killed during an upload: no incomplete artifact looks complete', async () => {
     const { artifacts, env } = await ended('killed');
     writeFileSync(join(artifacts, 'dump'), Buffer.alloc(400 * MIB, 'x'));
     const { child, end } = start(env);

@@ -43,7 +43,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
   const config = (path: string, more: Record<string, string> = {}): HoldfastConfig =>
     loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x', HOLDFAST_KUBECONFIG: path, ...more });
 
-  test('all is well for an administrator', async () => {
+  test('an administrator passes', async () => {
     expect(await checkCompute(config(admin))).toEqual([
       {
         level: 'ok',
@@ -54,7 +54,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     ]);
   });
 
-  test('what is missing is named, and the command that is given mends it', async () => {
+  test('a missing permission is reported, and the suggested command fixes it', async () => {
     const user = `poor-${randomUUID().slice(0, 8)}`;
     const namespace = `check-${randomUUID().slice(0, 8)}`;
     execFileSync(kubectl, ['--kubeconfig', admin, 'create', 'namespace', namespace]);

@@ -83,7 +83,7 @@ await describeWithLab("Gitea's deliveries", { gitea: true, kubernetes: false }, 
   const actions = (deliveries: readonly JobDelivery[]): string[] =>
     [...new Set(deliveries.map(({ event }) => event.action))].toSorted();
 
-  test('all about a job are about the same attempt, from queued to completed', async () => {
+  test('of one job have the same attempt, from queued to completed', async () => {
     const { id, run_id: run } = await gitea.queueJob('acme/app', ['web-r1']);
     await startRunner('web-r1');
     const seen = await untilSeen(
@@ -134,7 +134,7 @@ await describeWithLab("Gitea's deliveries", { gitea: true, kubernetes: false }, 
     }
   });
 
-  test('a job that is canceled before a runner took it ends with the attempt it was queued with', async () => {
+  test('of a job that is canceled before it starts have the attempt with which it was queued', async () => {
     const { id, run_id: run } = await gitea.queueJob('acme/app', ['nobody']);
     await gitea.cancelRun('acme/app', run);
     const seen = await untilSeen(

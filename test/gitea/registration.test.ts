@@ -55,7 +55,7 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
     });
   });
 
-  test('every page of a list is read, by name too', async () => {
+  test('every page of a list is read, also by name', async () => {
     for (let n = 1; n <= MANY; n++)
       await server.register(request({ scope: REPOSITORY, name: `r-${n}` }));
     const names = (await server.listRunners(REPOSITORY)).map(({ name }) => name);
@@ -64,7 +64,7 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
       expect(await server.findRunner(REPOSITORY, { name })).toMatchObject({ name, online: false });
   });
 
-  test('a runner of another scope is not there', async () => {
+  test('a runner of another scope is not found', async () => {
     const { runnerId = '' } = await server.register(request());
     expect(await server.findRunner(REPOSITORY, { id: runnerId, name: 'r-1' })).toBeUndefined();
     expect(await server.removeRegistration(REPOSITORY, runnerId)).toBe('absent');
@@ -76,7 +76,7 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
     [REPOSITORY, ['write:repository']],
     [{ kind: 'organization', name: 'tester' }, ['write:user', 'read:organization']],
     [{ kind: 'enterprise', name: 'instance' }, ['write:admin']],
-  ])('the permissions that docs/gitea.md names are enough: %j %j', async (scope, permissions) => {
+  ])('the permissions in docs/gitea.md are sufficient: %j %j', async (scope, permissions) => {
     await gitea.tokens();
     const token = await gitea.token(permissions);
     const apiUrl = `${gitea.access.url}/api/v1`;
@@ -88,7 +88,7 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
     await own.close();
   });
 
-  describe('refused before anything is registered', () => {
+  describe('are rejected before anything is registered for', () => {
     test.each<[what: string, more: Partial<RegisterRequest>]>([
       ['a static runner', { mode: 'token', ephemeral: false }],
       ['a label with a way to run the job', { labels: ['x64:docker://alpine'] }],

@@ -17,7 +17,7 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
   beforeEach(async () => void (world = await GiteaWorld.open(lab)));
   afterEach(async () => await world.close());
 
-  test('its worker killed while it is busy: another goes on, and the job is not touched', async () => {
+  test('a worker killed while the runner is busy: another one continues, and the job is not interrupted', async () => {
     const first = world.startWorker();
     await first.started();
     const runner = await world.startRunner();
@@ -38,26 +38,23 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
     ['registered it', { method: 'POST', path: /RunnerService\/Register$/, when: 'after' }],
     ['disabled it', { method: 'PATCH', path: RUNNER, when: 'after' }],
     ['unregistered it', { method: 'DELETE', path: RUNNER, when: 'after' }],
-  ])(
-    'its worker killed once Gitea has %s: one runner is left, and it ends',
-    async (_what, point) => {
-      const start = (url: string): ReturnType<GiteaWorld['startWorker']> => world.startWorker(url);
-      const proxy = await KillingProxy.start(world.gitea.access.url, start);
-      await proxy.worker.started();
-      const killed = proxy.kill(point);
-      const runner = await world.startRunner();
-      if (point.method === 'POST') await killed;
-      await world.reaches(runner, 'Idle');
-      expect(await world.gitea.runners()).toHaveLength(1);
-      await runner.signal('cancel', { mode: 'stop', reason: 'test' });
-      await killed;
-      expect((await runner.result()) as RunnerResult).toMatchObject({ outcome: 'aborted' });
-      expect(await world.gitea.runners()).toEqual([]);
-      await proxy.close();
-    },
-  );
+  ])('a worker killed after Gitea has %s: one runner remains, and ends', async (_what, point) => {
+    const start = (url: string): ReturnType<GiteaWorld['startWorker']> => world.startWorker(url);
+    const proxy = await KillingProxy.start(world.gitea.access.url, start);
+    await proxy.worker.started();
+    const killed = proxy.kill(point);
+    const runner = await world.startRunner();
+    if (point.method === 'POST') await killed;
+    await world.reaches(runner, 'Idle');
+    expect(await world.gitea.runners()).toHaveLength(1);
+    await runner.signal('cancel', { mode: 'stop', reason: 'test' });
+    await killed;
+    expect((await runner.result()) as RunnerResult).toMatchObject({ outcome: 'aborted' });
+    expect(await world.gitea.runners()).toEqual([]);
+    await proxy.close();
+  });
 
-  test('a set by webhook, its receiver down for half of the jobs: all run once, and nothing is left', async () => {
+  test('a set by webhook whose receiver is down for half of the jobs: each job runs once, and nothing is left', async () => {
     const worker = world.startWorker();
     await worker.started();
     const set = await world.startSet({ max: 4 });

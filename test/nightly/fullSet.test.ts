@@ -100,7 +100,7 @@ await describeWithLab('a large set', { temporal: true }, (lab) => {
   }
 
   test(
-    'goes to none and back while those that drain are still there',
+    'scales to zero and back while runners are still draining',
     async () => {
       const since = performance.now();
       const figure = (what: string): void =>

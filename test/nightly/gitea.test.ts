@@ -61,12 +61,12 @@ function percentiles(values: readonly number[]): string {
   return `p50 ${at(0.5)}, p95 ${at(0.95)}, of ${sorted.length}`;
 }
 
-await describeWithLab('Gitea for minutes', NEEDS, (lab) => {
+await describeWithLab('Gitea for several minutes', NEEDS, (lab) => {
   let world: GiteaWorld;
   beforeEach(async () => void (world = await GiteaWorld.open(lab)));
   afterEach(async () => await world.close());
 
-  test('fifty jobs of a set, the receiver down for ten: all run once, and nothing is left', async () => {
+  test('fifty jobs of a set whose receiver is down for ten of them: each runs once, and nothing is left', async () => {
     const recorder = new Recorder();
     await world.addHook(await recorder.start());
     let worker = world.startWorker();
@@ -96,7 +96,7 @@ await describeWithLab('Gitea for minutes', NEEDS, (lab) => {
     await set.terminate();
   }, 900_000);
 
-  test('a canceled run: its job goes on, and the runner ends by itself after it', async () => {
+  test('a canceled run: its job continues, and the runner ends by itself afterwards', async () => {
     await world.startWorker().started();
     const runner = await world.startRunner();
     await world.reaches(runner, 'Idle');

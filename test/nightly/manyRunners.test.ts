@@ -68,7 +68,7 @@ await describeWithLab('a set of 5,000 runners', { temporal: true }, (lab) => {
   } satisfies Partial<HoldfastActivities>;
 
   test(
-    'takes in lists of 10,000 runners in parts, and goes on',
+    'reads lists of 10,000 runners in parts, and continues',
     async () => {
       for (const [activity, answer] of Object.entries(ACTIVITIES))
         stage.world.pretences.push(

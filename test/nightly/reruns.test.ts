@@ -39,13 +39,13 @@ await describeWithLab('twenty jobs that are lost', { temporal: true, nodes: 'kub
     await world.expectNothingLeft();
   }
 
-  test('evicted, with a SIGTERM: each runs again soon after GitHub has ended it', async () => {
+  test('evicted with SIGTERM: each runs again soon after GitHub has ended it', async () => {
     const lost = await twenty('evicted');
     await Promise.all(lost.map(async ({ run, pod }) => await run.evict(pod)));
     await expectAllRerun(lost, HEARD_MS);
   }, 600_000);
 
-  test('killed unheard: each runs again soon after its lease has lapsed', async () => {
+  test('killed without a signal: each runs again soon after its lease has expired', async () => {
     const lost = await twenty('unheard');
     const fault = world.simulator.addFault({ kind: 'drop', endpoint: '* /_runner/*' });
     await Promise.all(lost.map(async ({ run, pod }) => await run.deletePod(pod, 0)));
@@ -61,7 +61,7 @@ await describeWithLab('twenty jobs that are lost', { temporal: true, nodes: 'kub
   }, 600_000);
 });
 
-await describeWithLab('a worker that is killed at a rerun', { temporal: true }, (lab) => {
+await describeWithLab('a worker that is killed during a rerun', { temporal: true }, (lab) => {
   afterAll(killWorkerProcesses);
 
   test('a hundred times: no job is lost, and none runs twice', async () => {

@@ -15,7 +15,7 @@ await describeIf(
   ({ stateDir }) => {
     afterAll(async () => await down({ stateDir, purge: true }), 60_000);
 
-    test('a minute of it, by a fixed seed, breaks no promise', async () => {
+    test('a minute with a fixed seed violates no invariant', async () => {
       const progress = (line: string): void => void process.stderr.write(`[chaos] ${line}\n`);
       const report = await runChaos({
         seed: SEED,

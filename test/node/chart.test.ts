@@ -56,7 +56,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] =>
     pods.map(({ spec }) => spec?.containers[0]?.image);
 
-  test('install: workers and webhook are well, the set is applied, and a job that GitHub announces runs', async () => {
+  test('install: workers and webhook are ready, the set is applied, and an announced job runs', async () => {
     const notes = await world.bring('install', TAGS[0], {
       sets: [world.set('linux', { minRunners: 0, maxRunners: BUSY + 3 })],
     });
@@ -78,7 +78,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     );
   }, 420_000);
 
-  test('budgets and network policies are about these very pods', async () => {
+  test('disruption budgets and network policies select these pods', async () => {
     const { kubeConfig, name: namespace } = world.home;
     const policy = kubeConfig.makeApiClient(PolicyV1Api);
     await until('the budgets to have counted', async () =>
@@ -107,7 +107,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   });
 
   test(
-    'upgrade: other pods, another size of the set, and no busy runner is touched',
+    'upgrade: new pods and another size of the set, without an effect on busy runners',
     async () => {
       const jobs = Array.from({ length: BUSY }, () => queue(HELD_JOB));
       for (const job of jobs) await says(job, 'begun');

@@ -113,7 +113,7 @@ await describeWithLab(
       pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
 
     test(
-      'upgrade: a version beside the other; the set moves on, and busy runners end on the one that they began on',
+      'upgrade: both versions run; the set moves to the new one, and busy runners end on the one that they started on',
       async () => {
         const first = await bring('install', TAGS[0], sets(BUSY + 3));
         await world.leadWebhook();
@@ -176,7 +176,7 @@ await describeWithLab(
     );
 
     if (HAS_WORKER_CONTROLLER) {
-      test('the version that nothing runs on any more is scaled to none, and deleted', async () => {
+      test('a version without workflows is scaled to zero and deleted', async () => {
         // The server looks every few minutes whether a version is drained.
         await untilSeen(
           'one version to be left',
@@ -187,7 +187,7 @@ await describeWithLab(
       }, 960_000);
     }
 
-    test('uninstall: nothing is left of the release, nor of its versions', async () => {
+    test('uninstall: nothing is left of the release and its versions', async () => {
       await world.helm.run(
         'uninstall',
         RELEASE,

@@ -265,7 +265,7 @@ const CREDENTIALS = ['limited', 'silenced', 'spent'];
 
 // Without job events nothing but the CI server's answers tells of the job: this is when they are dangerous.
 await describeWithLab(
-  'dangerous answers under a running job',
+  'misleading responses during a job',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(

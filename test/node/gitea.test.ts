@@ -103,7 +103,7 @@ await describeWithLab(
       expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
     });
 
-    test('drained while idle: its pod goes, and a later job stays queued', async () => {
+    test('drained while idle: its pod is deleted, and a later job stays queued', async () => {
       const run = await start();
       await run.handle.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
       await run.handle.result();
@@ -112,7 +112,7 @@ await describeWithLab(
       await gitea.cancelRun(REPOSITORY, workflow);
     });
 
-    test('drained while busy: its job ends as it would have', async () => {
+    test('drained while busy: its job ends normally', async () => {
       const run = await start();
       const { job, pod } = await heldJob(run);
       await run.handle.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
@@ -122,7 +122,7 @@ await describeWithLab(
       expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
     });
 
-    test('its pod deleted while busy: a job that ends in the grace period is not lost', async () => {
+    test('pod deleted while busy: a job that ends in the grace period is not lost', async () => {
       const run = await start({ stop: { signalTimeout: '40s' } });
       const { job, pod } = await heldJob(run);
       const { core, name: namespace } = world.namespace;
@@ -135,7 +135,7 @@ await describeWithLab(
       });
     });
 
-    test('evicted while idle: its registration goes, and its successor runs a job', async () => {
+    test('evicted while idle: its registration is removed, and its replacement runs a job', async () => {
       const run = await start({ onEviction: 'replace' });
       const { pod: first = '' } = await run.status();
       await run.evict(first);
@@ -152,7 +152,7 @@ await describeWithLab(
       });
     });
 
-    test('stopped while busy: its job has the grace period, and its log says so', async () => {
+    test('stopped while busy: its job has the grace period, and its log shows it', async () => {
       const run = await start({ stop: { signalTimeout: '40s' } });
       const { job, pod } = await heldJob(run);
       await run.handle.signal(cancelSignal, { mode: 'stop', reason: 'test' });

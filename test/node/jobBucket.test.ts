@@ -161,7 +161,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
 };
 
 await describeWithLab(
-  'what steps of jobs leave in a bucket',
+  'artifacts of job steps in a bucket',
   { temporal: true, nodes: 'kubelet', s3: true },
   (lab) => {
     together(async () => await Stored.open(lab), scenarios, {

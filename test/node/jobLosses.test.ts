@@ -230,7 +230,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
     },
 };
 
-await describeWithLab('steps that are lost', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('lost steps of jobs', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () =>
       await ClusterWorld.open(lab, {

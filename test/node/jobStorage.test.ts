@@ -360,7 +360,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
   },
 };
 
-await describeWithLab('what steps of jobs leave', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('artifacts of job steps', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await Stored.open(lab), scenarios, {
     timeoutMs: 300_000,
     afterwards: {

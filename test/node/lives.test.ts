@@ -3,18 +3,18 @@ import { cleanEnd, demoLives, toldOnce } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together } from '../support/together.ts';
 
-await describeWithLab('lives with pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('runners with pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await ClusterWorld.open(lab), demoLives, { afterwards: cleanEnd });
 });
 
-await describeWithLab('lives with two workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('runners with two workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoLives, {
     afterwards: { ...cleanEnd, ...toldOnce },
   });
 });
 
 await describeWithLab(
-  'lives with pods that do not tell',
+  'runners with pods without a supervisor',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoLives, {

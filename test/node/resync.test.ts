@@ -81,7 +81,7 @@ const afterwards: Record<string, Scenario<ClusterWorld>> = {
 };
 
 // Every watcher's completion, podState signal and job event is missing; a wait looks for itself every two seconds.
-await describeWithLab('with every event lost', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('waits without any event', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () =>
       await ClusterWorld.open(lab, {

@@ -289,7 +289,7 @@ const nothingLeft = {
 };
 
 await describeWithLab(
-  'pods with more than a runner',
+  'pods with several containers',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(
@@ -317,7 +317,7 @@ await describeWithLab('pods of jobs', { temporal: true, nodes: 'kubelet' }, (lab
   );
 });
 
-await describeWithLab('a hungry job', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('a job that uses all CPU', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () => await ClusterWorld.open(lab, { webhook: false }),
     { 'does not starve its supervisor': measureHunger },

@@ -18,7 +18,7 @@ import { AT_ONCE, sweepAtOnce } from '../support/sweepCli.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab(
-  'the sweep, and pods that run jobs',
+  'the sweep and pods with running jobs',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     let world: ClusterWorld;
@@ -49,7 +49,7 @@ await describeWithLab(
           ).count === 1,
       );
 
-    test('a busy runner whose workflow was terminated: its job is stopped within its grace, and the runner says why', async () => {
+    test('a busy runner whose workflow was terminated: its job stops within its grace period, and the runner shows why', async () => {
       const run = await world.start('terminated');
       const job = await run.runJob(countingJob(120));
       await run.handle.terminate('by hand');
@@ -104,7 +104,7 @@ await describeWithLab(
       }
     }, 240_000);
 
-    test('a step whose job was terminated: it is stopped within its grace, and says why', async () => {
+    test('a step whose job was terminated: it stops within its grace period, and shows why', async () => {
       const script = `trap 'sleep 1; echo "cleaned up"; exit 1' TERM; echo up; ${TICK}`;
       const job = await ClusterJob.start(world, 'broken-off', {
         test: [{ name: 'unit', image: 'holdfast.test/busybox:1', commands: script }],
@@ -139,7 +139,7 @@ await describeWithLab(
       expect(job.pods()).toEqual(['test-1']);
     }, 240_000);
 
-    test('a worker that is told to go in the middle of a job: nothing is cancelled, and no sweep touches anything, with a worker or without', async () => {
+    test('a worker that ends during a job: nothing is cancelled, and no sweep, with or without a worker, changes anything', async () => {
       const run = await world.start('handed-back');
       const job = await run.runJob(HELD_JOB);
       const { pod } = await run.listens();

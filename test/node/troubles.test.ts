@@ -161,6 +161,6 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
   },
 };
 
-await describeWithLab('troubles of pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('failures of pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await ClusterWorld.open(lab), troubles, { afterwards: cleanEnd });
 });

@@ -10,7 +10,7 @@ interface Busy {
   readonly job: SimulatedJob;
 }
 
-await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('starts and ends of workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
   let world: ClusterWorld;
   beforeAll(async () => {
     world = await ClusterWorld.open(lab);
@@ -48,7 +48,7 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     }
   }
 
-  test('SIGKILL in the middle of jobs: another worker carries on, with no second pod and no second registration', async () => {
+  test('SIGKILL during jobs: another worker continues, without a second pod or registration', async () => {
     const [working, ending, drained, idle] = await Promise.all([
       busy('working'),
       busy('ending'),
@@ -77,7 +77,7 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     idle.expectUnharmed(late);
   }, 180_000);
 
-  test('SIGTERM in the middle of jobs: status 143, the promised line, no runner touched; a new worker carries on', async () => {
+  test('SIGTERM during jobs: status 143, the documented line, and no runner interrupted; a new worker continues', async () => {
     const idle = await world.start('kept-idle');
     await idle.listens();
     const lives = await Promise.all([busy('kept'), busy('kept-draining', false)]);

@@ -102,7 +102,7 @@ describe('register', () => {
     expect((await server.register({ ...JIT, scope })).runnerId).toBe('42');
   });
 
-  test('409: the name is taken', async () => {
+  test('409: the name is in use', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, {
       status: 409,
       body: { message: 'Already exists - A runner with the name r-1 already exists.' },
@@ -113,14 +113,14 @@ describe('register', () => {
     });
   });
 
-  test('404 although the scope can be listed: the group is wrong', async () => {
+  test('404 although the scope can be listed: the group is invalid', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND).on(`GET ${RUNNERS}`, listJson());
     const error = await ciServerError(server.register({ ...JIT, group: { id: '7' } }));
     expect(error).toMatchObject({ kind: 'rejected', status: 404 });
     expect(error.message).toMatch(/runner group 7 .*runnerGroupId/);
   });
 
-  test('404 while the credential had lost the scope, which it sees again when it is looked at: asked again', async () => {
+  test('404 while the credential had no access to the scope, which a check shows again: retried', async () => {
     github
       .on(`DELETE ${RUNNERS}/5`, NOT_FOUND, { status: 204 })
       .on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND, jitAnswer)
@@ -131,7 +131,7 @@ describe('register', () => {
     ]).toEqual(['removed', '42']);
   });
 
-  test('404 and the scope cannot be listed: the credential', async () => {
+  test('404 and the scope cannot be listed: the credential is the cause', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND).on(`GET ${RUNNERS}`, NOT_FOUND);
     expect(await ciServerError(server.register(JIT))).toMatchObject({
       kind: 'credentials',
@@ -146,7 +146,7 @@ describe('register', () => {
     expect(github.requests).toHaveLength(0);
   });
 
-  test('token: one request for many runners at once, until less than 30 minutes are left', async () => {
+  test('token: one request for many runners at once, reused until less than 30 minutes remain', async () => {
     let now = Date.now();
     const issue = (token: string) => ({
       status: 201,
@@ -230,7 +230,7 @@ describe('find', () => {
     expect(github.seen).toEqual([`GET ${RUNNERS}?name=r-1&per_page=100`]);
   });
 
-  test('by name: a server that does not filter is read to the end', async () => {
+  test('by name: all pages of a server that does not filter are read', async () => {
     const all = Array.from({ length: 150 }, (_, i) => runnerJson(i, `r-${i}`));
     github.on(`GET ${RUNNERS}`, ({ url }) => ({
       status: 200,
@@ -248,7 +248,7 @@ describe('find', () => {
     expect((await server.findRunner(SCOPE, { id: '5', name: 'r-5' }))?.online).toBe(true);
   });
 
-  test('an id that is no number of GitHub is not asked for: a 404 would look like a proof', async () => {
+  test('an ID that is not a number is not requested, because a 404 would look like a proof of absence', async () => {
     for (const id of ['x', '0', '1e3', '../5'])
       expect([
         (await ciServerError(server.findRunner(SCOPE, { id, name: 'r' }))).kind,
@@ -257,7 +257,7 @@ describe('find', () => {
     expect(github.requests).toEqual([]);
   });
 
-  test('by id: a 404 counts only when the scope can be listed', async () => {
+  test('by id: a 404 is a proof only if the scope can be listed', async () => {
     github.on(`GET ${RUNNERS}/5`, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(), NOT_FOUND);
     expect(await server.findRunner(SCOPE, { id: '5', name: 'r-5' })).toBeUndefined();
     expect(await ciServerError(server.findRunner(SCOPE, { id: '5', name: 'r-5' }))).toMatchObject({
@@ -265,7 +265,7 @@ describe('find', () => {
     });
   });
 
-  test('a login page with status 200 is no empty list', async () => {
+  test('a login page with status 200 is not an empty list', async () => {
     github.on(`GET ${RUNNERS}`, {
       status: 200,
       headers: { 'content-type': 'text/html' },
@@ -286,7 +286,7 @@ describe('remove', () => {
     expect(github.requests).toHaveLength(1);
   });
 
-  test('404, and the scope lists: absent', async () => {
+  test('404 while the scope can be listed: absent', async () => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(runnerJson(1, 'x')));
     expect(await server.removeRegistration(SCOPE, '5')).toBe('absent');
     expect(github.seen[1]).toBe(`GET ${RUNNERS}?per_page=1`);
@@ -329,7 +329,7 @@ describe('remove', () => {
     });
   });
 
-  test('a page with status 200 is no removal', async () => {
+  test('a page with status 200 does not mean that it was removed', async () => {
     github.on(DELETE, {
       status: 200,
       headers: { 'content-type': 'text/html' },
@@ -342,7 +342,7 @@ describe('remove', () => {
 });
 
 describe('limits', () => {
-  test('told to wait once, the other runners do not call', async () => {
+  test('after a rate limit for one runner, the other runners do not send requests', async () => {
     github.on(`DELETE ${RUNNERS}/5`, LIMIT);
     const error = await ciServerError(server.removeRegistration(SCOPE, '5'));
     expect(error).toMatchObject({ kind: 'rate_limited', status: 403 });
@@ -359,7 +359,7 @@ describe('limits', () => {
 });
 
 describe('credentials', () => {
-  test('401 with the same token still in the file: no second call', async () => {
+  test('401 with the same token in the file: no second request', async () => {
     github.on(`DELETE ${RUNNERS}/5`, { status: 401, body: { message: 'Bad credentials' } });
     const error = await ciServerError(server.removeRegistration(SCOPE, '5'));
     expect(error).toMatchObject({ kind: 'credentials', status: 401 });
@@ -367,7 +367,7 @@ describe('credentials', () => {
     expect(github.requests).toHaveLength(1);
   });
 
-  test('401 while the token is being rotated: once more with the new one', async () => {
+  test('401 during a rotation of the token: retried with the new one', async () => {
     github.on(`DELETE ${RUNNERS}/5`, ({ headers }) => {
       writeFileSync(tokenFile, 'ghp_new');
       return headers['authorization'] === 'Bearer ghp_new'
@@ -387,7 +387,7 @@ describe('credentials', () => {
   });
 });
 
-test('requests are observed and logged by route, and no secret is in the log', async () => {
+test('requests are measured and logged by route, without secrets', async () => {
   github.on(`POST ${RUNNERS}/generate-jitconfig`, {
     status: 201,
     headers: { 'x-ratelimit-remaining': '4711' },

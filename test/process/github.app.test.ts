@@ -110,7 +110,7 @@ describe('a GitHub App', () => {
     expect(issued).toBe(2);
   });
 
-  test('gets a token for what it uses alone, of an App that may do more', async () => {
+  test('gets a token with only the permissions that it uses, from an App with more', async () => {
     const granted = {
       actions: 'write',
       contents: 'write',
@@ -127,7 +127,7 @@ describe('a GitHub App', () => {
     expect(asked).toEqual([granted, { actions: 'read', organization_self_hosted_runners: 'read' }]);
   });
 
-  test('gets a new token at once when the old one is refused', async () => {
+  test('gets a new token immediately if the old one is rejected', async () => {
     await find();
     issued += 1; // the one in use is revoked
     ahead = 60_000;
@@ -135,14 +135,14 @@ describe('a GitHub App', () => {
     expect(github.seen.filter((each) => each === EXCHANGE)).toHaveLength(2);
   });
 
-  test('waits a second for a token that was made just now to become known', async () => {
+  test('waits a second until a new token is accepted', async () => {
     github.on(LIST, bad(401, 'Bad credentials'), list);
     await find();
     expect(slept).toEqual([1000]);
     expect(issued).toBe(1);
   });
 
-  test('a token that stays refused is a matter of credentials', async () => {
+  test('reports a token that is always rejected as an error of the credential', async () => {
     github.on(LIST, bad(401, 'Bad credentials'));
     expect(await ciServerError(find())).toMatchObject({ kind: 'credentials', status: 401 });
     expect(github.seen.filter((each) => each.startsWith(LIST))).toHaveLength(3);
@@ -156,7 +156,7 @@ describe('a GitHub App', () => {
     expect(issued).toBe(2);
   });
 
-  test("heals a wrong clock with the server's date", async () => {
+  test("corrects a wrong clock by the server's date", async () => {
     const skewed = bad(401, "'Expiration time' claim ('exp') is too far in the future", {
       date: new Date(Date.now() - 3_600_000).toUTCString(),
     });
@@ -200,7 +200,7 @@ describe('a GitHub App', () => {
   });
 
   test.each(['elsewhere', 'http://', ''])(
-    'a next page of failed deliveries at %j, which is no address, is none',
+    'ignores a next page of failed deliveries at %j, which is not a URL',
     async (next) => {
       github.on('GET /app/hook/deliveries', {
         status: 200,
@@ -214,7 +214,7 @@ describe('a GitHub App', () => {
     },
   );
 
-  test('a file that holds no key', async () => {
+  test('a file without a key', async () => {
     writeFileSync(
       keyFile,
       '-----BEGIN RSA PRIVATE KEY-----\nrubbish\n-----END RSA PRIVATE KEY-----',

@@ -74,7 +74,7 @@ const joined = (): unknown[] =>
     .filter(({ url }) => url.endsWith('generate-jitconfig'))
     .map(({ body }) => (body as { runner_group_id: number }).runner_group_id);
 
-test('the id of a name, in whatever case: one list for many runners at once, for ten minutes', async () => {
+test('the ID of a name, ignoring case: one list for many runners at once, for ten minutes', async () => {
   github.on(`GET ${GROUPS}`, groups('Default', 'GPU'));
   await Promise.all(Array.from({ length: 20 }, async () => await server.register(JIT)));
   expect(joined()).toEqual(Array.from({ length: 20 }, () => 2));
@@ -103,7 +103,7 @@ test('all pages are read', async () => {
   expect([listed().length, joined()]).toEqual([2, [129]]);
 });
 
-test('a name that is not there: a clear refusal, without a request for each runner; a group that was made since is found a minute later', async () => {
+test('a missing name: one clear error, without a request for each runner; a group created in the meantime is found a minute later', async () => {
   github.on(`GET ${GROUPS}`, groups('Default', 'big'), groups('Default', 'big', 'gpu'));
   for (let runner = 0; runner < 5; runner++) {
     const error = await ciServerError(server.register(JIT));
@@ -120,7 +120,7 @@ test('a name that is not there: a clear refusal, without a request for each runn
   expect(joined()).toEqual([3]);
 });
 
-test('a group that was made anew under its name is looked up again', async () => {
+test('a group that was created again with its name is resolved again', async () => {
   github
     .on(`GET ${GROUPS}`, groups('Default', 'gpu'), groups('Default', 'other', 'gpu'))
     .on(`GET ${RUNNERS}`, listJson());
@@ -139,7 +139,7 @@ test('a group that was made anew under its name is looked up again', async () =>
   expect(joined().at(-1)).toBe(3);
 });
 
-test('a credential that does not see the groups', async () => {
+test('a credential that cannot list groups', async () => {
   github.on(`GET ${GROUPS}`, {
     status: 403,
     body: { message: 'Resource not accessible by personal access token' },
@@ -156,7 +156,7 @@ test.each<[string, RunnerGroupRef, string | undefined]>([
   ['by its id', { id: '2' }, 'gpu'],
   ['the default one, by its id: without a list', { id: '1' }, undefined],
   ['the default one: without a list', 'default', undefined],
-])('a token: the runner is told the name of its group, %s', async (_how, group, expected) => {
+])('a token: the runner gets the name of its group, %s', async (_how, group, expected) => {
   github.on(`GET ${GROUPS}`, groups('Default', 'gpu'));
   expect((await server.register({ ...TOKEN, group })).env['RUNNER_GROUP']).toBe(expected);
   expect(listed()).toHaveLength(expected === undefined ? 0 : 1);
@@ -199,7 +199,7 @@ test.each(['jit', 'token'] as const)(
   },
 );
 
-test('a token: an id that is not there', async () => {
+test('a token: a missing ID', async () => {
   github.on(`GET ${GROUPS}`, groups('Default'));
   expect(await ciServerError(server.register({ ...TOKEN, group: { id: '7' } }))).toMatchObject({
     kind: 'rejected',
@@ -252,7 +252,7 @@ describe('groups that public repositories may use', () => {
     );
   });
 
-  test('are named by the check of each organization that a credential is for', async () => {
+  test('are in the check of each organization of a credential', async () => {
     github.on(`GET ${GROUPS}`, said(true));
     const check = async (more: object): Promise<unknown[]> =>
       await checkPublicGroups(

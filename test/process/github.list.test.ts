@@ -46,12 +46,12 @@ test('to its last page', async () => {
   expect(github.requests).toHaveLength(3);
 });
 
-test('none', async () => {
+test('empty', async () => {
   github.on(`GET ${RUNNERS}`, listJson());
   expect(await server.listRunners(SCOPE)).toEqual([]);
 });
 
-test('that was cut off is no list', async () => {
+test('truncated: not a list', async () => {
   github.on(
     `GET ${RUNNERS}`,
     pages((page) => (page === 1 ? all.slice(0, 100) : [])),
@@ -62,7 +62,7 @@ test('that was cut off is no list', async () => {
   });
 });
 
-test('of a scope that the credential has lost', async () => {
+test('of a scope that the credential cannot access any more', async () => {
   github.on(`GET ${RUNNERS}`, {
     status: 404,
     body: {

@@ -37,7 +37,7 @@ function serverWith(settings: Record<string, unknown> = {}): CiServer {
   return server;
 }
 
-test('no answer in time', async () => {
+test('no response in time', async () => {
   github.on(`GET ${RUNNER}`, 'hang');
   const error = await ciServerError(
     serverWith({ requestTimeoutSeconds: 0.3 }).findRunner(SCOPE, { id: '5', name: 'r' }),
@@ -48,13 +48,13 @@ test('no answer in time', async () => {
   });
 });
 
-test('a read over a connection that was closed is sent once more', async () => {
+test('a read over a closed connection is retried', async () => {
   github.on(`GET ${RUNNER}`, 'reset', { status: 200, body: runnerJson(5, 'r') });
   expect((await serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))?.id).toBe('5');
   expect(observed.map(({ status }) => status)).toEqual([undefined, 200]);
 });
 
-test('a read is sent once more, not for ever', async () => {
+test('a read is not retried endlessly', async () => {
   github.on(`GET ${RUNNER}`, 'reset');
   expect(await ciServerError(serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))).toMatchObject(
     {
@@ -64,7 +64,7 @@ test('a read is sent once more, not for ever', async () => {
   expect(github.requests).toHaveLength(2);
 });
 
-test('a write is not sent again', async () => {
+test('a write is not retried', async () => {
   github.on(`DELETE ${RUNNER}`, 'reset', { status: 204 });
   expect(await ciServerError(serverWith().removeRegistration(SCOPE, '5'))).toMatchObject({
     kind: 'unavailable',
@@ -72,7 +72,7 @@ test('a write is not sent again', async () => {
   expect(github.requests).toHaveLength(1);
 });
 
-test('nobody listens', async () => {
+test('connection refused', async () => {
   const server = serverWith();
   await github.stop();
   expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({
@@ -82,7 +82,7 @@ test('nobody listens', async () => {
   expect(observed).toEqual([expect.objectContaining({ status: undefined })]);
 });
 
-test('a long answer that nobody reads holds nothing up in the end', async () => {
+test('a long response that is not read does not block others', async () => {
   github.on(`GET ${RUNNER}`, { status: 407, body: { message: 'x'.repeat(1_000_000) } });
   expect(await ciServerError(serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))).toMatchObject(
     {
@@ -92,7 +92,7 @@ test('a long answer that nobody reads holds nothing up in the end', async () => 
   for (const close of closing.splice(0)) await close();
 });
 
-test("a request under way that is aborted ends at once, with the signal's reason", async () => {
+test("an aborted request ends immediately with the signal's reason", async () => {
   const arrived = Promise.withResolvers<void>();
   github.on(`GET ${RUNNER}`, () => {
     arrived.resolve();
@@ -109,7 +109,7 @@ test("a request under way that is aborted ends at once, with the signal's reason
   await expect(found).rejects.toThrow('worker shuts down');
 });
 
-test('no more requests in flight than allowed, and all of them get through', async () => {
+test('concurrent requests are limited, and all complete', async () => {
   let inFlight = 0;
   let most = 0;
   github.on(`GET ${RUNNER}`, () => {
@@ -137,41 +137,44 @@ test.each<[what: string, step: Step]>([
     'a page instead of an answer',
     { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Log in</html>' },
   ],
-])('%s: fifty calls cost a few requests, and the first answer lets all go', async (_what, step) => {
-  github.on(`DELETE ${RUNNER}`, step);
-  const server = serverWith();
-  for (let failures = 0; failures < 2; failures++)
-    await ciServerError(server.removeRegistration(SCOPE, '5'));
-  const startedAt = Date.now();
-  const errors = await Promise.all(
-    Array.from(
-      { length: 50 },
-      async () => await ciServerError(server.removeRegistration(SCOPE, '5')),
-    ),
-  );
-  // The two, and probes: at once, after 1 s, and then every 2 s.
-  expect(github.requests.length).toBeLessThanOrEqual(2 + 2 + (Date.now() - startedAt) / 1_000);
-  expect(new Set(errors.map(({ kind, retryAfterMs }) => `${kind} ${retryAfterMs}`))).toEqual(
-    new Set(['unavailable 1000']),
-  );
-  expect(
-    errors.some(({ message }) =>
-      /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message),
-    ),
-  ).toBe(true);
-  expect(server.isReachable?.()).toBe(false);
+])(
+  '%s: fifty calls cause few requests, and the first response releases all',
+  async (_what, step) => {
+    github.on(`DELETE ${RUNNER}`, step);
+    const server = serverWith();
+    for (let failures = 0; failures < 2; failures++)
+      await ciServerError(server.removeRegistration(SCOPE, '5'));
+    const startedAt = Date.now();
+    const errors = await Promise.all(
+      Array.from(
+        { length: 50 },
+        async () => await ciServerError(server.removeRegistration(SCOPE, '5')),
+      ),
+    );
+    // The two, and probes: at once, after 1 s, and then every 2 s.
+    expect(github.requests.length).toBeLessThanOrEqual(2 + 2 + (Date.now() - startedAt) / 1_000);
+    expect(new Set(errors.map(({ kind, retryAfterMs }) => `${kind} ${retryAfterMs}`))).toEqual(
+      new Set(['unavailable 1000']),
+    );
+    expect(
+      errors.some(({ message }) =>
+        /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message),
+      ),
+    ).toBe(true);
+    expect(server.isReachable?.()).toBe(false);
 
-  github.on(`DELETE ${RUNNER}`, { status: 204 });
-  // As the activity that it is a try of, it comes again.
-  const remove = async (): Promise<string> => {
-    try {
-      return await server.removeRegistration(SCOPE, '5');
-    } catch (error) {
-      if (!(error instanceof CiServerError)) throw error;
-      return await remove();
-    }
-  };
-  const answers = await Promise.all(Array.from({ length: 50 }, remove));
-  expect(new Set(answers)).toEqual(new Set(['removed']));
-  expect(server.isReachable?.()).toBe(true);
-});
+    github.on(`DELETE ${RUNNER}`, { status: 204 });
+    // As the activity that it is a try of, it comes again.
+    const remove = async (): Promise<string> => {
+      try {
+        return await server.removeRegistration(SCOPE, '5');
+      } catch (error) {
+        if (!(error instanceof CiServerError)) throw error;
+        return await remove();
+      }
+    };
+    const answers = await Promise.all(Array.from({ length: 50 }, remove));
+    expect(new Set(answers)).toEqual(new Set(['removed']));
+    expect(server.isReachable?.()).toBe(true);
+  },
+);

@@ -91,7 +91,7 @@ function find(settings: Record<string, unknown>): Promise<unknown> {
 
 const proxyUrl = (): string => `http://bot:pa%25ss@${proxy.host}`;
 
-test("https through a proxy with a password: a tunnel, and the server's own certificate authority", async () => {
+test('https through a proxy with a password: a tunnel, and the certificate authority of the server', async () => {
   expect(
     await find({ apiUrl: `${https.url}/api/v3`, caFile: certFile, proxy: proxyUrl() }),
   ).toBeUndefined();
@@ -125,7 +125,7 @@ test('a proxy of the credential is not subject to NO_PROXY', async () => {
 });
 
 test.each(['http', 'https'])(
-  '%s: a proxy that refuses the password is no verdict',
+  '%s: a proxy that rejects the password does not decide about the runner',
   async (scheme) => {
     const error = await ciServerError(
       find({
@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test('a certificate of an unknown authority: says which setting helps', async () => {
+test('a certificate of an unknown authority: the error names the setting', async () => {
   expect(await ciServerError(find({ apiUrl: `${https.url}/api/v3` }))).toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining('caFile'),

@@ -39,7 +39,7 @@ const statuses = (): Record<number, number> =>
     ]),
   );
 
-test('all pages of runs and of jobs, of all repositories of an organization, and of no other', async () => {
+test('all pages of runs and jobs of all repositories of an organization, and of no other', async () => {
   const ids = [
     ...Array.from({ length: 130 }, (_, index) => queue('acme/web', 9_000 + index)),
     ...Array.from({ length: 120 }, () => queue('acme/matrix', 1)),
@@ -52,7 +52,7 @@ test('all pages of runs and of jobs, of all repositories of an organization, and
   expect(idsOf(await look({ kind: 'repository', name: 'acme/other' }))).toEqual(ids.slice(-1));
 });
 
-test('a look that finds everything as it was costs nothing of the limit', async () => {
+test('a check without changes costs nothing of the rate limit', async () => {
   const ids = [queue('acme/web', 1), queue('acme/other', 2)];
   await look();
   const first = statuses()[200] ?? 0;
@@ -63,7 +63,7 @@ test('a look that finds everything as it was costs nothing of the limit', async 
   expect(idsOf(await look())).toEqual([...ids, id]);
 });
 
-test('lists that are as they were are free, however often: what lists may cost is left for what changes', async () => {
+test('unchanged lists are free, so that the budget of lists remains for changes', async () => {
   const repository: Scope = { kind: 'repository', name: 'acme/web' };
   const ids = [queue('acme/web', 1)];
   const first = idsOf(await look(repository));
@@ -75,7 +75,7 @@ test('lists that are as they were are free, however often: what lists may cost i
   expect([first, idsOf(found), found.complete]).toEqual([ids.slice(0, 1), ids, true]);
 });
 
-test('whoever asks during a look gets the next one, all of them the same', async () => {
+test('callers during a check share the next one', async () => {
   const first = queue('acme/web', 1);
   simulator.addFault({ kind: 'latency', ms: 200, endpoint: 'GET /orgs/acme/repos*', count: 1 });
   const one = look();
@@ -86,7 +86,7 @@ test('whoever asks during a look gets the next one, all of them the same', async
   expect(simulator.requests().filter(({ path }) => path === '/orgs/acme/repos')).toHaveLength(2);
 });
 
-test('a repository that cannot be looked into makes the answer incomplete, not wrong', async () => {
+test('an inaccessible repository makes the result incomplete, not wrong', async () => {
   const id = queue('acme/web', 1);
   queue('acme/secret', 2);
   simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/secret/*' });
@@ -96,7 +96,7 @@ test('a repository that cannot be looked into makes the answer incomplete, not w
   });
 });
 
-test('a failure in the middle is a failure; the next look is another', async () => {
+test('an error during a check fails it; the next check starts again', async () => {
   const id = queue('acme/web', 1);
   queue('acme/other', 2);
   simulator.addFault({
@@ -109,7 +109,7 @@ test('a failure in the middle is a failure; the next look is another', async () 
   expect(idsOf(await look())).toContain(id);
 });
 
-test('an App looks into the repositories it is installed on; if those are not all, its answer is incomplete', async () => {
+test('an App checks the repositories of its installations; if they are not all, the result is incomplete', async () => {
   const keys = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -154,7 +154,7 @@ test('an App looks into the repositories it is installed on; if those are not al
   await github.stop();
 });
 
-test('one job by its id: while it waits, when it is over, and where it cannot be told', async () => {
+test('one job by its ID: while it waits, after it has ended, and if it is unknown', async () => {
   const id = queue('acme/web', 1);
   const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> =>
     await server.getJob?.(scope, { id: String(id), repository });
@@ -174,7 +174,7 @@ test('one job by its id: while it waits, when it is over, and where it cannot be
   expect(simulator.requests()).toHaveLength(before);
 });
 
-test('lists of hundreds of runs use up what lists may cost, and leave single jobs theirs', async () => {
+test('lists of hundreds of runs use up the budget of lists, and not that of single jobs', async () => {
   const ids = Array.from({ length: 705 }, (_, index) => queue('acme/web', index + 1));
   const begin = Date.now();
   const { complete, budgetUntil = 0 } = await look();
@@ -196,7 +196,7 @@ test('lists of hundreds of runs use up what lists may cost, and leave single job
   expect(simulator.requests()).toHaveLength(before + 25);
 });
 
-test('what another has found is as good, if it is not too old', async () => {
+test('results of other checks are used if they are recent', async () => {
   const id = queue('acme/web', 1);
   await look();
   const before = simulator.requests().length;

@@ -65,7 +65,7 @@ async function runningJob(
   return { runner, job: { id: String(id), repository: 'acme/web' }, runId: run_id, id };
 }
 
-test('a job that runs has no conclusion, and GitHub refuses to rerun it', async () => {
+test('a running job has no conclusion, and GitHub rejects its rerun', async () => {
   const { job, runId } = await runningJob('runs');
   expect(await reruns().getJob(SCOPE, job)).toEqual({
     runId: String(runId),
@@ -101,7 +101,7 @@ test('a job of a runner that was killed is rerun in the next attempt, once', asy
   });
 });
 
-test('jobs of one run: while one runs again the others wait, and have not run again', async () => {
+test('jobs of one run: during the rerun of one the others wait', async () => {
   const one = await runningJob('one', { name: 'build (1)' });
   const two = await runningJob('two', { name: 'build (2)', run_id: one.runId });
   for (const { runner, id } of [one, two]) {
@@ -119,7 +119,7 @@ test('jobs of one run: while one runs again the others wait, and have not run ag
   expect(await reruns().getJob(SCOPE, two.job)).toMatchObject({ rerunAttempt: 3 });
 });
 
-test('a runner’s shutdown or loss, a cancel and a failure of the job itself are told apart', async () => {
+test('a shutdown or loss of the runner, a cancellation and a failure of the job are distinguished', async () => {
   const stopped = await runningJob('stopped');
   void stopped.runner.stop();
   const killed = await runningJob('killed');
@@ -142,7 +142,7 @@ test('a runner’s shutdown or loss, a cancel and a failure of the job itself ar
   }
 });
 
-test('what cannot run again is rejected, and what the credential may not do is told apart', async () => {
+test('jobs that cannot run again are rejected; missing permissions are distinguished from that', async () => {
   const { job, id, runner } = await runningJob('succeeds', { sleepMs: 1 });
   await simulator.waitForJob(id, 'completed');
   await runner.ended;
@@ -208,7 +208,7 @@ describe('a run that is ended early', () => {
   });
 });
 
-test('a credential reruns nothing unless its settings say so, and only in its scopes', async () => {
+test('a credential reruns jobs only if its settings allow it, and only in its scopes', async () => {
   const plain = ciServerOf(settings({ reruns: false }));
   expect(plain.server.reruns).toBeUndefined();
   await plain.close();

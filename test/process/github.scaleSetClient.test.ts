@@ -102,7 +102,7 @@ await describeIf(
   async () => await resolveBinary('scaleset-client'),
   {},
   (binary) => {
-    test('sees the same as our adapter, and sends the same requests in the same order', async () => {
+    test("gets the same results as Holdfast's adapter, with the same requests in the same order", async () => {
       const original = await withSimulator(
         async (simulator) => await byGitHubsClient(binary, simulator),
       );

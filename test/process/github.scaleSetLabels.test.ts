@@ -35,7 +35,7 @@ function serverWith(more: Record<string, unknown> = {}): CiServer & { scaleSets:
   return server as CiServer & { scaleSets: ScaleSets };
 }
 
-test('a server that keeps one label: the dropped ones are reported', async () => {
+test('a server that stores one label: the others are reported', async () => {
   const { scaleSets } = serverWith();
   expect(await scaleSets.ensure({ ...WANTED, adopt: true })).toMatchObject({
     labels: ['gpu'],
@@ -44,7 +44,7 @@ test('a server that keeps one label: the dropped ones are reported', async () =>
   expect(await scaleSets.remove({ ...WANTED, adopt: true })).toBe('removed');
 });
 
-test('a server that keeps one label cannot keep the mark: nothing is left behind without adopt', async () => {
+test('a server that stores one label cannot store the mark: without adopt nothing is created', async () => {
   const { scaleSets } = serverWith();
   const error = await ciServerError(scaleSets.ensure(WANTED));
   expect(error.kind).toBe('rejected');
@@ -58,14 +58,19 @@ test.each([
   ['label', { labels: ['gpu'] }, { ...WANTED, name: 'large' }],
   // A server that keeps one label makes the name a label.
   ['name', { labels: ['large'] }, { ...WANTED, labels: ['large'] }],
-])('a credential that is not for the %s creates no scale set', async (_what, limits, wanted) => {
-  const { scaleSets } = serverWith(limits);
-  expect((await ciServerError(scaleSets.ensure({ ...wanted, adopt: true }))).kind).toBe('rejected');
-  expect((await ciServerError(scaleSets.remove(wanted))).kind).toBe('rejected');
-  expect(simulator.requestCounts().total).toBe(0);
-});
+])(
+  'a credential that does not allow the %s creates no scale set',
+  async (_what, limits, wanted) => {
+    const { scaleSets } = serverWith(limits);
+    expect((await ciServerError(scaleSets.ensure({ ...wanted, adopt: true }))).kind).toBe(
+      'rejected',
+    );
+    expect((await ciServerError(scaleSets.remove(wanted))).kind).toBe('rejected');
+    expect(simulator.requestCounts().total).toBe(0);
+  },
+);
 
-test('tokens of the service are in no error and in no log line', async () => {
+test('errors and log lines contain no tokens of the service', async () => {
   const lines: unknown[] = [];
   const logger = {
     debug: (fields: object, text: string) => void lines.push(fields, text),

@@ -54,7 +54,7 @@ async function simulated(): Promise<ScaleSetFixture> {
 
 scaleSetContract('the simulator', simulated);
 
-test('a poll carries the capacity', async () => {
+test('a poll contains the capacity', async () => {
   const simulator = await startSimulator({
     tokens: [{ token: 'ghp_scalesets' }],
     scaleSetPollMs: 50,

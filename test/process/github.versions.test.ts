@@ -39,13 +39,13 @@ test.each(SCOPES)('the deadlines of a runner version, asked for $kind $name', as
   });
 });
 
-test('a version without deadlines has none, and one that GitHub does not know is unknown', async () => {
+test("a version without deadlines has none, and GitHub's unknown versions are unknown", async () => {
   const [scope] = SCOPES as [Scope];
   expect(await server.versionDeadline?.(scope, '2.338.0')).toEqual({});
   expect(await server.versionDeadline?.(scope, 'nightly')).toBeUndefined();
 });
 
-test('a scope that the credential cannot see is an error, and no version without deadlines', async () => {
+test('an inaccessible scope is an error, not a version without deadlines', async () => {
   const scope: Scope = { kind: 'organization', name: 'nobody' };
   const error = await ciServerError(
     server.versionDeadline?.(scope, '2.330.0') ?? Promise.resolve(),

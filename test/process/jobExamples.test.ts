@@ -63,7 +63,7 @@ function start(
   ).reading();
 }
 
-test('there are jobs with steps', () => {
+test('there are examples of jobs with steps', () => {
   expect(steps.length).toBeGreaterThan(5);
 });
 
@@ -78,7 +78,7 @@ test.each(steps)('%s ends at once when its job is interrupted', async (_what, st
 });
 
 // A shell that gets SIGINT waits for the program that it runs, until half the grace is over.
-test('each ends within its grace at its own timeout', async () => {
+test('each ends within its grace period at its own timeout', async () => {
   await Promise.all(
     steps.map(async ([what, step]) => {
       const supervised = start(step, '20s', ['--timeout', '3s']);

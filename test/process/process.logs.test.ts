@@ -62,7 +62,7 @@ test.each<[what: string, tailLines: number | undefined, expected: string[]]>([
   expect(lines).toEqual(expected);
 });
 
-test('a log that does not end with a newline, longer than what is read at once', async () => {
+test('a log without a final newline that is longer than a chunk', async () => {
   await toEnd(
     await start(
       `i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo "a line of some fifty characters, number $i"; done; printf end`,
@@ -73,7 +73,7 @@ test('a log that does not end with a newline, longer than what is read at once',
   expect([lines[0], lines.at(-1)]).toEqual(['a line of some fifty characters, number 502', 'end']);
 });
 
-test('followed: what is written later, to the end of the pod that is deleted under it', async () => {
+test('followed: later output, until the end of the pod, which is deleted in the meantime', async () => {
   const following = (await open()).follow(1, write, how());
   const go = join(harness.stateDir, 'go');
   const pod = await start(
@@ -90,7 +90,7 @@ test('followed: what is written later, to the end of the pod that is deleted und
   expect(lines.filter((line) => line !== 'Terminated')).toEqual(['one', 'two', 'stopping']);
 });
 
-test('followed: the pods that replace the first, also one whose predecessor was not seen', async () => {
+test('followed: replacement pods, even if a predecessor was missed', async () => {
   const following = (await open()).follow(1, write, how());
   await start('echo first');
   await until('the first', () => lines.includes('first'));
@@ -102,7 +102,7 @@ test('followed: the pods that replace the first, also one whose predecessor was 
   expect(await following).toBe(true);
 });
 
-test('a pod that is not there, or of another workflow: nothing is read', async () => {
+test('a missing pod, or one of another workflow: nothing is read', async () => {
   await toEnd(await start('echo secret'));
   ended.abort();
   expect(await (await open()).print(2, write, { signal: left.signal })).toBe(false);
@@ -111,7 +111,7 @@ test('a pod that is not there, or of another workflow: nothing is read', async (
   expect(lines).toEqual([]);
 });
 
-test('what a worker has kept in a folder, by the name of the pod', async () => {
+test('the stored log of a worker, by the name of the pod', async () => {
   const folder = join(harness.stateDir, 'kept');
   await mkdir(folder, { recursive: true });
   const logs = await open(undefined, { HOLDFAST_POD_LOGS: folder });
@@ -121,7 +121,7 @@ test('what a worker has kept in a folder, by the name of the pod', async () => {
   expect(await (await open()).readKept(1)).toBeUndefined();
 });
 
-test('a character that two chunks share is one', async () => {
+test('a character that is split between two chunks is kept', async () => {
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (const byte of Buffer.from('né\nü')) yield Buffer.from([byte]);
   }

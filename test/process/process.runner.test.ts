@@ -39,7 +39,7 @@ async function runToEnd(pod: PodRequest): Promise<PodView> {
 }
 
 describe('how a runner ends', () => {
-  test('a command that is not there: 127, and the message names it', async () => {
+  test('a missing command: 127, and the message names it', async () => {
     const view = await runToEnd(request({ command: ['/no/such/runner', 'x'] }));
     expect(view.exit).toMatchObject({ code: 127, message: 'cannot start /no/such/runner: ENOENT' });
     expect(view).not.toHaveProperty('startedAt');
@@ -69,8 +69,8 @@ describe('how a runner ends', () => {
   });
 });
 
-describe('what a runner gets', () => {
-  test('its arguments, an empty working directory of its own, no standard input, and both outputs logged', async () => {
+describe('environment of a runner', () => {
+  test('its arguments, an empty working directory, no standard input, and a log of both outputs', async () => {
     const pod = request({
       command: [
         'sh',
@@ -89,7 +89,7 @@ describe('what a runner gets', () => {
     expect(existsSync(join(work, 'here'))).toBe(true);
   });
 
-  test("the worker's command when the request has none, with the request's arguments", async () => {
+  test("the worker's command if the request has none, with the request's arguments", async () => {
     const compute = createProcessCompute({
       stateDir: harness.stateDir,
       anyCommand: true,
@@ -106,7 +106,7 @@ describe('what a runner gets', () => {
   });
 });
 
-describe('a request that cannot be run is refused, and leaves nothing', () => {
+describe('an invalid request is rejected and leaves nothing', () => {
   test.each<[string, Partial<PodRequest>, string]>([
     ['no command', { command: [] }, 'HOLDFAST_RUNNER_COMMAND'],
     ['an empty command', { command: [''] }, 'HOLDFAST_RUNNER_COMMAND'],
@@ -126,7 +126,7 @@ describe('a request that cannot be run is refused, and leaves nothing', () => {
     expect(await harness.compute.list()).toEqual([]);
   });
 
-  test('a state directory that is not usable: each call says which', async () => {
+  test('an unusable state directory: each call reports the reason', async () => {
     await writeFile(outside('file'), '');
     const compute = createProcessCompute({ stateDir: outside('file/state'), anyCommand: true });
     const failure = {
@@ -143,7 +143,7 @@ describe('a request that cannot be run is refused, and leaves nothing', () => {
 });
 
 describe('deletion', () => {
-  test('SIGTERM reaches the whole group once, however often it is repeated; a shorter grace cuts the first one short', async () => {
+  test('SIGTERM reaches the whole group once, even if it is repeated; a shorter grace period replaces the first one', async () => {
     const notes = outside('notes');
     const script =
       'trap "echo parent >> $NOTES" TERM; sh -c \'trap "echo child >> $NOTES" TERM; echo ready >> $NOTES; while :; do sleep 0.02; done\' & while :; do sleep 0.02; done';
@@ -176,7 +176,7 @@ describe('deletion', () => {
     ]);
   });
 
-  test('SIGTERM answered by an exit code of its own: the watch tells it before the pod goes away', async () => {
+  test('a runner that exits with its own code after SIGTERM: the watch reports it before the pod is deleted', async () => {
     const pod = await harness.compute.createPod(harness.request(harness.newIdentity()), undefined);
     await harness.makeRunning(pod);
     const watch = await harness.watch();
@@ -185,7 +185,7 @@ describe('deletion', () => {
     expect(gone).toMatchObject({ terminating: true, exit: { code: 143 } });
   });
 
-  test('forty pods made, stopped and removed at the same time leave nothing', async () => {
+  test('forty pods created, stopped and removed concurrently leave nothing', async () => {
     const watch = await harness.watch(harness.second);
     const pods = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>

@@ -99,7 +99,7 @@ describe('a worker dies', () => {
     ['by SIGKILL of its process group', {}, (worker: ChildProcess) => -worker.pid!],
     ['because its terminal is closed', { terminal: true }, (worker: ChildProcess) => worker.pid!],
   ])(
-    '%s: the runner goes on, another worker adopts it and learns how it ends',
+    '%s: the runner continues, another worker adopts it and learns how it ends',
     async (_how, options, target) => {
       const { worker, pod } = await startWorker(
         { stateDir: harness.stateDir, request: newRequest() },
@@ -124,7 +124,7 @@ describe('a worker dies', () => {
     },
   );
 
-  test('after it asked for a deletion: the grace is kept with no worker alive, and the pod goes away by itself', async () => {
+  test('after a deletion: the grace period applies without a worker, and the pod is deleted', async () => {
     const notes = join(harness.stateDir, '..', 'notes');
     // Ignores SIGTERM, counts it, and writes the time of each.
     const request = shell(
@@ -155,7 +155,7 @@ describe('a worker dies', () => {
     expect(await readFile(notes, 'utf8')).toBe('ready\nterm\n');
   });
 
-  test('between making the folder and starting the wrapper: the retry starts the runner, exactly once', async () => {
+  test('between the creation of the folder and the start of the wrapper: a retry starts the runner exactly once', async () => {
     const marks = join(harness.stateDir, '..', 'marks');
     const request = shell('echo $$ >> $MARKS; sleep 600', { MARKS: marks });
     const name = harness.compute.podName(request.identity);
@@ -200,7 +200,7 @@ describe('a worker dies', () => {
 });
 
 describe('a wrapper dies', () => {
-  test('by SIGKILL: the pod is gone for every observer, and nothing of its runner is left', async () => {
+  test('by SIGKILL: every observer sees the pod as deleted, and nothing of its runner is left', async () => {
     const daemon = join(harness.stateDir, '..', 'daemon');
     const request = shell('setsid sh -c \'echo $$ > "$DAEMON"; sleep 600\' & echo running; wait', {
       DAEMON: daemon,
@@ -224,7 +224,7 @@ describe('a wrapper dies', () => {
     else process.kill(escaped.pid, 'SIGKILL');
   });
 
-  test('and its pid is used again: the stranger is neither taken for it nor touched', async () => {
+  test('and its PID is reused: the other process is not mistaken for it', async () => {
     const pod = await harness.compute.createPod(newRequest(), undefined);
     await harness.makeRunning(pod);
     const { wrapper, runner } = await identities(pod);
@@ -245,7 +245,7 @@ describe('a wrapper dies', () => {
     expect([await isAlive(newWrapper), await isAlive(newRunner)]).toEqual([true, true]);
   });
 
-  test('by SIGTERM, as when the machine goes down: the runner gets its grace, and the pod stays with how it ended', async () => {
+  test('by SIGTERM, as during a shutdown: the runner has its grace period, and the pod keeps its result', async () => {
     const pod = await harness.compute.createPod(newRequest(), undefined);
     await harness.makeRunning(pod);
     const { wrapper } = await identities(pod);
@@ -266,7 +266,7 @@ describe('a wrapper dies', () => {
 });
 
 describe('nothing is left over', () => {
-  test('somebody removes the folder: the runner is killed', async () => {
+  test('the folder is deleted: the runner is killed', async () => {
     const pod = await harness.compute.createPod(newRequest(), undefined);
     await harness.makeRunning(pod);
     const { wrapper, runner } = await identities(pod);
@@ -278,7 +278,7 @@ describe('nothing is left over', () => {
     await untilDead(wrapper);
   });
 
-  test('the runner ends: what it started ends too, and no zombie stays in the worker', async () => {
+  test('the runner ends: its child processes end too, and the worker keeps no zombie', async () => {
     const children = join(harness.stateDir, '..', 'children');
     const request = shell(
       'sleep 600 & echo $! > "$CHILDREN.a"; setsid sh -c \'echo $$ > "$CHILDREN.b"; sleep 600\' & while [ ! -s "$CHILDREN.b" ]; do sleep 0.02; done; exit 0',
@@ -308,7 +308,7 @@ describe('nothing is left over', () => {
     );
   });
 
-  test('the whole state directory is removed: the watch tells that all are gone, lists again, and sees new pods', async () => {
+  test('the state directory is deleted: the watch reports all pods as deleted, lists again, and sees new ones', async () => {
     const watch = await harness.watch();
     const pod = await harness.compute.createPod(newRequest(), undefined);
     await harness.makeRunning(pod);
@@ -329,7 +329,7 @@ describe('nothing is left over', () => {
 });
 
 describe('secrets', () => {
-  test("the runner gets its registration, and nothing of the worker's environment; the file with it is private, and gone once it runs", async () => {
+  test("the runner gets its registration and nothing of the worker's environment; its file is private, and deleted when it runs", async () => {
     const request = {
       ...newRequest(),
       command: ['sh', '-c', 'env; echo running; sleep 600'],

@@ -105,10 +105,10 @@ const placement = PLACEMENTS[0] ?? 'bare';
 const IDLE_TIMEOUT = `trap "" INT TERM QUIT HUP; echo up; sleep 77`;
 const PLAIN = `echo up; exec sleep 77`;
 
-describe('a stop that is for the command alone', () => {
+describe('a stop of the command alone', () => {
   const TARGET = ['--signal-target', 'process'];
 
-  test('what it leaves behind is told when it has ended', async () => {
+  test('signals its remaining processes after its end', async () => {
     const inner = `trap 'echo told; exit' TERM; echo up; sleep 77 & wait`;
     const { supervised, marker } = start(placement, `sh -c "${inner}" & wait`, [
       ...AMPLE,
@@ -122,7 +122,7 @@ describe('a stop that is for the command alone', () => {
     expect(marker()).toMatchObject({ signal: 'SIGTERM' });
   });
 
-  test('a trap that takes more than half the grace is not told a second time', async () => {
+  test('does not signal a trap again that takes more than half of the grace period', async () => {
     const script = `trap 'end=$(($(date +%s) + 5)); until [ $(date +%s) -ge $end ]; do sleep 0.1; done; echo saved; exit 3' TERM; echo up; while :; do sleep 0.1; done`;
     const { supervised } = start(placement, `exec bash -c '${script.replaceAll("'", `'\\''`)}'`, [
       '--signal-timeout',
@@ -136,7 +136,7 @@ describe('a stop that is for the command alone', () => {
   });
 
   test.each(['dash', 'bash'])(
-    'a program that %s waits for is told at half the grace, and what its trap starts is not',
+    'signals a program that %s waits for at half of the grace period, but not what its trap starts',
     async (shell) => {
       const script = `trap 'sh -c "sleep 1; echo saved"; exit 3' TERM; echo up; sleep 77; exit 4`;
       const { supervised } = start(
@@ -153,7 +153,7 @@ describe('a stop that is for the command alone', () => {
   );
 });
 
-describe('how it is stopped', () => {
+describe('how it stops the command', () => {
   test.each([
     { by: 'SIGTERM', word: 'terminated', status: 143 },
     { by: 'SIGINT', word: 'interrupt', status: 130 },
@@ -184,7 +184,7 @@ describe('how it is stopped', () => {
     },
   );
 
-  test('a parent that waits sees the signal itself, SIGQUIT excepted', async () => {
+  test('a waiting parent gets the signal itself, except SIGQUIT', async () => {
     const term = start('bare', PLAIN);
     const quit = start('bare', PLAIN);
     await Promise.all([term.supervised.printed('up'), quit.supervised.printed('up')]);
@@ -194,7 +194,7 @@ describe('how it is stopped', () => {
     expect(await quit.supervised.ended()).toEqual({ code: 131, signal: null });
   });
 
-  test('a second signal of another kind is swallowed, too', async () => {
+  test('a second signal of another kind is ignored', async () => {
     const told = join(mkdtempSync(join(bundle.folder, 'told-')), 'all');
     const { supervised } = start(
       placement,
@@ -215,7 +215,7 @@ describe('how it is stopped', () => {
     ]);
   });
 
-  test('stop.signals: a sequence of signals instead', async () => {
+  test('stop.signals: a sequence of signals', async () => {
     const { supervised } = start(
       placement,
       `trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo up; ${TICK}`,
@@ -228,7 +228,7 @@ describe('how it is stopped', () => {
   });
 });
 
-describe('who gets the signal', () => {
+describe('which processes get the signal', () => {
   test.each([
     ['process', 'child got term=0 usr1=1'],
     ['group', 'child got term=1 usr1=1'],
@@ -246,7 +246,7 @@ describe('who gets the signal', () => {
     expect(marker()).toMatchObject({ exitCode: 5, signal: null, reason: 'cancelled' });
   });
 
-  test('process: at the end of the grace everything is killed, also what was never told', async () => {
+  test('process: at the end of the grace period all are killed, also those without a signal', async () => {
     const { supervised, marker } = start(
       placement,
       `trap "exit 4" TERM; sh -c 'trap "" INT TERM; echo up; sleep 77; :' & ${TICK}`,
@@ -262,7 +262,7 @@ describe('who gets the signal', () => {
 });
 
 describe('timeout', () => {
-  test('SIGINT, and status 127 whatever the command says', async () => {
+  test('SIGINT, and status 127 whatever status the command has', async () => {
     const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, [
       '--timeout',
       '1500ms',
@@ -285,7 +285,7 @@ describe('timeout', () => {
   });
 });
 
-describe('by itself', () => {
+describe('the end without a stop', () => {
   test.each([
     { what: 'the status', script: 'exit 42', status: 42, signal: null },
     { what: 'success', script: 'echo out', status: 0, signal: null },
@@ -303,7 +303,7 @@ describe('by itself', () => {
     expect(marker()).toMatchObject({ exitCode: status, signal, reason: null });
   });
 
-  test('what it leaves behind goes at once', async () => {
+  test('kills its remaining processes immediately', async () => {
     const { supervised } = start(
       'bare',
       `setsid sh -c 'trap "" TERM; echo up; sleep 77; :' & while [ -z "$(cat /proc/$!/cmdline | tr -d '\\0')" ]; do :; done; sleep 0.2; exit 0`,
@@ -312,7 +312,7 @@ describe('by itself', () => {
     expect(supervised.leftovers()).toEqual([]);
   });
 
-  test('a command that cannot be started', async () => {
+  test('is recorded for a command that cannot start', async () => {
     const supervised = new SupervisedProcess(bundle.file, placement, [
       '--marker',
       join(bundle.folder, 'none'),

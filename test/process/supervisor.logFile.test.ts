@@ -21,7 +21,7 @@ const run = (file: string, script: string, ...options: string[]): SupervisedProc
   ]).reading();
 
 describe('the log file', () => {
-  test('has what the command prints, on either way, and what is printed is what it was', async () => {
+  test('has both outputs of the command, which are also printed unchanged', async () => {
     const file = path();
     // One after the other: between the two ways there is no order.
     const until = (text: string): string => `until grep -q ${text} '${file}'; do sleep 0.05; done`;
@@ -35,7 +35,7 @@ describe('the log file', () => {
     expect(supervised.stderr).toBe('err\n');
   });
 
-  test('with --merge-output has what the command prints in its order, as what is printed has', async () => {
+  test('with --merge-output has the output of the command in its order, as it is printed', async () => {
     const file = path();
     const supervised = run(
       file,
@@ -52,7 +52,7 @@ describe('the log file', () => {
     expect(supervised.stderr).toBe('');
   });
 
-  test('with --merge-output has a lot, whole, from a program that takes its output to be blocking', async () => {
+  test('with --merge-output has all of a large output from a program that expects blocking writes', async () => {
     const file = path();
     const supervised = run(file, 'seq 1 400000; seq 400001 800000 >&2', '--merge-output', '1');
     expect(await supervised.status()).toBe(0);
@@ -61,7 +61,7 @@ describe('the log file', () => {
     expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(-1);
   });
 
-  test('with --merge-output in a folder that takes no socket: is there all the same, and it says so', async () => {
+  test('with --merge-output in a folder without sockets: exists, with a warning', async () => {
     const file = path();
     const folder = join(bundle.folder, 'x'.repeat(100));
     const supervised = run(
@@ -77,7 +77,7 @@ describe('the log file', () => {
     expect(readFileSync(file, 'utf8').split('\n')).toEqual(expect.arrayContaining(['out', 'err']));
   });
 
-  test('is there before the command, and after the probes', async () => {
+  test('exists before the command starts, and after the probes', async () => {
     const file = path();
     const supervised = run(file, `test -e '${file}' && echo there`, '--probe-port', '0');
     expect(await supervised.status()).toBe(0);
@@ -85,14 +85,17 @@ describe('the log file', () => {
   });
 
   // Between what comes on both ways at once there is no order, not even of lines.
-  test.each(['seq 1 400000', 'seq 1 400000 >&2'])('has a lot, whole: %s', async (script) => {
-    const file = path();
-    const supervised = run(file, script);
-    expect(await supervised.status()).toBe(0);
-    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-    expect(lines).toHaveLength(400_000);
-    expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(-1);
-  });
+  test.each(['seq 1 400000', 'seq 1 400000 >&2'])(
+    'has all of a large output: %s',
+    async (script) => {
+      const file = path();
+      const supervised = run(file, script);
+      expect(await supervised.status()).toBe(0);
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      expect(lines).toHaveLength(400_000);
+      expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(-1);
+    },
+  );
 
   test("has the supervisor's own lines", async () => {
     const file = path();
@@ -101,7 +104,7 @@ describe('the log file', () => {
     expect(readFileSync(file, 'utf8')).toContain('Process did not finish before');
   });
 
-  test('has what was printed by the time when both are killed', async () => {
+  test('has everything printed before both are killed', async () => {
     const file = path();
     const supervised = run(file, 'echo up; while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done');
     await supervised.printed('up');
@@ -111,7 +114,7 @@ describe('the log file', () => {
     expect(readFileSync(file, 'utf8')).toContain('up\n');
   });
 
-  test('on a full disk: lacks lines, which is said once, and the record tells it', async () => {
+  test('on a full disk: lacks lines, with one warning and in the record', async () => {
     const marker = join(mkdtempSync(join(bundle.folder, 'full-')), 'finished.json');
     const supervised = run('/dev/full', 'echo one; sleep 0.1; echo two', '--marker', marker);
     expect(await supervised.status()).toBe(0);
@@ -122,7 +125,7 @@ describe('the log file', () => {
     expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ logTruncated: true });
   });
 
-  test('that cannot be opened: nothing is run, and it says why', async () => {
+  test('that cannot be opened: nothing starts, with the reason', async () => {
     const supervised = run('/no/such/folder/build-log.txt', 'echo never');
     expect(await supervised.status()).toBe(127);
     expect(supervised.stderr).toContain('/no/such/folder/build-log.txt');

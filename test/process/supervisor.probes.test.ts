@@ -37,7 +37,7 @@ async function probes() {
   return { port: server.port, ask, askAndWait, set };
 }
 
-test('an answer is held back until it is another one', async () => {
+test('a long poll returns when the result changes', async () => {
   const { ask, askAndWait, set } = await probes();
   const online = await askAndWait(`/startup?${LONG}`);
   set({ startup: true, ready: true });
@@ -52,7 +52,7 @@ test('an answer is held back until it is another one', async () => {
   expect(await idle.answer).toBe(200);
 });
 
-test('all who wait hear of it', async () => {
+test('all waiters get the change', async () => {
   const { ask, askAndWait, set } = await probes();
   expect(await ask(`/ready?${LONG}`)).toBe(503);
   const order: number[] = [];
@@ -68,7 +68,7 @@ test('all who wait hear of it', async () => {
   expect(order).toEqual([200, 200, 503]);
 });
 
-test('or for as long as was asked for, or for 1.5 s', async () => {
+test('or after the requested time, or after 1.5 s', async () => {
   const { ask } = await probes();
   for (const { wait, leastMs } of [
     { wait: '300ms', leastMs: 290 },
@@ -80,7 +80,7 @@ test('or for as long as was asked for, or for 1.5 s', async () => {
   }
 });
 
-test('who asks for no wait, or for none that there is, does not wait', async () => {
+test('a request without a wait, or with an invalid one, returns immediately', async () => {
   const { ask, askAndWait, set } = await probes();
   set({ ready: true });
   expect(await ask(`/ready?${LONG}`)).toBe(200);
@@ -102,7 +102,7 @@ test('who asks for no wait, or for none that there is, does not wait', async () 
   expect(order).toEqual([...paths.map(() => 'at once'), 'held']);
 });
 
-test('one that is held back is given, not dropped, when others take the connections', async () => {
+test('a waiting request is answered, not dropped, when others take the connections', async () => {
   const { port, ask, askAndWait, set } = await probes();
   set({ ready: true });
   expect(await ask(`/ready?${LONG}`)).toBe(200);

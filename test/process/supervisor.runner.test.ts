@@ -96,7 +96,7 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
-  test('one that takes one job only is not ready again after it', async () => {
+  test('a runner for one job is not ready again after it', async () => {
     const { tell, state, becomes, supervised } = await runner(['--one-job', '1']);
     tell(LISTENING);
     await becomes(IDLE);
@@ -107,7 +107,7 @@ describe('online and busy', () => {
     expect(await state()).toBe(BUSY);
   });
 
-  test('by the hooks, where the log does not tell', async () => {
+  test('by the hooks, if the log does not show it', async () => {
     const { tell, becomes } = await runner();
     tell(HOOK('STARTED'));
     await becomes(BUSY);
@@ -115,7 +115,7 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
-  test('not by what any job can write, where the log tells: what the hooks write; the log itself is no file that could be opened by way of /proc', async () => {
+  test("not by the hooks' file, which jobs can write, if the log shows it; the log cannot be opened through /proc", async () => {
     const { tell, becomes, state, supervised } = await runner();
     tell(LISTENING);
     await becomes(IDLE);
@@ -133,7 +133,7 @@ describe('online and busy', () => {
     ['a pipe that nobody writes to', 'rm "$jobs"; mkfifo "$jobs"', 'ESPIPE'],
     ['nothing', 'rm "$jobs"', 'ENOENT'],
   ])(
-    "a job that puts %s in the hooks' file's place keeps the supervisor from nothing",
+    "a job that replaces the hooks' file by %s does not block the supervisor",
     async (_what, command, said) => {
       const { tell, becomes, state, supervised } = await runner();
       tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; ${command}`);
@@ -146,7 +146,7 @@ describe('online and busy', () => {
     },
   );
 
-  test("what fills the hooks' file is passed over, a look's worth at a time", async () => {
+  test("a flood in the hooks' file is skipped, a limited part per check", async () => {
     const { tell, becomes } = await runner();
     tell(
       `jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; head -c 9000 /dev/zero >>"$jobs"; echo >>"$jobs"; echo started >>"$jobs"`,
@@ -154,7 +154,7 @@ describe('online and busy', () => {
     await becomes(BUSY);
   });
 
-  test("the hook at the job's end does not make it idle before the log says so", async () => {
+  test('the hook at the end of the job does not make it idle before the log does', async () => {
     const { tell, becomes, state, supervised } = await runner();
     tell(LISTENING);
     tell(STARTED);
@@ -166,7 +166,7 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
-  test("the user's own hooks run, and their failure is theirs to tell", async () => {
+  test("the user's own hooks run, and report their own failure", async () => {
     const folder = mkdtempSync(join(bundle.folder, 'hooks-'));
     writeFileSync(join(folder, "it's started.sh"), 'echo "own started in $(dirname "$0")"\n');
     writeFileSync(join(folder, 'completed.sh'), 'false\necho unreachable\n');
@@ -183,7 +183,7 @@ describe('online and busy', () => {
     expect(supervised.stdout.toString()).not.toContain('unreachable');
   });
 
-  test('an idle runner is not drained but stopped', async () => {
+  test('an idle runner is stopped without a drain', async () => {
     const { tell, becomes, supervised } = await runner([
       '--on-term',
       'drain',
@@ -196,7 +196,7 @@ describe('online and busy', () => {
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('"not ready" is a job, and nothing else: an idle runner that ends stays ready to its last moment', async () => {
+  test('"not ready" means a job only: an idle runner that ends stays ready until its end', async () => {
     const cleaned = join(mkdtempSync(join(bundle.folder, 'cleaned-')), 'fifo');
     execFileSync('mkfifo', [cleaned]);
     const { tell, becomes, port, probe, supervised } = await runner([
@@ -221,7 +221,7 @@ describe('online and busy', () => {
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('a busy one is drained, and stopped when its job is over and reported', async () => {
+  test('a busy runner is drained, and stopped after its job has ended and was reported', async () => {
     const { tell, becomes, supervised } = await runner([
       '--on-term',
       'drain',
@@ -240,7 +240,7 @@ describe('online and busy', () => {
   });
 });
 
-describe("the job of Gitea's runner, which goes on after SIGTERM", () => {
+describe("the job of Gitea's runner, which continues after SIGTERM", () => {
   const log = (text: string): string =>
     `echo 'time="2026-01-02T03:04:05Z" level=info msg="${text}"'`;
 
@@ -271,7 +271,7 @@ describe("the job of Gitea's runner, which goes on after SIGTERM", () => {
 });
 
 describe('probes', () => {
-  test('a command without a CI server is up from its start, and busy for its whole life', async () => {
+  test('a command without a CI server is online from its start, and always busy', async () => {
     const supervised = start([
       '--probe-port',
       '0',
@@ -291,7 +291,7 @@ describe('probes', () => {
     ]);
   });
 
-  test('slow clients do not keep the kubelet from its answer', async () => {
+  test('slow clients do not block the kubelet', async () => {
     const { port, probe, tell, becomes } = await runner();
     tell(LISTENING);
     await becomes(IDLE);
@@ -308,7 +308,7 @@ describe('probes', () => {
     for (const socket of slow) if (!socket.closed) await once(socket, 'close'); // none is kept
   });
 
-  test('who waits for news hears of each change', async () => {
+  test('a long poll gets each change', async () => {
     const { probe, tell } = await runner();
     const hears = async (path: string, wanted: number): Promise<void> => {
       while ((await probe(`${path}?wait=1500ms`)) !== wanted);
@@ -322,7 +322,7 @@ describe('probes', () => {
     await hears('/ready', 200);
   });
 
-  test('a port that is taken: it does not start', async () => {
+  test('a port in use: it does not start', async () => {
     const { port } = await runner();
     const marker = join(mkdtempSync(join(bundle.folder, 'taken-')), 'marker');
     const second = start([
@@ -347,7 +347,7 @@ describe('probes', () => {
 });
 
 describe('output', () => {
-  test('passes byte for byte, to a reader that starts late, the unfinished last line included', async () => {
+  test('passes unchanged to a reader that starts late, including the last incomplete line', async () => {
     const path = join(mkdtempSync(join(bundle.folder, 'out-')), 'bytes');
     const bytes = Buffer.alloc(3_000_001, 'x');
     for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 7919 + (i >> 8)) % 256;
@@ -368,7 +368,7 @@ describe('output', () => {
     expect(supervised.stdout.equals(Buffer.concat([bytes, Buffer.from('last')]))).toBe(true);
   });
 
-  test('nor does one that holds it and cannot be found', async () => {
+  test('is not held open by a hidden process either', async () => {
     // It has a session of its own, no mark in its environment, and its parent is gone; and without tini nobody of ours adopts it.
     const supervised = start([
       '--runner-kind',
@@ -429,7 +429,7 @@ describe('output', () => {
     process.kill(root, 'SIGKILL');
   });
 
-  test('a job that goes on holding the pipe does not hold up the end', async () => {
+  test('a process that holds the pipe open does not delay the end', async () => {
     const supervised = start([
       '--runner-kind',
       'github',

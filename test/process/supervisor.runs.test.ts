@@ -56,7 +56,7 @@ describe('a signal', () => {
     expect(supervised.stdout.toString()).toBe('');
   });
 
-  test('after it has ended: cleanup goes on, the status stays', async () => {
+  test('after it has ended: cleanup continues, the status stays', async () => {
     const told = join(folder(), 'told');
     const supervised = run([
       '--cleanup-command',
@@ -99,7 +99,7 @@ describe('a signal', () => {
   );
 });
 
-test('its status is not lost to a file that is just being written as it ends', async () => {
+test('its status is not lost if it ends while its file is written', async () => {
   const dir = folder();
   const [reason, path] = [join(dir, 'stop-reason.tmp'), join(dir, 'marker')];
   // What the command is told waits here until somebody reads it.
@@ -122,7 +122,7 @@ test('its status is not lost to a file that is just being written as it ends', a
 });
 
 describe('the reason', () => {
-  test('is in the file before the signal comes, as somebody outside stated it', async () => {
+  test('is in the file before the signal, as an external request states it', async () => {
     const dir = folder();
     writeFileSync(join(dir, 'stated'), 'evicted');
     const supervised = run([
@@ -143,7 +143,7 @@ describe('the reason', () => {
   });
 
   test.each(['stop', 'drain', 'checkpoint'])(
-    'an order stops the command before any signal comes (on-term %s)',
+    'a stop order stops the command before any signal (on-term %s)',
     async (onTerm) => {
       const dir = folder();
       const supervised = run([
@@ -191,7 +191,7 @@ describe('the reason', () => {
     expect(readFileSync(join(dir, 'state/step'), 'utf8')).toBe('7\n');
   });
 
-  test('two of them told at once: the command reads the last, whole', async () => {
+  test('two reasons at once: the command reads all of the last one', async () => {
     for (let round = 0; round < 50; round++) {
       const failures: unknown[] = [];
       const files = new StopReasonFiles(join(folder(), 'reason'), undefined, new Pending());
@@ -202,7 +202,7 @@ describe('the reason', () => {
     }
   });
 
-  test('the termination message says the same as the marker', async () => {
+  test('in the termination message is that of the marker', async () => {
     const dir = folder();
     writeFileSync(join(dir, 'message'), '');
     const supervised = run([
@@ -223,7 +223,7 @@ describe('the reason', () => {
 });
 
 describe('the end is recorded', () => {
-  test('before anything that it left behind is killed', async () => {
+  test('before its remaining processes are killed', async () => {
     const dir = folder();
     const [message, path] = [join(dir, 'message'), join(dir, 'marker')];
     // Until somebody reads it, the termination message is not written.
@@ -249,7 +249,7 @@ describe('the end is recorded', () => {
     expect(supervised.leftovers()).toEqual([]);
   });
 
-  test('also why it could not start', async () => {
+  test('also if it could not start', async () => {
     const path = join(folder(), 'marker');
     const supervised = run(['--marker', path, '--', '/no/such/program']);
     expect(await supervised.status()).toBe(127);
@@ -276,7 +276,7 @@ describe('drain', () => {
       script,
     ]).reading();
 
-  test('the command finishes in time', async () => {
+  test('the command ends in time', async () => {
     const told = join(folder(), 'told');
     const supervised = drain(
       '60s',
@@ -327,7 +327,7 @@ describe('drain', () => {
     expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason });
   });
 
-  test('it does not', async () => {
+  test('the command does not end in time', async () => {
     const supervised = drain('300ms', 'echo up; exec sleep 77');
     await supervised.printed('up');
     supervised.signal('SIGTERM');
@@ -339,7 +339,7 @@ describe('drain', () => {
   });
 });
 
-describe('the budget holds', () => {
+describe('the grace period is kept', () => {
   const budget = ['--signal-timeout', '300ms', '--cleanup-timeout', '1s'];
   /** Without a budget none of these would end before the test's own time is over; each says itself how it ended. */
   const expectStopped = async (supervised: SupervisedProcess): Promise<void> => {
@@ -348,7 +348,7 @@ describe('the budget holds', () => {
     expect(supervised.leftovers()).toEqual([]);
   };
 
-  test('when cleanup does not end', async () => {
+  test('if cleanup does not end', async () => {
     const supervised = run([
       ...budget,
       '--cleanup-command',
@@ -364,7 +364,7 @@ describe('the budget holds', () => {
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('when the termination message cannot be written to its end', async () => {
+  test('if the termination message cannot be written completely', async () => {
     const dir = folder();
     expect(spawnSync('mkfifo', [join(dir, 'message')]).status).toBe(0);
     const supervised = run([
@@ -381,7 +381,7 @@ describe('the budget holds', () => {
     expect(supervised.errors.at(-1)).toBe('Could not finish before the end of the budget');
   });
 
-  test('when nobody reads the output', async () => {
+  test('if the output is not read', async () => {
     const supervised = run([
       ...budget,
       '--runner-kind',
@@ -395,7 +395,7 @@ describe('the budget holds', () => {
     await expectStopped(supervised);
   });
 
-  test('when every core is busy: the signal is handled in the grace period', async () => {
+  test('on a busy machine: the signal is handled in the grace period', async () => {
     const hogs = availableParallelism() * 3;
     const supervised = run([
       '--signal-timeout',
@@ -418,7 +418,7 @@ describe('the budget holds', () => {
 
 // Who may, undoes it in the first moment: as if it had been forked before.
 test.each(['sleep 77', 'nice -n -5 sleep 77'])(
-  'the command and what it starts run at nice 5, the supervisor does not: %s',
+  'the command and its processes run at nice 5, the supervisor does not: %s',
   async (command) => {
     const supervised = run(['--', 'sh', '-c', `${command} & echo up; wait`]).reading();
     await supervised.printed('up');
@@ -441,7 +441,7 @@ test.each(['sleep 77', 'nice -n -5 sleep 77'])(
 describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))(
   'placement %s: in a PID namespace shared with others',
   (placement) => {
-    test('nothing of theirs is killed', async () => {
+    test('their processes are not killed', async () => {
       const stranger = spawn('sleep', ['77'], { stdio: 'ignore', detached: true });
       const sibling = spawn('sleep', ['77'], { stdio: 'ignore' });
       const supervised = new SupervisedProcess(bundle.file, placement, [
@@ -490,7 +490,7 @@ test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))(
   },
 );
 
-test('the command sees its own variables only', async () => {
+test('the command gets its own variables only', async () => {
   const supervised = run(
     ['--', 'sh', '-c', 'echo "[$HOLDFAST_TIMEOUT][$FOO][$HOLDFAST_CHILD_ENV_FOO][$BAR]"'],
     { HOLDFAST_TIMEOUT: '1h', HOLDFAST_CHILD_ENV_FOO: 'foo', BAR: 'bar' },
@@ -499,7 +499,7 @@ test('the command sees its own variables only', async () => {
   expect(supervised.stdout.toString()).toBe('[][foo][][bar]\n');
 });
 
-test('options that are wrong are all told, with status 127', async () => {
+test('all invalid options are reported, with status 127', async () => {
   const supervised = run(['--timeout', 'soon', '--on-term', 'maybe', '--']);
   expect(await supervised.status()).toBe(127);
   expect(supervised.errors).toEqual([

@@ -15,7 +15,7 @@ const run = (args: readonly string[]): SupervisedProcess =>
 const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
 describe('the start file', () => {
-  test('is there while the command runs', async () => {
+  test('exists while the command runs', async () => {
     const path = join(folder(), 'started.json');
     const supervised = run(['--start-file', path, '--', 'sh', '-c', TICK]).reading();
     await until('the note', () => existsSync(path));
@@ -27,7 +27,7 @@ describe('the start file', () => {
   test.each([
     ['ends at once', 'exit 3', { code: 3, signal: null }],
     ['kills itself at once', 'kill -9 $$', { code: null, signal: 'SIGKILL' }],
-  ])('is there, too, of a command that %s', async (_what, script, end) => {
+  ])('exists also for a command that %s', async (_what, script, end) => {
     const dir = folder();
     const [note, path] = [join(dir, 'started.json'), join(dir, 'finished.json')];
     const supervised = run([
@@ -44,7 +44,7 @@ describe('the start file', () => {
     expect(marker(note)).toEqual({ startedAt: (marker(path) as { startedAt: string }).startedAt });
   });
 
-  test('is not there of one that could not start', async () => {
+  test('does not exist for a command that could not start', async () => {
     const note = join(folder(), 'started.json');
     expect(await run(['--start-file', note, '--', '/no/such/program']).reading().status()).toBe(
       127,

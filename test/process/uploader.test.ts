@@ -118,8 +118,8 @@ async function step() {
   };
 }
 
-describe('beside a step', () => {
-  test('signalled together with it: the step uses its grace, and what it made in it is stored, without its secrets', async () => {
+describe('next to a step', () => {
+  test('stopped together with it: the step uses its grace period, and its artifacts are stored without secrets', async () => {
     const { secrets, env, run, kept, files } = await step();
     writeFileSync(join(secrets, 'password'), 'hunter22\n');
     const supervised = run(
@@ -141,7 +141,7 @@ describe('beside a step', () => {
     });
   });
 
-  test('killed together with its supervisor: what it had flushed is what the next step begins with', async () => {
+  test('killed together with its supervisor: the next step starts with its flushed files', async () => {
     const { shared, store, env, run, started } = await step();
     const supervised = run(
       'echo c-1 >"$SHARED_DIR/cluster"; echo up; while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done',
@@ -166,7 +166,7 @@ describe('beside a step', () => {
   });
 
   // As in a pod whose image has a user of its own: the uploader does not know it, and is another.
-  test('of a user of its own: a file for its eyes alone is handed on, and is its own there', async () => {
+  test('with another user: a private file is passed on, and private there', async () => {
     const uids = OWN_UID === 0 ? [1_234, 4_321] : [OWN_UID, OWN_UID];
     const [user, stranger] = uids.map((id) => ({ uid: id, gid: id })) as [User, User];
     const [first, next] = [await step(), await step()];
@@ -197,7 +197,7 @@ describe('beside a step', () => {
     expect(following.stdout.toString()).toBe(`${user.uid} 600\n`);
   });
 
-  test('that leaves too much for the next: an error that names the biggest file', async () => {
+  test('whose artifacts are too large: an error that names the largest file', async () => {
     const { env, run, kept } = await step();
     const supervised = run(
       'head -c 1048577 /dev/zero >"$SHARED_DIR/dump"; echo x >"$ARTIFACT_DIR/x"',
@@ -215,7 +215,7 @@ describe('beside a step', () => {
     expect(kept('run/step/1/artifacts/x')).toBe('x\n');
   });
 
-  test('that never comes up: it goes when it is told to', async () => {
+  test('that never becomes ready: it ends on a signal', async () => {
     const { env, files } = await step();
     const uploading = startUploader([], env);
     await until("the uploader's handlers", () => handles(uploading.pid, 1));

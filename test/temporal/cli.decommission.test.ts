@@ -46,7 +46,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     return ids.toSorted();
   };
 
-  test('ends sets, drains other runners after their job, removes the Schedule, and is done when nothing runs', async () => {
+  test('ends sets, drains other runners after their job, removes the Schedule, and ends when nothing runs', async () => {
     const set = await SetRun.start({ world, compute, ci }, { replicas: 2 });
     await set.comesTo({ idle: 2 });
     const busy = await world.start({ ephemeral: false });
@@ -91,7 +91,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     expect(await running()).toEqual([]);
   });
 
-  test('ends what waits for more versions of a change set, and awaits the runs of others', async () => {
+  test('ends change sets that wait for versions, and waits for the runs of others', async () => {
     const group = (base: string): string => `job-group:unit:acme/web:${base}:push`;
     const pushed = async (base: string): Promise<JobRun> => {
       const job = { name: 'unit', repository: 'acme/web', test: [step('unit')] };
@@ -140,7 +140,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     expect(await running()).toEqual([]);
   });
 
-  test('awaits the listener of a scale set, which ends with its set', async () => {
+  test('waits for the listener of a scale set, which ends with its set', async () => {
     const workflowId = scaleSetListenerWorkflowId('gone');
     const { taskQueue } = world;
     await world.suspend();
@@ -157,7 +157,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     await listener.terminate();
   });
 
-  test('asks first, and where nobody can answer does nothing', async () => {
+  test('asks for confirmation, and does nothing without a terminal', async () => {
     const run = await world.start({ ephemeral: false });
     await until('it to be seen', async () => (await running()).length === 1);
     expect(await cli()).toMatchObject({
@@ -167,7 +167,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
     expect(await running()).toEqual([run.handle.workflowId]);
   });
 
-  test('of nothing there is nothing to do', async () => {
+  test('without anything to do', async () => {
     expect(await cli()).toEqual({
       status: 0,
       stderr: '',

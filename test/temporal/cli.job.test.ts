@@ -118,7 +118,7 @@ await describeWithLab(
       });
     });
 
-    test('run --commit: versions of a change set, a newer one in the place of the older', async () => {
+    test('run --commit: a newer version of a change set replaces the older one', async () => {
       const file = await written({ repository: 'Acme/Web' });
       const version = ['run', '-f', file, '--base', 'main', '--pull-request', '7', '--commit'];
       const group = `job-group:${name}:acme/web:main:pr-7`;
@@ -169,7 +169,7 @@ await describeWithLab(
       },
     );
 
-    test('run --attach: Ctrl-C drains, again stops the step, and post has run', async () => {
+    test('run --attach: Ctrl-C drains, a second one stops the step, and post runs', async () => {
       const attached = new CliProcess(
         [
           'job',
@@ -218,7 +218,7 @@ await describeWithLab(
       },
     );
 
-    test('run --attach without a terminal: SIGINT, then SIGTERM, leaves the job with its cancel request', async () => {
+    test('run --attach without a terminal: SIGINT, then SIGTERM, detaches and keeps the cancel request', async () => {
       const attached = new CliProcess(
         ['job', 'run', '-f', await written(), '--id', `job-${name}`, '--attach'],
         env,
@@ -236,7 +236,7 @@ await describeWithLab(
       await run.handle.signal('cancel', { mode: 'force' });
     });
 
-    test('cancel --change-set: the runs of groups, one that waits, and jobs by their source; no others', async () => {
+    test('cancel --change-set: the runs of groups, a waiting one, and jobs by their source; no others', async () => {
       const number = 1 + Math.floor(Math.random() * 1e9);
       const repository = 'Acme/Web';
       const file = await written({ repository });
@@ -294,7 +294,7 @@ await describeWithLab(
       await Promise.all(others.map((run) => run.handle.signal('cancel', { mode: 'force' })));
     });
 
-    test('logs --follow goes on until the end; of one that was terminated its workflow still tells', async () => {
+    test("logs --follow continues until the end; a terminated job has its workflow's information", async () => {
       await json('run', '-f', await written(), '--id', `job-${name}`);
       const following = new CliProcess(['job', 'logs', name, '--follow'], env);
       const run = JobRun.of(all, `job-${name}`);
@@ -306,7 +306,7 @@ await describeWithLab(
       expect((await cli('get', name)).stdout).toMatch(/Outcome: +terminated\n/);
     });
 
-    test.each([['get'], ['cancel'], ['logs']])('%s: what is no job', async (command) => {
+    test.each([['get'], ['cancel'], ['logs']])('%s: an invalid job', async (command) => {
       await all.world.start({}, `job-${name}-not`);
       expect(await cli(command, `job-${name}-not`)).toMatchObject({
         status: 3,

@@ -7,7 +7,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('looking at runners', { temporal: true }, (lab) => {
+await describeWithLab('reading runners', { temporal: true }, (lab) => {
   let all: MemoryWorld;
   let env: Record<string, string>;
   let id: string;
@@ -31,7 +31,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
   });
   afterAll(async () => await all.world.close());
 
-  test('the forms of a list, and the same list in the UI', async () => {
+  test('the formats of a list, and the same list in the UI', async () => {
     const yaml = parse((await cli('runner', 'list', '--set', set, '-o', 'yaml')).stdout) as {
       runners: { id: string }[];
       ui: string;
@@ -47,7 +47,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     expect(wide.stderr).toBe(`in Temporal's UI: ${yaml.ui}\n`);
   });
 
-  test('what a shell is offered for an id, at the address that the line names', async () => {
+  test('completions of an ID, from the address in the command line', async () => {
     expect(id).toBe(`runner-${set}-a`);
     const { stdout } = await runCli(
       [
@@ -64,7 +64,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     expect(stdout).toMatch(new RegExp(`^${id}\\t\\w+$`, 'm'));
   });
 
-  test('an ID that a shell would carry out is not offered', async () => {
+  test('an ID that a shell would execute is not completed', async () => {
     const hostile = `${id};touch owned;#`;
     const { handle } = await all.world.start({}, hostile);
     await until('visibility to tell it', async () =>
@@ -79,7 +79,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('top counts it, and says how many ended badly', async () => {
+  test('top counts it, and shows how many failed', async () => {
     const { stdout } = await cli('top', '-o', 'json', '--limit', '1000');
     expect(JSON.parse(stdout)).toMatchObject({
       runners: expect.arrayContaining([expect.objectContaining({ id })]),
@@ -90,7 +90,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     );
   });
 
-  test('several ids in one call: each is shown or cancelled, and one that is missing does not hide the others', async () => {
+  test('several IDs in one call: each is shown or cancelled, and a missing one does not hide the others', async () => {
     const others = await Promise.all(
       ['b', 'c'].map(async (name) =>
         (
@@ -129,7 +129,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
       expect([args, (await cli(...args)).status]).toEqual([args, 3]);
   });
 
-  test('what is watched is told as it changes, until it has ended', async () => {
+  test('--watch prints changes until the end', async () => {
     const watching = new CliProcess(
       ['runner', 'get', id, '--watch', '--interval', '500ms', '--json'],
       env,

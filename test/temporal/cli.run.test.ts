@@ -13,7 +13,7 @@ import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('holdfast run, a process with signals', { temporal: true }, (lab) => {
+await describeWithLab('holdfast run, as a process with signals', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -77,7 +77,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
   }
   const cancelMode = async (): Promise<string | undefined> => (await status()).cancel?.mode;
 
-  test('follows the phases, one line for each change, and ends with status 0 when its job ran', async () => {
+  test('prints one line for each phase, and exits with 0 when its job has run', async () => {
     const cli = run();
     const job = await makeBusy();
     await cli.prints(/ {2}Busy/);
@@ -91,7 +91,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect(new Set(lines.map((line) => line.replace(/^\S+/, ''))).size).toBe(lines.length);
   });
 
-  test('with --json: the verdict alone on stdout, and the outcome decides the status', async () => {
+  test('with --json: the result alone on stdout, and the status of the outcome', async () => {
     const cli = run('--json');
     const { pod } = await makeBusy();
     compute.end(pod, 137, { oomKilled: true });
@@ -107,7 +107,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       expect(JSON.parse(line)).toHaveProperty('event');
   });
 
-  test('Ctrl-C once drains: the job finishes', async () => {
+  test('Ctrl-C once drains: the job completes', async () => {
     const cli = onTerminal('--static');
     const job = await makeBusy();
     cli.pressCtrlC();
@@ -134,7 +134,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect(compute.deletions.map(({ underJob }) => underJob)).toContain(true);
   });
 
-  test('Ctrl-C three times leaves at once; the runner keeps its cancel request', async () => {
+  test('Ctrl-C three times detaches immediately; the runner keeps its cancel request', async () => {
     compute.onDelete = 'linger'; // its grace takes longer than our patience
     const cli = onTerminal('--static');
     const { pod } = await makeBusy();
@@ -169,7 +169,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect(compute.deletions.map(({ underJob }) => underJob)).toContain(true);
   });
 
-  test('without a terminal SIGINT twice leaves at once; the runner keeps its cancel request', async () => {
+  test('without a terminal SIGINT twice detaches immediately; the runner keeps its cancel request', async () => {
     compute.onDelete = 'linger';
     const cli = run('--static');
     const { pod } = await makeBusy();
@@ -186,7 +186,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect(await handle().result()).toMatchObject({ outcome: 'aborted' });
   });
 
-  describe('before the start is answered', () => {
+  describe('before the start has returned', () => {
     let gate: GrpcGate;
     beforeEach(async () => {
       gate = await GrpcGate.open(lab.temporal?.address ?? '');
@@ -194,7 +194,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     });
     afterEach(() => gate.close());
 
-    test('Ctrl-C cancels the runner as soon as it is there, and its end is told', async () => {
+    test('Ctrl-C cancels the runner as soon as it exists, and prints its end', async () => {
       const start = gate.held('StartWorkflowExecution');
       const cli = onTerminal('--static');
       const answer = await start;
@@ -207,7 +207,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       expect(await handle().result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     });
 
-    test('Ctrl-C, and the answer never comes: it is looked for, and cancelled', async () => {
+    test('Ctrl-C without a response: the runner is found and cancelled', async () => {
       const start = gate.held('StartWorkflowExecution');
       const cli = onTerminal('--static');
       await start;
@@ -216,7 +216,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       expect(cli.stdout).toMatch(new RegExp(`runner-${name} aborted/cancelled: `));
     });
 
-    test('three times leaves at once, and says that nobody knows', async () => {
+    test('three times detaches immediately, with a warning that the state is unknown', async () => {
       const start = gate.held('StartWorkflowExecution');
       const cli = onTerminal('--static');
       const answer = await start;
@@ -284,7 +284,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     },
   );
 
-  test('a worker that goes away and comes back is a note in the line, not an end', async () => {
+  test('a worker that is away for a while is a note in the line, not an end', async () => {
     const cli = run();
     const job = await makeBusy();
     await cli.prints(/ {2}Busy/);
@@ -295,7 +295,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect((await cli.exited).code).toBe(0);
   });
 
-  test('SIGINT to another command ends it by that signal, and nothing is left behind', async () => {
+  test('SIGINT ends another command by that signal, and nothing is left', async () => {
     const cli = run('--static');
     await makeBusy();
     const waiting = new CliProcess(['runner', 'drain', name, '--wait'], env);

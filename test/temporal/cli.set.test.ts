@@ -89,7 +89,7 @@ await describeWithLab(
           event.workflowExecutionSignaledEventAttributes?.signalName === setCommandSignal.name,
       ).length;
 
-    test('apply: a dry run changes nothing; then sets are started, found as they are, and changed', async () => {
+    test('apply: a dry run changes nothing; then sets are started, unchanged or changed', async () => {
       const second = other('b');
       const sets = [
         setOf(),
@@ -181,7 +181,7 @@ await describeWithLab(
       );
     });
 
-    test('apply: one document that is invalid, and none is applied', async () => {
+    test('apply: one invalid document prevents all changes', async () => {
       const refused = await apply(setOf(), { ...setOf({ name: other('bad') }), replicas: 1 });
       expect(refused).toMatchObject({
         status: 2,
@@ -193,7 +193,7 @@ await describeWithLab(
       await expect(run().handle.describe()).rejects.toThrow(/not found/);
     });
 
-    test('apply: what the worker refuses, what is ending, what is somebody else’s: told for each set, and the others are applied', async () => {
+    test('apply: sets that the worker rejects, that are ending or that belong to others are reported, and the others applied', async () => {
       const [refused, ending, foreign, elsewhere, changed] = [
         other('refused'),
         other('ending'),
@@ -331,7 +331,7 @@ await describeWithLab(
       },
     );
 
-    test('a word that comes together with the first moment of a set, before it takes any', async () => {
+    test('a command that arrives with the first workflow task of a set is applied before its start', async () => {
       await world.suspend();
       await world.client.workflow.start('runnerSet', {
         workflowId: setWorkflowId(name),
@@ -415,7 +415,7 @@ await describeWithLab(
       );
     });
 
-    test('scale while a schedule holds says that it counts later', async () => {
+    test('scale during a schedule reports that it applies later', async () => {
       await json(
         'apply',
         '-f',
@@ -434,7 +434,7 @@ await describeWithLab(
       );
     });
 
-    test('delete: many are not drained unasked; jobs may finish; what has ended, and what never was, is status 3', async () => {
+    test('delete: several need confirmation; jobs can complete; ended and unknown ones are status 3', async () => {
       await json('apply', '-f', await written(setOf({ replicas: 11 })));
       const { runners } = await run().comesTo({ idle: 11 });
       expect(await cli('delete', name)).toEqual({
@@ -507,7 +507,7 @@ await describeWithLab(
       });
     });
 
-    test('list names the task queue that no worker polls, and what makes one poll it', async () => {
+    test('list names the task queue without a worker, and the fix', async () => {
       const nowhere = `nowhere-${randomUUID()}`;
       await world.client.workflow.start('runnerSet', {
         workflowId: setWorkflowId(name),
@@ -524,7 +524,7 @@ await describeWithLab(
       );
     });
 
-    test('without a worker: list and get say what Temporal knows, and what needs a worker fails within seconds; a new set waits for one', async () => {
+    test('without a worker: list and get print what Temporal knows, other commands fail within seconds; a new set waits for a worker', async () => {
       await json('apply', '-f', await written(setOf()));
       await run().comesTo({ idle: 1 });
       type Row = {

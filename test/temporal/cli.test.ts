@@ -86,7 +86,7 @@ await describeWithLab(
       compute.end(pod, 0);
     }
 
-    test('start prints the id and the link; a second start with this name is refused with status 5 and says what to do', async () => {
+    test('start prints ID and link; a second start with the name is rejected with status 5 and advice', async () => {
       const first = await cli(
         'runner',
         'start',
@@ -128,7 +128,7 @@ await describeWithLab(
       await json('runner', 'cancel', id, '--mode', 'force', '--wait');
     });
 
-    test('list: by set, phase and outcome; running ones unless --all', async () => {
+    test('list: by set, phase and outcome; running ones, unless --all', async () => {
       const [a, b] = [await start('a'), await start('b', '--static')];
       await idle(a);
       const rows = async (
@@ -170,7 +170,7 @@ await describeWithLab(
       );
     });
 
-    test('get: what the workflow says, what it tries, and how it ended', async () => {
+    test('get: status, pending activities, and result', async () => {
       const id = await start('g', '--static');
       const job = await makeBusy(id);
       expect(
@@ -224,7 +224,7 @@ await describeWithLab(
       expect((await cli('runner', 'get', id)).stdout).toMatch(/^Outcome: +succeeded$/m);
     });
 
-    test('get without a worker falls back to what Temporal knows, and says so, within seconds', async () => {
+    test('get without a worker prints what Temporal knows, with a note, within seconds', async () => {
       const id = await start('w');
       await idle(id);
       await until(
@@ -259,7 +259,7 @@ await describeWithLab(
       });
     });
 
-    test('get names the task queue that no worker polls, and what makes one poll it', async () => {
+    test('get names the task queue without a worker, and the fix', async () => {
       interface Unpolled {
         unpolledQueues: { taskQueue: string; fix: string }[];
       }
@@ -307,7 +307,7 @@ await describeWithLab(
       await without.close();
     });
 
-    test('a life that was terminated or that failed does not show its last phase, but who ended it and why', async () => {
+    test('a terminated or failed runner shows who ended it and why, instead of its last phase', async () => {
       const id = await start('t');
       await makeBusy(id);
       await world.client.workflow.getHandle(id).terminate('tidying up');
@@ -355,7 +355,7 @@ await describeWithLab(
       expect(listed).not.toContain('Busy');
     });
 
-    test('cancel: modes, --wait and its status; an ended and an unknown runner are status 3', async () => {
+    test('cancel: modes, --wait and its status; ended and unknown runners are status 3', async () => {
       const id = await start('c');
       await makeBusy(id);
       expect(await json('runner', 'cancel', id, '--wait', '--reason', 'enough')).toMatchObject({
@@ -389,7 +389,7 @@ await describeWithLab(
       }
     });
 
-    test('drain lets a busy runner’s job finish; --wait tells its end', async () => {
+    test('drain lets the job of a busy runner complete; --wait prints its end', async () => {
       const id = await start('d', '--static');
       const job = await makeBusy(id);
       const drained = cli('runner', 'drain', id, '--wait');
@@ -403,7 +403,7 @@ await describeWithLab(
       expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
     });
 
-    test('many: nothing happens without --yes; with it, each is told', async () => {
+    test('several: nothing happens without --yes; with it, each is reported', async () => {
       const ids = [await start('m1'), await start('m2'), await start('m3')];
       await until(
         'visibility',
@@ -433,7 +433,7 @@ await describeWithLab(
       expect(new Set(done.runners.map(({ end }) => end.outcome))).toEqual(new Set(['aborted']));
     });
 
-    test('what Temporal refuses is bad usage, in one line', async () => {
+    test('a request that Temporal rejects is a usage error in one line', async () => {
       const query = await cli('runner', 'list', '-q', 'NoSuchAttribute = "x"');
       expect(query).toMatchObject({
         status: 2,
@@ -453,7 +453,7 @@ await describeWithLab(
       }
     });
 
-    test('doctor: findings as one document; status 0 when all is well, 1 when not, 2 when the settings are invalid', async () => {
+    test('doctor: findings as one document; status 0 without problems, 1 with problems, 2 with invalid settings', async () => {
       const token = join(folder, 'token');
       await writeFile(token, 'ghp_hush\n', { mode: 0o600 });
       const settings = {

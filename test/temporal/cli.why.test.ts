@@ -62,7 +62,7 @@ await describeWithLab(
       await set.status();
     }
 
-    test('max: by the job, by the set, and since when by the job', async () => {
+    test('max: for the job and for the set, and since when for the job', async () => {
       const set = await setWithJob({ minIdle: 0, max: 0 });
       await listed(set);
       const answer = await why(JOB_URL);
@@ -118,7 +118,7 @@ await describeWithLab(
       expect(causesOf(await why(JOB_URL, '--labels', 'linux'))).toContain('workflow_paused');
     });
 
-    test('no worker polls: by the job and by the set', async () => {
+    test('no worker polls: for the job and for the set', async () => {
       const { client } = all.world;
       const lonely = `${all.world.taskQueue}-lonely`;
       const name = lonely.replace('test-', 's');
@@ -165,13 +165,13 @@ await describeWithLab(
       await without.close();
     });
 
-    test('no answer: the workers have stopped only now', async () => {
+    test('no response: the workers have just stopped', async () => {
       const set = await setWithJob({ minIdle: 0, max: 5 });
       await all.world.suspend();
       expect(causesOf(await why(set.name))).toEqual(['no_answer']);
     });
 
-    test('failing starts, with the words of the API server', async () => {
+    test('starts fail, with the error of the API server', async () => {
       const words = 'no PriorityClass with name urgent was found';
       all.compute.refusals.set('createPod', () => new ComputeError('invalid', words));
       const set = await setWithJob({ minIdle: 0, max: 5 });
@@ -182,7 +182,7 @@ await describeWithLab(
       expect(answer.causes[0]?.text).toContain(words);
     });
 
-    test('a quota and a rejected credential, by the runner that starts for the job', async () => {
+    test('a quota and a rejected credential, from the runner that starts for the job', async () => {
       all.compute.refusals.set(
         'createPod',
         () => new ComputeError('quota_exceeded', 'exceeded quota: pods=10'),
@@ -209,7 +209,7 @@ await describeWithLab(
       );
     });
 
-    test('no set serves the labels: each says what it lacks; without labels nothing is claimed', async () => {
+    test('no set has the labels: each shows what it lacks; without labels nothing is claimed', async () => {
       const set = await SetRun.start(all, { minIdle: 0, max: 5, queueCheck: '0s' });
       await until('visibility to list it', async () => {
         const { otherSets = [] } = await why(JOB_URL);
@@ -237,7 +237,7 @@ await describeWithLab(
       });
     });
 
-    test('a job that runs, its runner, and its verdict afterwards', async () => {
+    test('a running job, its runner, and its verdict afterwards', async () => {
       const set = await setWithJob({ minIdle: 0, max: 5 });
       await listed(set);
       const { runners } = await set.comesTo({ idle: 1 });

@@ -31,7 +31,7 @@ import { readable } from '../support/secretSearch.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('what of a life lies in Temporal', { temporal: true }, (lab) => {
+await describeWithLab('plain text of a runner in Temporal', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
   const keyFile = join(folder, 'keys');
@@ -137,7 +137,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     return path;
   };
 
-  test('with the codec: nothing of input, result, update, summary, details and memo; but names and search attributes', async () => {
+  test('with the codec: nothing of input, result, update, summary, details and memo; names and search attributes remain', async () => {
     await begin();
     const handle = await start();
     const result = await live(handle);
@@ -161,7 +161,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     expect(rejections).toEqual([]);
   });
 
-  describe('where only payloads for this workflow are accepted', () => {
+  describe('if only payloads of this workflow are accepted', () => {
     const stranger = (): Client => new Client({ connection: world.client.connection });
     /** As they lie in Temporal, with the codec left out. */
     const inputOf = async (handle: WorkflowHandle): Promise<Payload[]> => {
@@ -190,7 +190,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
         input: { payloads },
       });
 
-    test("a runner's input in clear text, or of another runner, is a validation error", async () => {
+    test("a runner's input in plain text, or of another runner, is a validation error", async () => {
       await begin();
       const other = await start();
       await until('its pod', () => compute.pods.size === 1);
@@ -208,7 +208,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
       expect(await live(other)).toMatchObject({ outcome: 'succeeded' });
     });
 
-    test('neither does such a signal cancel a runner', async () => {
+    test('such a signal does not cancel a runner', async () => {
       await begin();
       const [one, two] = [await start(), await start()];
       await until('their pods', () => compute.pods.size === 2);
@@ -227,7 +227,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     });
   });
 
-  test('without: all of it, and its author is warned in the details', async () => {
+  test('without the codec: all of it, with a warning in the details', async () => {
     await begin(CLEAR);
     const handle = await start();
     await until(
@@ -301,7 +301,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     'the test is over',
   ];
 
-  test('of a set, its jobs and its runners neither', async () => {
+  test('with the codec, nothing of a set, its jobs and its runners', async () => {
     await begin();
     const text = await setLife();
     expect(seen(text, SET_MARKS)).toEqual([]);
@@ -310,12 +310,12 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     expect(rejections).toEqual([]);
   });
 
-  test('without: all of that, too', async () => {
+  test('without the codec, all of that', async () => {
     await begin(CLEAR);
     expect(seen(await setLife(), SET_MARKS)).toEqual(SET_MARKS);
   });
 
-  test('with it nobody is warned', async () => {
+  test('with the codec there is no warning', async () => {
     await begin();
     const handle = await start();
     await until('its pod', () => compute.pods.size > 0);
@@ -324,7 +324,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     );
   });
 
-  test('a life from before there were keys goes on', async () => {
+  test('a runner from before the codec continues', async () => {
     await begin(CLEAR);
     const handle = await start();
     await until('its pod', () => compute.pods.size > 0);
@@ -344,7 +344,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     ['no keys', () => CLEAR],
     ['other keys', () => createEncryptedDataConverter({ keyFile: keysOf('other') })],
   ])(
-    'a worker with %s does nothing to a life, and says which key is missing; one that has it goes on',
+    'a worker with %s does nothing with a runner, and names the missing key; one that has it continues',
     async (_what, another) => {
       await begin();
       await world.suspend();
@@ -365,7 +365,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     },
   );
 
-  test('the keys are rotated under a life: it goes on, and what comes is encrypted with the new one', async () => {
+  test('after a rotation of keys a runner continues, and new payloads use the new key', async () => {
     const before = readFileSync(keyFile, 'utf8');
     await begin();
     const handle = await start();
@@ -379,7 +379,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     expect(readable(history.events?.at(-1))).toContain('"encryption-key-id":"second"');
   });
 
-  test('the command shows why a runner waits, and how it failed; without the key it says which is missing', async () => {
+  test('the command shows why a runner waits, and how it failed; without the key it names the missing key', async () => {
     await begin();
     world.pretences.push({
       activity: 'provision',
@@ -426,7 +426,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     );
   });
 
-  test("Temporal's own command line reads it with the codec server", async () => {
+  test("Temporal's own command decodes it with the codec server", async () => {
     await begin();
     const handle = await start();
     const server = createCodecServer({

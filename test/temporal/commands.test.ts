@@ -17,7 +17,7 @@ const RESUMING = {
 } as const satisfies Partial<RunnerInput>;
 const EVICTED = { terminating: true, disruptionReason: 'EvictionByEvictionAPI' } as const;
 
-await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
+await describeWithLab('a command without a CI server', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -82,7 +82,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     return pod;
   }
 
-  test('runs once, without a CI server, a Secret or a registration', async () => {
+  test('runs once, without a Secret or a registration', async () => {
     const { run, pod } = await begun(COMMAND);
     endCommand(pod, 0, {});
     const result = await run.result();
@@ -131,13 +131,13 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
       {},
       { outcome: 'errored', cause: 'agent_lost' },
     ],
-  ])('one that %s', async (_what, code, record, more, expected) => {
+  ])('that %s', async (_what, code, record, more, expected) => {
     const { run, pod } = await begun(COMMAND);
     endCommand(pod, code, record, more);
     expect(await run.result()).toMatchObject(expected);
   });
 
-  test('cancelled: stopped at once, its stop’s reason told', async () => {
+  test('cancelled: stopped immediately, with the reason', async () => {
     const { run } = await begun({ ...RESUMING });
     await run.handle.signal('cancel', 'enough');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
@@ -148,7 +148,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.deletedClaims).toEqual(['state']);
   });
 
-  test('cancelled where SIGTERM means a drain: a pod that is not told in time has no more than a stop’s grace', async () => {
+  test('cancelled if SIGTERM means a drain: a pod without the order in time has the grace period of a stop', async () => {
     const { run } = await begun({
       ...COMMAND,
       onTerm: 'drain',
@@ -159,7 +159,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.deletions[0]).toMatchObject({ stopReason: 'cancelled', gracePeriodSeconds: 40 });
   });
 
-  test('drained: it may finish', async () => {
+  test('drained: it can complete', async () => {
     const { run, pod } = await begun(COMMAND);
     await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
     await run.reaches('Draining', (status) => status.phase === 'Draining');
@@ -171,14 +171,14 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     });
   });
 
-  test('the workflow is the backstop of a timeout that the pod does not keep', async () => {
+  test('the workflow enforces a timeout that the pod does not keep', async () => {
     compute.probes = false;
     const run = await world.start({ ...COMMAND, timeouts: { jobTimeout: '300ms' } });
     compute.start(await run.pod());
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
   });
 
-  test('resumes after an eviction, as often as it takes, and its claim goes with the life', async () => {
+  test('resumes after each eviction, and its claim is deleted at the end', async () => {
     const { run, pod } = await begun(RESUMING);
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     const second = await nextAttempt(run, 2);
@@ -197,7 +197,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.deletedClaims).toEqual(['state']);
   });
 
-  test('one that is lost in its last attempt is not resumed again', async () => {
+  test('that is lost in its last attempt is not resumed', async () => {
     const { run, pod } = await begun({ ...RESUMING, maxAttempts: 2 });
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     const second = await nextAttempt(run, 2);
@@ -214,7 +214,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     });
   });
 
-  test('evictions do not renew a job’s time for ever: a life that is too old is stopped, whatever its attempt', async () => {
+  test('evictions do not extend the job timeout: it is stopped by its age, in any attempt', async () => {
     const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '10s' } });
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     await nextAttempt(run, 2);
@@ -230,7 +230,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     });
   });
 
-  test('out of memory is never tried again', async () => {
+  test('that is out of memory is not resumed', async () => {
     const { run, pod } = await begun(RESUMING);
     compute.end(pod, 137, { oomKilled: true });
     expect(await run.result()).toMatchObject({
@@ -256,7 +256,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2 });
   });
 
-  test('the log’s tail is kept of what did not succeed, and only of that', async () => {
+  test('the last lines of the log are stored unless it succeeded', async () => {
     const bad = await begun(COMMAND);
     compute.logs.set(bad.pod, 'the last words');
     endCommand(bad.pod, 1, {});
@@ -279,7 +279,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     [{ onTerm: 'drain' }, 'required', 'stop.drainTimeout'],
     [{ stop: { drainTimeout: '1m' } }, 'not_applicable', 'stop.drainTimeout'],
     [{ timeouts: { jobTimeout: '49h' } }, 'out_of_range', 'timeouts.jobTimeout'],
-  ])('%j is refused', async (input, code, field) => {
+  ])('%j is rejected', async (input, code, field) => {
     const run = await world.start(input);
     await expect(run.result()).rejects.toMatchObject({
       cause: { type: 'InvalidInput', details: [{ code, field }] },
@@ -287,7 +287,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.created).toEqual([]);
   });
 
-  test('what the compute cannot run is refused before anything is made', async () => {
+  test('a request that the compute rejects fails before anything is created', async () => {
     compute.unsound.push('supervisor: needs an image');
     const run = await world.start();
     await expect(run.result()).rejects.toMatchObject({
@@ -296,7 +296,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(ci.calls).toEqual([]);
   });
 
-  test('timeouts of the worker’s config hold where the runner names none', async () => {
+  test("timeouts of the worker's configuration apply if the runner has none", async () => {
     const { run } = await begun(COMMAND);
     const { waitingUntil = '' } = await run.status();
     // An hour, and the minutes of the backstop.

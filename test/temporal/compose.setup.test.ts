@@ -15,7 +15,7 @@ const SCRIPT = fileURLToPath(new URL('../../deploy/compose/setup.sh', import.met
 await describeWithLab('the set-up job of docker-compose.yml', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
 
-  test('makes what the worker asks for, and may run again', async () => {
+  test('creates what the worker needs, and is idempotent', async () => {
     const namespace = `test-${randomUUID().slice(0, 8)}`;
     const env = {
       ...process.env,

@@ -39,7 +39,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     await connection?.close();
   });
 
-  test('events lost, doubled and shuffled, and their receiver killed: every job runs once, and nothing is left over', async () => {
+  test('events lost, duplicated and reordered, and their receiver killed: every job runs once, and nothing is left', async () => {
     const name = `fleet-${randomUUID().slice(0, 8)}`;
     const port = await freePort();
     const keys = generateKeyPairSync('rsa', {

@@ -15,7 +15,7 @@ import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 
-await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
+await describeWithLab('a removal by a user', { temporal: true }, (lab) => {
   let ci: FakeCiServer;
   let compute: FakeCompute;
   let world: HoldfastWorld;
@@ -37,7 +37,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
   }
   const name = (): string => `linux-${randomUUID().replaceAll('-', '').slice(0, 10)}`;
 
-  test('of a runner of this place, by its name or by its id', async () => {
+  test('of a runner of this location, by its name or by its ID', async () => {
     const here = locationLabel(formatLocation(await compute.location()));
     const [one, other, old] = [name(), name(), name()];
     ci.connect(one, false, ['linux', here]);
@@ -49,7 +49,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     expect(ci.registrations.size).toBe(0);
   });
 
-  test('of a runner that an old list does not have: it is looked for again before it counts as absent', async () => {
+  test('of a runner that an outdated list lacks: it is searched again before it counts as absent', async () => {
     const runner = { name: name() };
     ci.connect(runner.name, false);
     ci.script.push({ method: 'find', answer: 'absent' });
@@ -59,7 +59,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     expect(ci.registrations.size).toBe(0);
   });
 
-  test('of a runner that two lists do not have: absent', async () => {
+  test('of a runner that two lists lack: absent', async () => {
     const before = ci.count('find');
     expect(await remove({ name: name() }, { initialRetryInterval: '50ms' })).toMatchObject({
       outcome: 'absent',
@@ -91,7 +91,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
       undefined,
       /^linux-0123456789 is a runner of another place than this worker's .*ask a worker of that place$/,
     ],
-  ])('%s stays, and the error says why', async (_what, theirs, labels, asked, why) => {
+  ])('%s stays, and the error has the reason', async (_what, theirs, labels, asked, why) => {
     const id = ci.connect(theirs, false, labels);
     const refused: unknown = await remove({ name: asked ?? theirs, id }).catch(
       (error: unknown) => error,

@@ -16,7 +16,7 @@ import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab(
-  'a static runner that was busy for longer than a job may be',
+  'a static runner that was busy for longer than a job can be',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -48,7 +48,7 @@ await describeWithLab(
       } while ((await phase()) === 'Idle');
     }
 
-    test('makes place for another of its set', async () => {
+    test('is replaced by another of its set', async () => {
       const set = await SetRun.start(
         { world, compute, ci },
         { replicas: 1, template: { ephemeral: false } },
@@ -66,7 +66,7 @@ await describeWithLab(
       await set.end();
     });
 
-    test('alone: makes place for another of its life, in a pod of its own', async () => {
+    test('without a set is replaced by another attempt, with a pod of its own', async () => {
       const run = await world.start({ ephemeral: false });
       const pod = await run.pod();
       compute.start(pod);
@@ -90,7 +90,7 @@ await describeWithLab(
 );
 
 await describeWithLab(
-  'a runner that somebody else has found to hang',
+  'a runner that another system has found to hang',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -112,7 +112,7 @@ await describeWithLab(
       return { run, pod, runnerName };
     }
 
-    test('makes place for another of its life, and people are told why', async () => {
+    test('is replaced by another attempt, and the reason is visible', async () => {
       const { run, pod, runnerName } = await idle();
       await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'nobody hears of it' });
       await run.reaches('another runner', ({ attempt }) => attempt === 2);
@@ -130,7 +130,7 @@ await describeWithLab(
       expectNothingLeft({ compute, ci });
     });
 
-    test('is left alone where another runner is meant, and where it has a job by then', async () => {
+    test('is not changed if another runner is meant, or if it has a job by then', async () => {
       const { run, pod, runnerName } = await idle();
       await run.handle.signal(replaceIdleSignal, {
         runnerName: `${runnerName}-r2`,

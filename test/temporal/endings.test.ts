@@ -12,7 +12,7 @@ type Phase = Exclude<RunnerPhase, 'Gone'>;
 type Graces = readonly (number | 'own')[];
 type Job = 'none' | 'lived' | 'stopped';
 
-await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
+await describeWithLab('ended in every phase', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -146,22 +146,19 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     ['cancel stop', async ({ handle }) => await handle.signal('cancel', 'why')],
     ['cancel force', async ({ handle }) => await handle.signal('cancel', { mode: 'force' })],
     ['plain cancellation', async ({ handle }) => void (await handle.cancel())],
-  ])(
-    '%s while what is left of a job that was done is torn down: it succeeded',
-    async (_, cancel) => {
-      const run = await reach('Busy');
-      const { pod = '', runnerName } = await run.status();
-      compute.onDelete = 'linger';
-      compute.slowToGo = true;
-      ci.forget(runnerName);
-      compute.end(pod, 0);
-      await run.reaches('its tear-down', ({ phase }) => phase === 'TearingDown');
-      await cancel(run);
-      await run.reaches('the cancel', (status) => status.cancel !== undefined);
-      compute.vanish(pod);
-      expect(await run.result()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
-    },
-  );
+  ])('%s during the teardown of a completed job: it succeeded', async (_, cancel) => {
+    const run = await reach('Busy');
+    const { pod = '', runnerName } = await run.status();
+    compute.onDelete = 'linger';
+    compute.slowToGo = true;
+    ci.forget(runnerName);
+    compute.end(pod, 0);
+    await run.reaches('its tear-down', ({ phase }) => phase === 'TearingDown');
+    await cancel(run);
+    await run.reaches('the cancel', (status) => status.cancel !== undefined);
+    compute.vanish(pod);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+  });
 
   test.each<[Phase, Job, Graces]>([
     ['Provisioning', 'none', ['own']],
@@ -177,7 +174,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     await expectWorld(result.deregistrationWorkflowId, job, graces);
   });
 
-  test('a stronger cancel while it is torn down: its pod keeps its grace, until a force asks for less', async () => {
+  test('a stronger cancellation during the teardown: the pod keeps its grace period, unless it is forced', async () => {
     const run = await reach('TearingDown');
     await run.reaches('a wait for its pod', ({ waitingFor }) => waitingFor === 'pod to be gone');
     await run.handle.signal('cancel', { mode: 'stop', reason: 'second' });
@@ -193,7 +190,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     await expectWorld(undefined, 'none', ['own', 1]);
   });
 
-  test('TearingDown, drained: it leaves already', async () => {
+  test('TearingDown, drained: it is already ending', async () => {
     const run = await reach('TearingDown');
     await expect(
       run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] }),

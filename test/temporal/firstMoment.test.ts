@@ -10,44 +10,48 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 
 /** The SDK refuses an update that finds no handler ("No registered handler"): it must find one in a workflow's very first task. */
-await describeWithLab('an update in a workflow’s first moment', { temporal: true }, (lab) => {
-  let compute: FakeCompute;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
+await describeWithLab(
+  'an update in the first workflow task of a workflow',
+  { temporal: true },
+  (lab) => {
+    let compute: FakeCompute;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
 
-  beforeEach(async () => {
-    ({ compute, ci, world } = await memoryWorld(lab));
-  });
-  afterEach(async () => await world.close());
+    beforeEach(async () => {
+      ({ compute, ci, world } = await memoryWorld(lab));
+    });
+    afterEach(async () => await world.close());
 
-  function operation<T>(
-    type: string,
-    workflowId: string,
-    input: T,
-  ): WithStartWorkflowOperation<(input: T) => Promise<unknown>> {
-    return new WithStartWorkflowOperation<(input: T) => Promise<unknown>>(type, {
-      workflowId,
-      taskQueue: world.taskQueue,
-      args: [input],
-      workflowIdConflictPolicy: 'FAIL',
-    });
-  }
+    function operation<T>(
+      type: string,
+      workflowId: string,
+      input: T,
+    ): WithStartWorkflowOperation<(input: T) => Promise<unknown>> {
+      return new WithStartWorkflowOperation<(input: T) => Promise<unknown>>(type, {
+        workflowId,
+        taskQueue: world.taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'FAIL',
+      });
+    }
 
-  test('a runner is drained before it was admitted: nothing of it is left', async () => {
-    const workflowId = `runner-${randomUUID().slice(0, 8)}`;
-    const input: RunnerInput = { organization: 'acme', intervals: SHORT_INTERVALS };
-    const accepted = await world.client.workflow.executeUpdateWithStart(drainUpdate, {
-      startWorkflowOperation: operation(RUNNER_WORKFLOW, workflowId, input),
-      args: [{ reason: 'too early' }],
+    test('drains a runner before its admission: nothing is left', async () => {
+      const workflowId = `runner-${randomUUID().slice(0, 8)}`;
+      const input: RunnerInput = { organization: 'acme', intervals: SHORT_INTERVALS };
+      const accepted = await world.client.workflow.executeUpdateWithStart(drainUpdate, {
+        startWorkflowOperation: operation(RUNNER_WORKFLOW, workflowId, input),
+        args: [{ reason: 'too early' }],
+      });
+      expect(accepted).toEqual({ accepted: true, phase: 'Requested' });
+      expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({
+        outcome: 'succeeded',
+      });
+      expect({
+        pods: compute.pods.size,
+        secrets: compute.secrets.size,
+        registrations: ci.registrations.size,
+      }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
     });
-    expect(accepted).toEqual({ accepted: true, phase: 'Requested' });
-    expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({
-      outcome: 'succeeded',
-    });
-    expect({
-      pods: compute.pods.size,
-      secrets: compute.secrets.size,
-      registrations: ci.registrations.size,
-    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-  });
-});
+  },
+);

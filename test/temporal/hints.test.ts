@@ -7,7 +7,7 @@ import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
 import { SEARCH_ATTRIBUTES, jobEventSignal, podStateSignal } from '../../core/contract/index.ts';
 
-await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
+await describeWithLab('hints that are late or lost', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -17,7 +17,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
   });
   afterEach(async () => await world.close());
 
-  test('a job event makes a silent pod busy; one about another runner changes nothing', async () => {
+  test('a job event makes a pod without probes busy; one about another runner has no effect', async () => {
     compute.probes = false;
     const run = await world.start();
     const pod = await run.pod();
@@ -50,7 +50,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('an event that comes late, after the end of its job, does not make the runner busy again', async () => {
+  test('an event after the end of its job does not make the runner busy again', async () => {
     compute.probes = false;
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
@@ -76,7 +76,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('an event about a job that waited for its runner: it is told before the runner is known to be registered', async () => {
+  test('an event about a waiting job: applied before the runner is known to be registered', async () => {
     compute.probes = false;
     const run = await world.start();
     const pod = await run.pod();
@@ -105,7 +105,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('a runner that is told to be busy some time after it is has been busy since: so says its deadline, and its record', async () => {
+  test('a runner whose busy state is reported late was busy since its start: so are its deadline and its record', async () => {
     const run = await world.start({ timeouts: { jobTimeout: '1h' } });
     const pod = await run.pod();
     compute.start(pod);
@@ -126,7 +126,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('one missed readiness probe is not a job: it is idle again, and is replaced when it is lost', async () => {
+  test('one missed readiness probe is not a job: it is idle again, and replaced if it is lost', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
@@ -145,7 +145,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('… nor is one whose end of it nobody told: its pod is looked at before it is stopped for its job', async () => {
+  test('a missed probe whose end is not reported is not a job either: the pod is read before it is stopped', async () => {
     const run = await world.start({ timeouts: { jobTimeout: '500ms' } });
     const pod = await run.pod();
     compute.start(pod);
@@ -165,7 +165,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('a job that came and went within one workflow task is no idle timeout', async () => {
+  test('a job within one workflow task does not cause an idle timeout', async () => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
     compute.start(pod);
@@ -181,7 +181,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.result();
   });
 
-  test('an idle runner is asked once more before it goes: a job that its probe had not told of yet is let finish', async () => {
+  test('an idle runner is checked again before its end: a job that its probe did not show yet can complete', async () => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
     compute.start(pod);
@@ -206,7 +206,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('with every event and signal lost, the waits’ own re-sync reaches the same end', async () => {
+  test('without events and signals the re-sync of waits leads to the same end', async () => {
     compute.muted = true;
     const run = await world.start({ intervals: { resync: '1s' } });
     const pod = await run.pod();
@@ -221,7 +221,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('a registration that has not had its turn yet has not failed, however long the others take', async () => {
+  test('a registration that still waits for its turn has not failed, however long others take', async () => {
     await world.suspend();
     await world.resume([]);
     const run = await world.start({ timeouts: { provisioning: '300ms' } });
@@ -241,7 +241,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('a job that ended while no worker watched: the next one tells', async () => {
+  test('a job that ended without a watching worker is reported by the next one', async () => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
     compute.start(pod);
@@ -257,7 +257,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
-  test('what vanished while no worker watched is found by the next one', async () => {
+  test('a pod that vanished without a watching worker is noticed by the next one', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);

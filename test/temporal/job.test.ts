@@ -25,7 +25,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
   });
   afterEach(async () => await all.world.close());
 
-  test('left alone: each step once, in order, in a life of its own', async () => {
+  test('without disturbance: each step once, in order, as a runner of its own', async () => {
     const run = await JobRun.start(all, THREE);
     for (const name of ['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']) await run.ends(name);
     const result = await run.result();
@@ -64,7 +64,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
-  test('with a claim of its own: all steps have it, and it goes after the last pod', async () => {
+  test('with a claim: all steps have it, and it is deleted after the last pod', async () => {
     const { compute } = all;
     compute.stepStorage = 'claim';
     const run = await JobRun.start(all, { test: [step('unit')], post: [step('clean')] });
@@ -96,7 +96,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(log.at(-1)?.message).toContain('no such namespace');
   });
 
-  test("started by a Temporal Schedule of somebody's own: an id with the time in it, and steps called after it", async () => {
+  test("started by a user's Temporal Schedule: the ID contains the time, and steps are named after it", async () => {
     const { world } = all;
     const scheduleId = `nightly-${randomUUID().slice(0, 8)}`;
     const args = [{ name: 'web', test: [step('unit')], post: [step('clean')] }];
@@ -131,7 +131,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     }
   });
 
-  test('the next step begins while the pod of the one before it still goes; the job ends when all are gone', async () => {
+  test('a step starts while the pod of the previous one is being deleted; the job ends when all are deleted', async () => {
     all.compute.slowToGo = true;
     const goes: string[] = [];
     const vanish = all.compute.vanish.bind(all.compute);
@@ -151,7 +151,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
-  test('by force, when only pods are left that do not go: they are killed', async () => {
+  test('by force, if only undeletable pods are left: they are killed', async () => {
     all.compute.slowToGo = true;
     all.compute.vanish = () => undefined;
     const run = await JobRun.start(all, {});
@@ -170,7 +170,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     ['fails', [3], { outcome: 'failed' }],
     ['runs into its own timeout', [127, 'timeout'], { outcome: 'aborted', cause: 'run_timeout' }],
   ])(
-    'a step of test that %s: no more of test, all of post, within no grace',
+    'a step of test that %s: no more steps of test, all of post, within no grace period',
     async (_what, [code, reason], outcome) => {
       const run = await JobRun.start(all, THREE);
       await run.ends('pre-1');
@@ -191,7 +191,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     },
   );
 
-  test('its clock starts with its first pod, not while it is queued', async () => {
+  test('its timeout starts with its first pod, not in the queue', async () => {
     const held = Promise.withResolvers<void>();
     const create = all.compute.createPod.bind(all.compute);
     all.compute.createPod = async (request) => {
@@ -215,7 +215,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('bestEffort does not count; skipOnSuccess is skipped when all earlier steps succeeded', async () => {
+  test('bestEffort is ignored; skipOnSuccess is skipped if all earlier steps succeeded', async () => {
     const run = await JobRun.start(all, {
       post: [
         step('gather', { skipOnSuccess: true }),
@@ -239,7 +239,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
   describe('a step that is evicted', () => {
     const EVICTED = { terminating: true, disruptionReason: 'EvictionByEvictionAPI' };
 
-    test('before its command started: another pod takes its place', async () => {
+    test('before its command started: another pod replaces it', async () => {
       const run = await JobRun.start(all, {});
       const first = await run.pod('test-1');
       all.compute.change(first, { ended: true, ...EVICTED });
@@ -248,7 +248,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
       expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     });
 
-    test('afterwards: infrastructure, no failure; post runs', async () => {
+    test('afterwards: infrastructure, not failure; post runs', async () => {
       const run = await JobRun.start(all, { post: [step('clean')] });
       await run.ends('test-1', 143, { reason: 'cancelled' }, EVICTED);
       await run.ends('post-1');
@@ -256,7 +256,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     });
   });
 
-  test('its worker goes away during test and between two steps of post: each step once, in order', async () => {
+  test('its worker ends during test and between two steps of post: each step runs once, in order', async () => {
     const run = await JobRun.start(all, THREE);
     await run.ends('pre-1');
     const unit = await run.runs('test-1');
@@ -272,7 +272,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(run.made).toEqual(['pre-1', 'test-1', 'post-1', 'post-2']);
   });
 
-  test('terminated: the life of its step goes on, and can still tidy up', async () => {
+  test('terminated: the workflow of its step continues, and can clean up', async () => {
     const run = await JobRun.start(all, {});
     await run.runs('test-1');
     await run.handle.terminate('by hand');
@@ -295,7 +295,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     });
   });
 
-  test('a step whose id another workflow has', async () => {
+  test('a step whose ID another workflow has', async () => {
     const { world } = all;
     const id = `job-taken-${Date.now()}`;
     await world.client.workflow.start('runner', {
@@ -311,7 +311,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     });
   });
 
-  test('invalid input: it fails, naming every bad field, and nothing is started', async () => {
+  test('invalid input: it fails with every invalid field, and nothing starts', async () => {
     all.compute.unsound.push('the image is not allowed');
     const bad = await JobRun.start(all, { test: [{ name: 'x' }], timeout: 'soon' });
     await expect(bad.result()).rejects.toMatchObject({
@@ -330,7 +330,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(all.compute.created).toEqual([]);
   });
 
-  test('its history stays short: that of a hundred steps under 2,000 events, by that of twenty', async () => {
+  test('its history stays short: with a hundred steps under 2,000 events, extrapolated from twenty', async () => {
     playsByItself(all.compute, 'end');
     const many = (count: number, stage: string) =>
       Array.from({ length: count }, (_none, index) => step(`${stage}-${index}`));

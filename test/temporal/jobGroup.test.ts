@@ -53,7 +53,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     return last as JobGroupStatus;
   }
 
-  test('a newer version: the older run is told why and ends first, with its pods; the newer one is begun then, and is what counts', async () => {
+  test('a newer version: the older run gets the reason and ends first, with its pods; then the newer one starts, and counts', async () => {
     all.compute.onDelete = 'linger';
     await come('a');
     const older = await run(1).runs('test-1');
@@ -83,7 +83,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     });
   });
 
-  test('the same commit, and what comes late, are run once; again when somebody asks', async () => {
+  test('the same commit, and late events, run once; again on request', async () => {
     playsByItself(all.compute, 'end');
     await come('b', { at: '2026-11-22T11:00:00Z' });
     await reaches('b is over', ({ outcome }) => outcome === 'succeeded');
@@ -102,7 +102,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     );
   });
 
-  test('a job that is refused is no end of the group', async () => {
+  test('a rejected job does not end the group', async () => {
     playsByItself(all.compute, 'end');
     await come('a', { job: { name: 'web', test: [] } });
     expect(await reaches('a is refused', ({ outcome }) => outcome !== undefined)).toMatchObject({
@@ -115,7 +115,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     ).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('20 pushes within a second: the last is run, and no other', async () => {
+  test('20 pushes within a second: only the last runs', async () => {
     playsByItself(all.compute, 'end');
     for (let each = 0; each < 20; each++) await come(`c${each}`);
     expect(

@@ -56,7 +56,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     all.compute.vanish(pod);
   }
 
-  test('its timeout, in test: the step is told and has its grace; then post, in order, which a second cancel does not cut; the lines of its log', async () => {
+  test('by its timeout, in test: the step has its reason and grace period; then post in order, which a second cancellation does not interrupt; its log lines', async () => {
     all.compute.onDelete = 'linger';
     playsByItself(all.compute, 'run');
     const run = await JobRun.start(all, { ...THREE, pre: [], timeout: '1s' });
@@ -93,7 +93,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   });
 
   test.each(['signal', 'cancellation'])(
-    'not by a %s after its steps, while its claim is deleted',
+    'not by a %s after its steps, during the deletion of its claim',
     async (how) => {
       all.compute.stepStorage = 'claim';
       all.compute.refusals.set('deleteClaims', () => new ComputeError('unavailable', 'no answer'));
@@ -110,7 +110,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     },
   );
 
-  test('by force: it leaves a claim that cannot be deleted to the sweep', async () => {
+  test('by force: a claim that cannot be deleted is left to the sweep', async () => {
     all.compute.stepStorage = 'claim';
     all.compute.refusals.set('deleteClaims', () => new ComputeError('unavailable', 'no answer'));
     const run = await JobRun.start(all, {});
@@ -122,13 +122,13 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     all.compute.refusals.clear();
   });
 
-  test('older than its maxAge while it is queued: aborted, and post has run', async () => {
+  test('by maxAge in the queue: aborted, and post has run', async () => {
     const run = await JobRun.start(all, { timeout: '1s', maxAge: '1s', post: [step('clean')] });
     await run.ends('post-1');
     expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
   });
 
-  test('the grace ends during post: the running step is stopped with its own grace, the rest is not run', async () => {
+  test('whose grace period ends during post: the running step stops with its own grace period, the rest does not run', async () => {
     all.compute.onDelete = 'linger';
     const run = await JobRun.start(all, {
       test: [step('unit', { gracePeriod: '1s' })],
@@ -187,7 +187,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
         'clean succeeded',
       ],
     ],
-  ])('cancelled in %s: the step, then post', async (_stage, name, before, expected) => {
+  ])('cancelled in %s: the step stops, then post runs', async (_stage, name, before, expected) => {
     const run = await JobRun.start(all, THREE);
     for (const each of before) await run.ends(each);
     const pod = await run.runs(name);
@@ -204,7 +204,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
-  test('cancelled while no worker has taken it up: nothing of pre and test is made, and post runs', async () => {
+  test('cancelled without a worker: nothing of pre and test is created, and post runs', async () => {
     await all.world.suspend();
     const run = await JobRun.start(all, THREE);
     await run.handle.signal('cancel', 'enough');
@@ -228,7 +228,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     ]);
   });
 
-  test('cancelled while a step is pending: its pod goes without having started', async () => {
+  test('cancelled while a step is pending: its pod is deleted before it has started', async () => {
     const run = await JobRun.start(all, THREE);
     const pod = await run.pod('pre-1');
     await run.reaches('its pod', ({ steps }) => steps[0]?.pod === pod);
@@ -239,7 +239,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
-  test('cancelled in post: nothing is stopped', async () => {
+  test('cancelled in post: nothing stops', async () => {
     const run = await JobRun.start(all, { post: THREE.post });
     await run.ends('test-1');
     await run.runs('post-1');
@@ -253,7 +253,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(stops()).toEqual([]);
   });
 
-  test('cancelled by force in post: the running step at once, the rest is not run, and no word of a grace', async () => {
+  test('cancelled by force in post: the running step stops immediately, the rest does not run, and no grace period is mentioned', async () => {
     const run = await JobRun.start(all, { post: THREE.post });
     await run.ends('test-1');
     const pod = await run.runs('post-1');
@@ -271,7 +271,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     ]);
   });
 
-  test('drained in pre: the stage is finished, then post', async () => {
+  test('drained in pre: the stage completes, then post runs', async () => {
     const run = await JobRun.start(all, { ...THREE, pre: [step('a'), step('b')] });
     await run.runs('pre-1');
     await run.handle.signal('cancel', { mode: 'drain', reason: 'later' });
@@ -289,7 +289,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
   });
 
-  test('superseded by a newer version: the step and post are told so', async () => {
+  test('superseded by a newer version: step and post get the reason', async () => {
     const run = await JobRun.start(all, { post: [step('clean')] });
     await run.runs('test-1');
     await run.handle.signal('cancel', { stopReason: 'superseded', reason: 'abc123' });
@@ -299,7 +299,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'superseded' });
   });
 
-  test('cancelled plainly: post runs, and the workflow ends Cancelled', async () => {
+  test("cancelled by Temporal's cancellation: post runs, and the workflow ends Cancelled", async () => {
     const run = await JobRun.start(all, { post: [step('clean')] });
     await run.runs('test-1');
     await run.handle.cancel();
@@ -309,7 +309,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
-  test('cancelled while no worker runs, and its step has ended meanwhile: nothing is lost', async () => {
+  test('cancelled without a worker, after the end of its step: nothing is lost', async () => {
     const run = await JobRun.start(all, THREE);
     const pod = await run.runs('pre-1');
     await all.world.suspend();
@@ -323,7 +323,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(run.made).toEqual(['pre-1', 'post-1', 'post-2']);
   });
 
-  test('each of these histories replays: a worker that goes on with one decides as the one before it', async () => {
+  test('each of these histories replays: another worker decides as the first one did', async () => {
     const faults: string[] = [];
     for await (const { workflowId, error } of Worker.runReplayHistories(
       await workflowSourceOptions({}),

@@ -12,7 +12,7 @@ import { memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab('a job that a Schedule starts', { temporal: true }, (lab) => {
-  test('each command does what the page says', async () => {
+  test('works with each command of the page', async () => {
     const all = await memoryWorld(lab);
     const id = `nightly-${randomUUID().slice(0, 8)}`;
     const temporal = await resolveBinary('temporal', { progress: () => undefined });

@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
 
-await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
+await describeWithLab('the lifecycle of a runner', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -26,7 +26,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     compute.end(pod, 0);
   }
 
-  test('an ephemeral runner: every phase, no call to unregister, nothing left', async () => {
+  test('an ephemeral runner: every phase, no removal of its registration, nothing left', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
@@ -59,7 +59,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('an ephemeral runner whose job is done: its pod goes as soon as its end is known', async () => {
+  test('an ephemeral runner after its job: its pod is deleted as soon as its end is known', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
@@ -82,7 +82,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a pod that does not tell: the CI server is asked until the runner is online, and its own removal is believed', async () => {
+  test('a pod without probes: the CI server is queried until the runner is online, and its own removal is believed', async () => {
     compute.probes = false;
     const run = await world.start();
     const pod = await run.pod();
@@ -108,7 +108,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a static runner serves many jobs, and is drained while busy: asked again until its job has ended', async () => {
+  test('a static runner runs several jobs, and is drained while busy: retried until its job has ended', async () => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
     compute.start(pod);
@@ -132,7 +132,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('cancel stop while busy: unregister is tried, then the pod is stopped gracefully, and the registration handed on', async () => {
+  test('cancel stop while busy: a removal is tried, then the pod is stopped gracefully, and the registration handed off', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
@@ -157,7 +157,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(ci.registrations.size).toBe(0);
   });
 
-  test('a stronger cancel upgrades; a weaker one never downgrades', async () => {
+  test('a stronger cancellation upgrades; a weaker one never downgrades', async () => {
     compute.onDelete = 'linger';
     const run = await world.start();
     const pod = await run.pod();
@@ -185,7 +185,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     });
   });
 
-  test('plain cancellation is a stop, and the only thing that ends the workflow Cancelled', async () => {
+  test("Temporal's cancellation is a stop, and the only one that ends the workflow Cancelled", async () => {
     const run = await world.start();
     compute.start(await run.pod());
     await run.reaches('Idle', (status) => status.phase === 'Idle');
@@ -195,7 +195,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a pod that vanishes while idle is replaced under a new name, and the old registration removed', async () => {
+  test('a pod that vanishes while idle is replaced with a new name, and the old registration removed', async () => {
     const run = await world.start();
     const first = await run.pod();
     compute.start(first);
@@ -248,7 +248,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject(expected);
   });
 
-  test('a runner that is evicted while idle, and whose probes fail as it ends: its own record says that it had no job', async () => {
+  test('a runner evicted while idle, whose probes fail at its end: its record shows that it had no job', async () => {
     const run = await world.start();
     const first = await run.pod();
     compute.start(first);
@@ -288,7 +288,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
       { outcome: 'failed', cause: 'oom_killed' },
     ],
   ])(
-    'a runner that ends with %p, however long its pod takes to go',
+    'a runner that ends with %p, however long the deletion of its pod takes',
     async ({ code, ...more }, expected) => {
       compute.slowToGo = true;
       const run = await world.start();
@@ -344,7 +344,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('the job timeout ends a runner by graceful stop; extendDeadline moves it', async () => {
+  test('the job timeout ends a runner by a graceful stop; extendDeadline moves it', async () => {
     const run = await world.start({ timeouts: { jobTimeout: '4s' } });
     const pod = await run.pod();
     compute.start(pod);
@@ -364,7 +364,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
 
-  test('extendDeadline goes no further than the cap of the worker’s config', async () => {
+  test("extendDeadline is limited by the cap of the worker's configuration", async () => {
     const run = await world.start({ timeouts: { jobTimeout: '23h' } });
     const pod = await run.pod();
     compute.start(pod);
@@ -398,7 +398,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.result();
   });
 
-  test('a runner that is stopped while it comes up is seen to end', async () => {
+  test('a runner that is stopped during its start: its end is observed', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.change(pod, { scheduled: true, startedAt: new Date().toISOString() });
@@ -409,7 +409,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a runner evicted in the middle of its job that exits with 0 has not removed itself', async () => {
+  test('a runner evicted during its job that exits with 0 has not removed itself', async () => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
@@ -428,7 +428,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('bad input fails at once and names every field', async () => {
+  test('invalid input fails immediately with every invalid field', async () => {
     const run = await world.start({
       organization: 'a',
       repository: 'b/c',
@@ -444,7 +444,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(compute.created).toEqual([]);
   });
 
-  test('a credential that no worker knows fails at once and names those that are known', async () => {
+  test('an unknown credential fails immediately with the known ones', async () => {
     const run = await world.start({ credential: 'nope' });
     await expect(run.result()).rejects.toMatchObject({
       cause: {

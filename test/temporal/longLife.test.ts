@@ -23,7 +23,7 @@ const SUGGESTED_AT = 60;
 const MAX_EVENTS = 3 * SUGGESTED_AT;
 
 await describeIf(
-  'a life of any length',
+  'a workflow of any length',
   async () => await temporalWithShortHistories(SUGGESTED_AT),
   { temporal: true },
   (server) => {
@@ -50,7 +50,7 @@ await describeIf(
       }
     }
 
-    test('a static runner that drains while its own word flaps continues as new, and is still told to go', async () => {
+    test('a static runner that drains while its busy state flaps continues as new, and still drains', async () => {
       const run = await world.start({ ephemeral: false });
       const pod = await run.pod();
       compute.start(pod);
@@ -81,7 +81,7 @@ await describeIf(
       expectNothingLeft({ compute, ci });
     });
 
-    test('a runner whose input is not accepted any more when it continues drains, and says why', async () => {
+    test('a runner whose input is not valid any more at continue-as-new drains, with the reason', async () => {
       const run = await world.start({ ephemeral: false, name: 'kept' });
       const pod = await run.pod();
       compute.start(pod);
@@ -116,7 +116,7 @@ await describeIf(
       expectNothingLeft({ compute, ci });
     });
 
-    test('a set whose declaration is not accepted any more when it continues pauses, and says why', async () => {
+    test('a set whose declaration is not valid any more at continue-as-new pauses, with the reason', async () => {
       const set = await SetRun.start({ world, compute, ci }, { replicas: 1 });
       await set.comesTo({ idle: 1 });
       const { templateHash } = await set.status();
@@ -142,7 +142,7 @@ await describeIf(
       expectNothingLeft({ compute, ci });
     });
 
-    test('an ephemeral runner that loses its pod again and again continues as new', async () => {
+    test('an ephemeral runner that repeatedly loses its pod continues as new', async () => {
       const run = await world.start();
       let attempt = 1;
       await untilContinued(run, async () => {
@@ -163,7 +163,7 @@ await describeIf(
       expectNothingLeft({ compute, ci });
     });
 
-    test('a group of runs continues as new, and goes on counting its versions', async () => {
+    test('a group of runs continues as new, and continues counting its versions', async () => {
       playsByItself(compute, 'end');
       const handle = world.client.workflow.getHandle('job-group:web:acme/web:main:pr-1');
       const runId = async (): Promise<string | undefined> =>

@@ -133,14 +133,14 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
   }, 240_000);
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-  test('nothing is wrong with their manifests, by publint', async () => {
+  test('have valid manifests, by publint', async () => {
     for (const name of ['holdfast', 'holdfast-cli']) {
       const pkgDir = join(commandProject, 'node_modules', name);
       expect((await publint({ pkgDir, strict: true })).messages).toEqual([]);
     }
   });
 
-  test('the plugin has few dependencies, and brings nothing of the command, of S3 and of tracing', async () => {
+  test('the plugin has few dependencies, and none for the command, S3 and tracing', async () => {
     const names = await installed(project);
     const unwanted = /^(fastify|pino|prom-client|holdfast-cli|@aws-sdk\/.*|@opentelemetry\/.*)$/;
     expect(names.filter((name) => unwanted.test(name))).toEqual([]);
@@ -150,7 +150,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     expect(Object.keys(dependencies).length).toBeLessThanOrEqual(10);
   });
 
-  test('an optional package that is missing is an error that names it, its versions and the setting', async () => {
+  test('a missing optional package is an error with its name, versions and setting', async () => {
     const options = [lab.temporal?.address ?? '', newQueue(), join(folder, 'state')];
     const messages = lastLine(await run(project, process.execPath, 'missing.mjs', ...options));
     expect(messages).toEqual([
@@ -164,7 +164,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     ]);
   });
 
-  test('every entry point has its types, by Are The Types Wrong', async () => {
+  test('every entry point has types, by Are The Types Wrong', async () => {
     const { stdout } = await run(
       folder,
       join(PROJECT, 'node_modules/.bin/attw'),
@@ -191,7 +191,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     ).toEqual([]);
   });
 
-  test('a project of somebody else and the samples of docs/plugin.md compile with it, and see one copy of the Temporal SDK', async () => {
+  test('another project and the samples of docs/plugin.md compile with it, and use one copy of the Temporal SDK', async () => {
     const page = await readFile(join(PROJECT, 'docs/plugin.md'), 'utf8');
     const samples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
     expect(samples.length).toBeGreaterThan(0);
@@ -229,7 +229,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     expect(names.filter((name) => name === '@temporalio/worker')).toHaveLength(1);
   });
 
-  test('its Worker runs workflows of its own, and a runner', async () => {
+  test('its Worker runs its own workflows and a runner', async () => {
     const ran = await run(
       project,
       process.execPath,
@@ -243,7 +243,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
 
   // Both take Holdfast's workflows from the package: the bundle that was made ahead.
   test.each(['imported.mjs', 'required.cjs'])(
-    'a Worker without workflows of its own runs a runner: %s',
+    'a Worker without its own workflows runs a runner: %s',
     async (program) => await runOne(project, program),
   );
 
@@ -255,7 +255,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     });
   }
 
-  test('at the low end of the range of the Temporal SDK both run a runner, too', async () => {
+  test('with the oldest supported Temporal SDK both run a runner', async () => {
     const { peerDependencies } = await manifest();
     const ranges = new Set(Object.values(peerDependencies));
     expect([...ranges]).toEqual([expect.stringMatching(/^\^\d+\.\d+\.\d+$/)]);
@@ -268,7 +268,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     await runOne(low, 'required.cjs');
   }, 240_000);
 
-  test('on the oldest Node that it says it runs on both run a runner, too', async () => {
+  test('on the oldest supported Node.js both run a runner', async () => {
     const { engines } = await manifest();
     const floor = join(folder, 'floor');
     await mkdir(floor);
@@ -283,7 +283,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     await runOne(project, 'required.cjs', node);
   }, 240_000);
 
-  test('the worker command and the command of the other package run a plain command', async () => {
+  test('the worker command, and the command of the other package, run a command', async () => {
     const env = {
       ...process.env,
       TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
@@ -311,7 +311,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     expect(await ended).toEqual([143, null]);
   });
 
-  test('the command is there, and the schemas for editors', async () => {
+  test('the command and the schemas for editors are included', async () => {
     const { version } = await manifest();
     expect(
       (await run(commandProject, 'npx', '--no-install', 'holdfast', '--version')).stdout.trim(),
@@ -332,7 +332,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
     ).toMatchObject({ title: 'Runner sets (Holdfast)' });
   });
 
-  test('has no source map, whose sources are not in it, and is no larger than it has to be', async () => {
+  test('has no source maps, whose sources are not included, and is small', async () => {
     const paths = (
       await Promise.all(
         ['holdfast', 'holdfast-cli'].map(

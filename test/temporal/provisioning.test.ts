@@ -66,7 +66,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     );
   }
 
-  test('a workflow that is reset finds its Secret, its registration and its pod again', async () => {
+  test('a reset workflow finds its Secret, its registration and its pod', async () => {
     run = await world.start();
     const pod = await run.pod();
     const { uid } = compute.pods.get(pod) ?? {};
@@ -107,7 +107,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
       { online: false, busy: true },
       [new CiServerError('unavailable', 'Bad Gateway', { status: 502 })],
     ],
-  ])('%s is left alone, and ours gets another name', async (_what, stranger, before) => {
+  ])("%s is not changed, and Holdfast's gets another name", async (_what, stranger, before) => {
     ci.strangers.push(stranger);
     ci.script.push(...before.map((answer) => ({ method: 'register' as const, answer })));
     run = await world.start();
@@ -123,7 +123,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expect([...ci.registrations.values()]).toEqual([{ id: expect.any(String), name, ...stranger }]);
   });
 
-  test('where every name is taken the life ends errored, and leaves all of them alone', async () => {
+  test('if every name is in use the runner ends errored, without an effect on the others', async () => {
     ci.strangers.push(...Array.from({ length: 3 }, () => ({ online: false, busy: false })));
     run = await world.start();
     expect(await run.result()).toMatchObject({
@@ -137,7 +137,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     }).toEqual({ strangers: 3, removed: 0, pods: 0 });
   });
 
-  test('a registration whose Secret is refused is given back by its id, try by try', async () => {
+  test('a registration whose Secret is rejected is removed by its ID, in each attempt', async () => {
     compute.refusals.set(
       'storeRegistrationSecret',
       () => new ComputeError('quota_exceeded', 'exceeded quota: secrets', { retryAfterMs: 50 }),
@@ -150,7 +150,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('called off while it registers: it creates nothing more, and gives its registration back', async () => {
+  test('cancelled during the registration: it creates nothing more, and removes its registration', async () => {
     ci.answersWhenCalledOff = true;
     run = await world.start();
     await until('a registration under way', () => ci.count('register') === 1);
@@ -163,7 +163,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('nobody knows what an interrupted provisioning still makes: its life waits for that, and takes it away', async () => {
+  test('an interrupted provisioning may still create objects: the workflow waits for them, and deletes them', async () => {
     ci.script.push({
       method: 'register',
       answer: new CiServerError('unavailable', 'down'),

@@ -49,7 +49,7 @@ await describeIf(
       return stdout.replaceAll('\r', '');
     }
 
-    test('a first runner, with nothing but Temporal: it runs, is shown, and nothing of it is left', async () => {
+    test('a first runner, with only Temporal: it runs, is shown, and leaves nothing', async () => {
       const said = await run(
         `${block('runner')}\n${block('runner, end')}\necho left: $(ls "$HOLDFAST_LAB_DIR")`,
       );

@@ -4,7 +4,7 @@ import { killReruns } from '../support/killedReruns.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { killWorkerProcesses } from '../support/workerProcess.ts';
 
-await describeWithLab('a worker that is killed at a rerun', { temporal: true }, (lab) => {
+await describeWithLab('a worker that is killed during a rerun', { temporal: true }, (lab) => {
   afterAll(killWorkerProcesses);
 
   test('four times at the force-cancel of the run: each job runs again once', async () => {

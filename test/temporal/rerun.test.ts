@@ -92,7 +92,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     return (await rerunOf(runnerName).result()) as RerunResult;
   }
 
-  test('is rerun once GitHub has concluded it, and the runner names the workflow', async () => {
+  test('is rerun after its conclusion at GitHub, and the runner names the workflow', async () => {
     const lost = await busyRunner('41');
     lose(lost);
     const result = (await lost.run.result()) as RunnerResult;
@@ -120,7 +120,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expectNothingLeft(all);
   });
 
-  test('is found by the name of its runner where no event has named it', async () => {
+  test('is found by the name of its runner if no event has named it', async () => {
     const lost = await busyRunner('42', {}, false);
     const listQueuedJobs = async (): Promise<CiJobList> => ({
       complete: true,
@@ -156,7 +156,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     ]);
   });
 
-  test('is asked for again by a server that limits requests', async () => {
+  test('is requested again from a server that limits requests', async () => {
     const lost = await busyRunner('44');
     reruns.end('44', 'cancelled');
     reruns.evidence.set('44', 'shutdown');
@@ -169,7 +169,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual(['44']);
   });
 
-  test('is rerun although its end came first by the clocks', async () => {
+  test('is rerun although it ended earlier by the clocks', async () => {
     const lost = await busyRunner('40');
     reruns.end('40', 'failure');
     await lost.run.handle.signal(jobEventSignal, {
@@ -200,7 +200,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     await rerunOf(lost.runnerName).terminate('seen');
   });
 
-  test('is checked at once when an event tells its end; events without an end cost some checks', async () => {
+  test('is checked at once when an event reports its end; events without an end cause few checks', async () => {
     const lost = await busyRunner('48');
     reruns.end('48', 'failure', { runEnded: false });
     lose(lost);
@@ -238,7 +238,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(await checksOf(rerun)).toBe(4);
   });
 
-  test('is rerun under another id where someone has taken its own', async () => {
+  test('is rerun with another ID if its own is in use', async () => {
     const lost = await busyRunner('47');
     const { client, taskQueue } = all.world;
     const args = [{}];
@@ -261,7 +261,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual(['45']);
   });
 
-  test('is not claimed if someone reran it after a request that GitHub rejected', async () => {
+  test('is not claimed if a user reran it after a request that GitHub rejected', async () => {
     const lost = await busyRunner('39');
     reruns.failures.push(
       new CiServerError('rate_limited', 'secondary limit', { status: 403, retryAfterMs: 50 }),
@@ -474,7 +474,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     });
   });
 
-  test('nobody but the lost runner’s own workflow can start a rerun that does anything', async () => {
+  test('is rerun only for the workflow of the lost runner', async () => {
     const lost = await busyRunner('61');
     reruns.end('61', 'failure');
     const input: RerunInput = {
@@ -497,7 +497,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     expect(reruns.requested).toEqual([]);
   });
 
-  test('a runner that asks for reruns is rejected where the credential may not', async () => {
+  test('a runner that requests reruns is rejected if its credential does not allow them', async () => {
     delete all.ci.reruns;
     const run = await all.world.start({ rerun: { onLoss: true } });
     await expect(run.result()).rejects.toMatchObject({

@@ -9,8 +9,8 @@ import { until } from '../support/until.ts';
 
 const near = (tenths: number): unknown => expect.closeTo(tenths, -0.5);
 
-await describeWithLab('the retry clocks of an activity', { temporal: true }, (lab) => {
-  test('a busy answer and a server that fails have a clock each', async () => {
+await describeWithLab('the retry delays of an activity', { temporal: true }, (lab) => {
+  test('a busy response and a failing server have delays of their own', async () => {
     const { ci, world } = await memoryWorld(lab);
     const badGateway = new CiServerError('unavailable', '502 Bad Gateway', { status: 502 });
     const answers = [busy(), badGateway, busy(), badGateway, busy()];

@@ -43,7 +43,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
 
   const idle = (runner: SetRunnerStatus): boolean => runner.state === 'idle';
 
-  test('static runners: replicas are raised at once, lowered to idle ones only, and what ends is replaced', async () => {
+  test('static runners: a scale-up is immediate, a scale-down affects idle ones only, and ended ones are replaced', async () => {
     const set = await start({
       replicas: 2,
       template: { ephemeral: false } as never,
@@ -75,7 +75,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('demand: up at once, and down to the idle ones that are kept, only after the delay', async () => {
+  test('demand: scales up immediately, and down to the idle runners after the delay', async () => {
     const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '1h', queueCheck: '0s' });
     await set.comesTo({ idle: 1 });
     for (let i = 0; i < 5; i++) await set.queueJob();
@@ -119,7 +119,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('news from another time, or that is none, ends no wait of the set', async () => {
+  test('an outdated or invalid signal does not end a wait of the set', async () => {
     const set = await start({ replicas: 2, scaleDownDelay: '1h' });
     await set.comesTo({ idle: 2 });
     await set.command({ command: 'scale', replicas: 1 });
@@ -143,7 +143,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a rollout: new runners first, idle old ones leave, busy ones finish their job, and then the old template is gone', async () => {
+  test('a rollout: new runners first, idle old ones end, busy ones complete their job, and then the old template is removed', async () => {
     const set = await start({ replicas: 3, template: { ephemeral: false } as never });
     const { templateHash, runners } = await set.comesTo({ idle: 3 });
     const [busy] = runners;
@@ -177,7 +177,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('pause starts nothing and drains nothing; resume does', async () => {
+  test('pause prevents starts and drains; resume ends it', async () => {
     const set = await start({ replicas: 1, paused: true });
     expect((await set.reaches('a list', ({ desired }) => desired === 1)).blockedReason).toBe(
       'paused',
@@ -190,7 +190,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('two runners in a row that never come up open the breaker; one at a time is tried until one does', async () => {
+  test('two consecutive runners that never start open the circuit breaker; then one at a time is tried', async () => {
     const set = await start({
       replicas: 2,
       template: { timeouts: { registration: '300ms' } } as never,
@@ -224,7 +224,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('pods that the API server rejects: its words are in the status, until a runner is online', async () => {
+  test('pods that the API server rejects: its error is in the status until a runner is online', async () => {
     compute.refusals.set(
       'createPod',
       () => new ComputeError('invalid', 'no PriorityClass with name urgent was found'),
@@ -245,7 +245,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a run that news makes long while something is under way continues as new right after that', async () => {
+  test('a run that signals make long during an activity continues as new right after it', async () => {
     const set = await start({ replicas: 0, intervals: { relist: '1h' } });
     await set.reaches('it to have begun', ({ desired }) => desired === 0);
     const { promise: enough, resolve } = Promise.withResolvers<void>();
@@ -289,7 +289,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a start that fails within the workflow task is repeated by an activity of its own', async () => {
+  test('a start that fails within the workflow task is retried by a separate activity', async () => {
     world.pretences.push({
       activity: 'startRunners',
       answer: async () => await Promise.reject(new Error('Temporal is away')),
@@ -304,7 +304,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a history in which the worker got no further than the check of the input within a workflow task is understood, too', async () => {
+  test('a history whose first workflow task has only the check of the input is supported', async () => {
     const set = await start({ replicas: 1 });
     await set.comesTo({ idle: 1 });
     const [first] = await chainOf(world.client, set.handle.workflowId);
@@ -313,7 +313,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a declaration that is wrong is refused, with every bad field; the set goes on as it was', async () => {
+  test('an invalid declaration is rejected with every invalid field; the set continues unchanged', async () => {
     const set = await start({ replicas: 1 });
     await set.comesTo({ idle: 1 });
     const bad = {
@@ -354,7 +354,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a schedule replaces the size while it holds', async () => {
+  test('a schedule overrides the size while it is active', async () => {
     const set = await start({
       replicas: 0,
       schedules: [{ cron: '* * * * *', duration: '1h', replicas: 1 }],
@@ -369,7 +369,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('volumes that outlive their runners: each slot has its own, and the next runner in it gets the same', async () => {
+  test('volumes that outlive their runners: each slot has one, and its next runner gets the same', async () => {
     const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
     // A list that found the runner draining would have its successor get the next slot.
     const intervals = { relist: '1h' };
@@ -390,7 +390,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
-  test('a set that was lost and made anew takes over the runners of its template; those that end meanwhile do not mind', async () => {
+  test('a set that was lost and created again takes over the runners of its template, despite runners that end in the meantime', async () => {
     const set = await start({ replicas: 2 });
     const { runners } = await set.comesTo({ idle: 2 });
     await set.handle.terminate('lost');
@@ -412,7 +412,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(again);
   });
 
-  test('a set that is made from nonsense fails at once', async () => {
+  test('a set with an invalid input fails immediately', async () => {
     const set = await start({
       replicas: 1,
       schedules: [{ cron: 'whenever', duration: '1h', replicas: 2 }],

@@ -14,7 +14,7 @@ await describeWithLab('a set before its admission', { temporal: true }, (lab) =>
   });
   afterEach(async () => await stage.world.close());
 
-  test('answers that it waits for it, and what was declared', async () => {
+  test('responds that it waits for it, with the declaration', async () => {
     const fails = (): never => {
       throw new Error('the worker is about to stop');
     };

@@ -13,7 +13,7 @@ import {
   type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
 
-await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => {
+await describeWithLab('a set that starts replacements ahead', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -44,30 +44,27 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
   test.each<[string, Partial<RunnerSetInput>]>([
     ['a fixed number, one ahead', { replicas: 1, replaceAhead: 1 }],
     ['one idle runner that is kept', { minIdle: 1, max: 2 }],
-  ])(
-    '%s: the successor is online while the job runs, and serves when it ends',
-    async (_what, size) => {
-      const set = await SetRun.start({ world, compute, ci }, { ...size, ...quiet });
-      const { runners } = await set.comesTo({ idle: 1 });
-      const [first] = runners;
-      if (first === undefined) throw new Error('no runner');
-      set.startJob(first);
-      const both = await set.comesTo({ idle: 1, busy: 1 });
-      expect(both.runners.find(({ state }) => state === 'busy')?.workflowId).toBe(first.workflowId);
-      set.endJob(first);
-      const after = await set.settles({ idle: 1 });
-      expect(after.runners[0]?.workflowId).not.toBe(first.workflowId);
-      expect(compute.created).toHaveLength(2);
-      expect(await toldOf(set, first.workflowId)).toEqual(['online', 'busy', 'ended']);
-      await set.end();
-      expect({ pods: compute.pods.size, registrations: ci.registrations.size }).toEqual({
-        pods: 0,
-        registrations: 0,
-      });
-    },
-  );
+  ])('%s: the successor is online during the job, and serves after it', async (_what, size) => {
+    const set = await SetRun.start({ world, compute, ci }, { ...size, ...quiet });
+    const { runners } = await set.comesTo({ idle: 1 });
+    const [first] = runners;
+    if (first === undefined) throw new Error('no runner');
+    set.startJob(first);
+    const both = await set.comesTo({ idle: 1, busy: 1 });
+    expect(both.runners.find(({ state }) => state === 'busy')?.workflowId).toBe(first.workflowId);
+    set.endJob(first);
+    const after = await set.settles({ idle: 1 });
+    expect(after.runners[0]?.workflowId).not.toBe(first.workflowId);
+    expect(compute.created).toHaveLength(2);
+    expect(await toldOf(set, first.workflowId)).toEqual(['online', 'busy', 'ended']);
+    await set.end();
+    expect({ pods: compute.pods.size, registrations: ci.registrations.size }).toEqual({
+      pods: 0,
+      registrations: 0,
+    });
+  });
 
-  test('runners of a set that keeps none ready tell nothing more than before', async () => {
+  test('runners of a set without ready runners send no additional signals', async () => {
     const set = await SetRun.start({ world, compute, ci }, { replicas: 1, ...quiet });
     const { runners } = await set.comesTo({ idle: 1 });
     const [first] = runners;

@@ -68,7 +68,7 @@ await describeWithLab('a backlog of signals', { temporal: true }, (lab) => {
     ).length;
   }
 
-  test('each activation takes in a part of it, and a command at its end is carried out', async () => {
+  test('each activation handles a part of it, and executes a command at its end', async () => {
     await pileUp(
       async (index) =>
         await set.handle.signal(jobEventsSignal, {

@@ -80,7 +80,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     return { ...runner, endedAt };
   }
 
-  test('a job’s whole life by events: one runner, which nobody replaces', async () => {
+  test('the lifecycle of a job by events: one runner, which is not replaced', async () => {
     const set = await start({ queueCheck: '0s' });
     const jobId = await set.queueJob();
     const { runners } = await set.comesTo({ idle: 1 });
@@ -107,7 +107,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('a runner that dies before it takes the job is replaced at once', async () => {
+  test('a runner that dies before it takes the job is replaced immediately', async () => {
     const set = await start({ queueCheck: '0s', recreationGuard: '1h' });
     await set.queueJob();
     const { runners } = await set.comesTo({ idle: 1 });
@@ -116,7 +116,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('the recreation guard keeps the place empty until the event is there', async () => {
+  test('the recreation guard prevents a replacement until the event arrives', async () => {
     const set = await start({ queueCheck: '0s', recreationGuard: '1h' });
     const runner = await silentLife(set);
     const guarded = await set.status();
@@ -130,7 +130,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('without the event it gives way after its time', async () => {
+  test('without the event it ends after its time', async () => {
     const set = await start({ queueCheck: '0s', recreationGuard: '2s' });
     const { endedAt } = await silentLife(set);
     await until('another runner', () => compute.created.length === 2);
@@ -138,7 +138,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('a look that finds the job still queued gives way at once', async () => {
+  test('a check that finds the job still queued ends it immediately', async () => {
     const set = await start({ queueCheck: '1h', recreationGuard: '1h' });
     await until('the first look', () => ci.looks === 1);
     ci.list(1);
@@ -147,7 +147,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('events that were lost are made up for by looking: jobs that wait are found, jobs that are over are released', async () => {
+  test('a check compensates for lost events: it finds waiting jobs, and releases ended ones', async () => {
     ci.list(70);
     ci.list(71, { labels: ['windows'] });
     const set = await start({ queueCheck: '1s' });
@@ -180,7 +180,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await endsClean(set);
   });
 
-  test('a look that is under way keeps no set from continuing as new, and the next run hears what it finds', async () => {
+  test('a running check does not delay continue-as-new, and the next run gets its result', async () => {
     const answer = Promise.withResolvers<void>();
     ci.held = answer.promise;
     ci.list(70);

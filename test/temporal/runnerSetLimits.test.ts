@@ -26,7 +26,7 @@ await describeWithLab('a set at its limits', { temporal: true }, (lab) => {
   });
   afterEach(async () => await stage.world.close());
 
-  test('carries all of it over to its next run', async () => {
+  test('passes all of it to its next run', async () => {
     const [declaration, carried] = carryWithinLimit(fullSet(), []).args;
     const over: JobEvent = {
       action: 'completed',
@@ -73,7 +73,7 @@ await describeWithLab('a set at its limits', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('takes in a check of 5,000 running and 5,000 queued jobs with six labels', async () => {
+  test('applies a check of 5,000 running and 5,000 queued jobs with six labels', async () => {
     const labels = ['self-hosted', 'linux', 'x64', 'large', 'gpu', 'ssd'];
     const jobs = Array.from({ length: 2 * MAX_RUNNERS }, (_none, index): CiJob => {
       const times = { queuedAt: Date.now(), startedAt: Date.now() };

@@ -20,7 +20,7 @@ import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab(
-  'a set and its runners that do not hear each other',
+  'a set and runners whose messages to each other are lost',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -45,7 +45,7 @@ await describeWithLab(
       expectNothingLeft({ compute, ci });
     }
 
-    test('a lost start: a runner that is nowhere gives its place to another', async () => {
+    test('a lost start: a runner that does not exist is replaced', async () => {
       let lost: string[] = [];
       world.pretences.push({
         activity: 'startRunners',
@@ -67,7 +67,7 @@ await describeWithLab(
       await endsClean(set);
     });
 
-    test('a list that fails for good, and one in two parts: the set goes on', async () => {
+    test('a list that fails permanently, and one in two parts: the set continues', async () => {
       const fails = (): never => {
         throw ApplicationFailure.nonRetryable('result exceeds size limit', 'TooLarge');
       };
@@ -84,7 +84,7 @@ await describeWithLab(
       await endsClean(set);
     });
 
-    test('a lost drain, in a rollout and at the end: whoever does not move is shown, and asked again', async () => {
+    test('a lost drain, in a rollout and at the end: a runner without a reaction is shown, and drained again', async () => {
       const set = await start();
       const old = runnersOf(await set.comesTo({ idle: 2 }));
       const unheard = (times: number): void => {
@@ -135,7 +135,7 @@ await describeWithLab(
       await endsClean(set);
     });
 
-    test('runners that never say that they are online, nor that they have ended, are seen', async () => {
+    test('runners that never report that they are online or have ended are found', async () => {
       const tellsNobody = async ({
         set,
         templateHash,
@@ -166,7 +166,7 @@ await describeWithLab(
       await endsClean(set);
     });
 
-    test('a runner that is being torn down, and goes on with another, is one of the set again', async () => {
+    test('a runner that is torn down and starts another attempt belongs to the set again', async () => {
       const set = await start('1h');
       const [first = ''] = runnersOf(await set.comesTo({ idle: 2 }));
       const pod = set.podOf(first);

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 const SETS = 8;
 const STEPS = 7;
 
-await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
+await describeWithLab('sets with random events', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -150,7 +150,7 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     }
   }
 
-  test(`${SETS} sets, two restarts of the worker and continue-as-new in the middle: every job runs once, no job is killed, each comes to rest`, async () => {
+  test(`${SETS} sets, two restarts of the worker and continue-as-new: every job runs once, none is killed, and each set becomes stable`, async () => {
     const seed = randomSeed();
     const lives = await Promise.all(
       Array.from({ length: SETS }, async (_none, index) => {

@@ -108,7 +108,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     return last;
   }
 
-  test('as many jobs as all of them together can serve: each job has one runner, whichever runner takes it', async () => {
+  test('as many jobs as all of them can serve: each job has one runner, whichever runner takes it', async () => {
     const [SETS, MAX] = [20, 10];
     const sets = await start(SETS, MAX);
     const ids = Array.from({ length: SETS * MAX }, (_none, index) => 1_000 + index);
@@ -159,7 +159,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   }, 150_000);
 
-  test('a paused one, and one that ends, leave their jobs to the others', async () => {
+  test('a paused and an ending one leave their jobs to the others', async () => {
     const sets = await start(3, 20, { paused: true });
     const [paused, ends, open] = sets as [SetRun, SetRun, SetRun];
     const ids = Array.from({ length: 12 }, (_none, index) => 5_000 + index);

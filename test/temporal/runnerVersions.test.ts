@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 const DAY_MS = 24 * 3_600_000;
 const OLD = 'ghcr.io/actions/actions-runner:2.330.0';
 
-await describeWithLab('a runner version that GitHub will refuse', { temporal: true }, (lab) => {
+await describeWithLab('a runner version that GitHub will reject', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -26,7 +26,7 @@ await describeWithLab('a runner version that GitHub will refuse', { temporal: tr
   const start = async (image: string): Promise<SetRun> =>
     await SetRun.start({ world, compute, ci }, { replicas: 1, template: { image } as never });
 
-  test('is told to each set that has it, once, and logged a week ahead', async () => {
+  test('is reported once to each set that uses it, and logged a week ahead', async () => {
     const sets = [await start(OLD), await start(OLD), await start('runner:latest')];
     for (const set of sets) await set.comesTo({ idle: 1 });
     const jobsUntil = Date.now() + 3 * DAY_MS;
@@ -81,7 +81,7 @@ await describeWithLab('a runner version that GitHub will refuse', { temporal: tr
     expectNothingLeft({ compute, ci });
   });
 
-  test('that is refused stops no set: it goes on once the image has another', async () => {
+  test('that is rejected does not stop a set: it continues as soon as the image has another', async () => {
     compute.born = { started: true, ended: true, exit: { code: 7, oomKilled: false } } as never;
     const set = await start(OLD);
     const { blockedReason } = await set.reaches(

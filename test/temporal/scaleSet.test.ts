@@ -9,7 +9,7 @@ import { SetRun } from '../support/setRun.ts';
 import { scaleSetWorld, type ScaleSetWorld } from '../support/scaleSetWorld.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('a set that takes its demand from a scale set', { temporal: true }, (lab) => {
+await describeWithLab('a set with the demand of a scale set', { temporal: true }, (lab) => {
   let stage: ScaleSetWorld;
   let name: string;
 
@@ -37,7 +37,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
   const hasSession = async (): Promise<unknown> =>
     await stage.simulator.waitFor(() => stage.simulator.scaleSet(name)?.session, 'a session');
 
-  test('runs its jobs, leaves nothing, and removes the scale set when it ends', async () => {
+  test('runs its jobs, leaves nothing, and removes the scale set at its end', async () => {
     await stage.start(name);
     const jobs = queue(7);
     await completed(jobs);
@@ -61,7 +61,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.runners()).toEqual([]);
   });
 
-  test('a paused set takes no job, and is told of it within a poll', async () => {
+  test('a paused set takes no jobs, and its listener applies it within a poll', async () => {
     await stage.start(name, { paused: true });
     await hasSession();
     const jobs = queue();
@@ -87,7 +87,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     );
   });
 
-  test('a scale set that is removed at GitHub is created again', async () => {
+  test('a scale set removed at GitHub is created again', async () => {
     await stage.start(name);
     await hasSession();
     const before = stage.simulator.scaleSet(name)?.id;
@@ -96,7 +96,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)?.id).not.toBe(before);
   });
 
-  test('another worker continues the session of one that ended, without a conflict', async () => {
+  test('another worker resumes the session of one that ended, without a conflict', async () => {
     await stage.start(name);
     await hasSession();
     const session = stage.simulator.scaleSet(name)?.session?.id;
@@ -148,7 +148,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     },
   );
 
-  test('a session of another system is never ended: the set shows it, and takes over when it is gone', async () => {
+  test('a session of another system is never ended: the set shows it, and opens its own afterwards', async () => {
     const scope = { kind: 'organization', name: 'acme' } as const;
     const wanted = {
       scope,
@@ -181,7 +181,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     );
   });
 
-  test('a scale set that another system still uses is not changed, nor removed at the end', async () => {
+  test('a scale set in use by another system is neither changed nor removed at the end', async () => {
     const scope = { kind: 'organization', name: 'acme' } as const;
     const mark = 'holdfast-9876543210';
     await stage.scaleSets.ensure({ scope, name, group: 'default', labels: ['theirs'], mark });
@@ -214,7 +214,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     await completed(queue(1));
   });
 
-  test('a cancelled listener closes its session, and leaves the scale set', async () => {
+  test('a cancelled listener closes its session, and keeps the scale set', async () => {
     await stage.start(name);
     await hasSession();
     const listener = stage.world.client.workflow.getHandle(`scale-set-${name}`);
@@ -224,7 +224,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)?.session).toBeUndefined();
   });
 
-  test('signals that change nothing keep the session; many of them begin a new run', async () => {
+  test('signals without a change keep the session; many of them start a new run', async () => {
     await stage.start(name);
     await hasSession();
     const session = stage.simulator.scaleSet(name)?.session?.id;
@@ -254,7 +254,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)?.session?.id).toBe(session);
   });
 
-  test('a scale set of another system is left alone without adopt, and the set says so', async () => {
+  test('a scale set of another system is not changed without adopt, and the set shows it', async () => {
     const scope = { kind: 'organization', name: 'acme' } as const;
     const wanted = {
       scope,
@@ -274,7 +274,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect(stage.simulator.scaleSet(name)).toEqual(before);
   });
 
-  test('of thousands of queued jobs, as many are taken as the set can run', async () => {
+  test('of thousands of queued jobs, it takes as many as the set can run', async () => {
     await stage.start(name, { max: 3 });
     await hasSession();
     queue(10_000, 600_000);
@@ -287,7 +287,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     for (const job of stage.simulator.jobs()) stage.simulator.cancelJob(job.id);
   });
 
-  test('a token that expires in a poll costs nothing', async () => {
+  test('a token that expires during a poll has no effect', async () => {
     await stage.start(name);
     await hasSession();
     stage.simulator.expireScaleSetToken(name);
@@ -295,7 +295,7 @@ await describeWithLab('a set that takes its demand from a scale set', { temporal
     expect((await stage.status(name)).scaleSet?.problem).toBeUndefined();
   });
 
-  test('other labels are told to GitHub, in the same scale set', async () => {
+  test('changed labels are sent to GitHub, in the same scale set', async () => {
     await stage.start(name);
     await hasSession();
     const { id, session } = stage.simulator.scaleSet(name) ?? {};

@@ -90,7 +90,7 @@ await describeIf(
       return { requests, replies, runs: chain.length };
     }
 
-    test(`${AT_ONCE} at once: each is answered once, in the order in which they came, with what it made of the set`, async () => {
+    test(`${AT_ONCE} at once: each gets one response, in order, with the resulting set`, async () => {
       const set = await start({ paused: true });
       const answers = await Promise.all(
         Array.from(
@@ -132,7 +132,7 @@ await describeIf(
       await endsClean(set);
     });
 
-    test('one that is sent again is not carried out again, not even by the runs after', async () => {
+    test('that is repeated is not executed again, not even by later runs', async () => {
       const set = await start();
       const id = randomUUID();
       const sent: SetCommand = { command: 'pause', reason: 'once' };
@@ -153,7 +153,7 @@ await describeIf(
       await endsClean(set);
     });
 
-    test('commands, news and job events meet while nothing is in the cache of the worker: all histories replay', async () => {
+    test('commands, signals and job events with an empty worker cache: all histories replay', async () => {
       await world.suspend();
       await world.resume(undefined, undefined, { maxCachedWorkflows: 0 });
       const set = await start();
@@ -199,7 +199,7 @@ await describeIf(
       expect(await unreplayable(world.client, [single.handle.workflowId])).toEqual([]);
     }, 120_000);
 
-    test('a set that does not run, or is being drained: a clear failure; draining twice is none', async () => {
+    test('a set that does not run, or is being drained: a clear error; draining twice is none', async () => {
       await expect(
         world.client.workflow.execute(SET_COMMAND_WORKFLOW, {
           taskQueue: world.taskQueue,
@@ -252,7 +252,7 @@ await describeIf(
       expect(await unreplayable(world.client, [set.handle.workflowId])).toEqual([]);
     });
 
-    test('a set that is terminated with the command in its hands', async () => {
+    test('a set that is terminated during the command', async () => {
       const name = `set-${randomUUID().slice(0, 8)}`;
       const set = await world.client.workflow.start(RUNNER_SET_WORKFLOW, {
         workflowId: setWorkflowId(name),
@@ -276,7 +276,7 @@ await describeIf(
       });
     });
 
-    test('what is no request, and a request that no command waits for, leave the set as it is', async () => {
+    test('an invalid request, and a request without a waiting command, have no effect on the set', async () => {
       const set = await start();
       for (const nonsense of [
         undefined,
@@ -308,7 +308,7 @@ await describeIf(
       await endsClean(set);
     });
 
-    test('by the lines of docs/runner-sets.md, with the temporal command alone', async () => {
+    test('by the lines of docs/runner-sets.md, with only the temporal command', async () => {
       const set = await start({ minIdle: 0, max: 2 });
       const temporal = await resolveBinary('temporal');
       const lines = pages()

@@ -28,7 +28,7 @@ await describeWithLab('the end of a set', { temporal: true }, (lab) => {
       { replicas: 1, template: { ephemeral: false } as never },
     );
 
-  test('that somebody terminated, whom nobody had asked to, is a failure that says by whom and why', async () => {
+  test('that was terminated unexpectedly is a failure with its author and reason', async () => {
     const set = await start();
     await set.comesTo({ idle: 1 });
     await set.handle.terminate('by mistake');
@@ -39,7 +39,7 @@ await describeWithLab('the end of a set', { temporal: true }, (lab) => {
     });
   });
 
-  test('that was deleted is none, also if its workflow was terminated while runners were left', async () => {
+  test('that was deleted is not a failure, also if its workflow was terminated with runners left', async () => {
     const set = await start();
     const { runners } = await set.comesTo({ idle: 1 });
     const [busy] = runners;
@@ -54,7 +54,7 @@ await describeWithLab('the end of a set', { temporal: true }, (lab) => {
     expect(await sets.find(set.name)).toMatchObject({ state: 'ended', failed: false });
   });
 
-  test('that was cancelled is none', async () => {
+  test('that was cancelled is not a failure', async () => {
     const set = await start();
     await set.comesTo({ idle: 1 });
     await set.handle.cancel();

@@ -59,7 +59,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     (await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata'))
       .currentDetails;
 
-  test('its result is the report; a list and the page of Temporal’s UI say what it did', async () => {
+  test("its result is the report; a list and Temporal's UI show what it did", async () => {
     const report = sweepReport({
       counts: { orphaned_pod: { found: 1, repaired: 1 } },
       marks: [GHOST],
@@ -76,7 +76,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     );
   });
 
-  test('a list that could not be had is tried again; when it stays away the workflow fails, and says which', async () => {
+  test('an incomplete list is retried; if it stays incomplete the workflow fails, and names it', async () => {
     const report = sweepReport({ incompleteLists: [{ list: 'pods', reason: '503' }] });
     const incomplete = (): Error =>
       ApplicationFailure.create({
@@ -101,14 +101,14 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     expect(asked).toHaveLength(5);
   });
 
-  test('an input that is wrong fails at once, and names every bad field', async () => {
+  test('an invalid input fails immediately, with every invalid field', async () => {
     const wrong = await start({ maxPodAge: 'soon', dryrun: true });
     await expect(wrong.result()).rejects.toMatchObject({
       cause: { type: 'InvalidInput', message: expect.stringMatching(/maxPodAge.*dryrun/) },
     });
   });
 
-  test('the next one goes on from the marks of the last one that completed, and from nothing that its starter hands in', async () => {
+  test('the next one uses the marks of the last completed one, and nothing that its starter passes in', async () => {
     const failing = ApplicationFailure.create({ message: 'no', nonRetryable: true });
     answers(sweepReport({ marks: [GHOST] }), failing);
     const marks = async (): Promise<unknown> => await lastMarks(world.client, world.taskQueue);

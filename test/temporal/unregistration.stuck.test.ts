@@ -8,7 +8,7 @@ import { UnregistrationRun } from '../support/unregistrationRun.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab(
-  'unregistration that does not go through at once',
+  'unregistration that does not succeed immediately',
   { temporal: true },
   (lab) => {
     let life: UnregistrationRun;
@@ -18,7 +18,7 @@ await describeWithLab(
     });
     afterEach(async () => await life.close());
 
-    test('row 5: a force after a stop does not wait for an answer that the stop still waits for', async () => {
+    test('row 5: a force after a stop does not wait for a response that the stop still waits for', async () => {
       await life.busy();
       const { promise, resolve } = Promise.withResolvers<void>();
       life.ci.removalHeld = promise;
@@ -32,7 +32,7 @@ await describeWithLab(
       expect((await life.run.result()).outcome).toBe('aborted');
     });
 
-    test('row 5: a stop does not wait for ever for a CI server that does not answer', async () => {
+    test('row 5: a stop does not wait endlessly for a CI server that does not respond', async () => {
       await life.busy({ intervals: { stopResponseTimeout: '300ms' } });
       life.ci.script.push({
         method: 'remove',
@@ -45,7 +45,7 @@ await describeWithLab(
       expect((await life.run.result()).outcome).toBe('aborted');
     });
 
-    test('row 7: a busy static runner is asked for ever, in one activity', async () => {
+    test('row 7: a busy static runner is retried endlessly, in one activity', async () => {
       await life.busy({ ephemeral: false });
       life.ci.script.push(
         ...Array.from({ length: 5 }, () => ({ method: 'remove' as const, answer: busy() })),
@@ -82,14 +82,14 @@ await describeWithLab(
       },
     );
 
-    test('row 6: ... an ephemeral one that does not tell is, too, from when the CI server calls it busy', async () => {
+    test('row 6: ... and so is an ephemeral one without probes, as soon as the CI server reports it as busy', async () => {
       life.compute.probes = false;
       await life.busy({ timeouts: { jobTimeout: '3s' } });
       await life.drain();
       expect(await life.run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
     });
 
-    test('row 7: a refusal that comes while the call is called off is no reason to touch the runner: its job goes on', async () => {
+    test('row 7: a rejection that arrives during a cancellation has no effect on the runner: its job continues', async () => {
       await life.idle({ ephemeral: false });
       life.ci.setBusy(life.runnerName, true);
       let answer = (): void => undefined;
@@ -109,7 +109,7 @@ await describeWithLab(
       expect(life.compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
     });
 
-    test('row 4a: the answer of the removal is lost, and the runner leaves because of it: it was drained, whatever its status', async () => {
+    test('row 4a: the response of the removal is lost, and the runner ends because of it: it was drained, whatever its status', async () => {
       await life.idle({ ephemeral: false });
       let lose = (_error: Error): void => undefined;
       life.ci.removalHeld = new Promise((_resolve, reject) => (lose = reject));
@@ -123,7 +123,7 @@ await describeWithLab(
       expect(await life.run.result()).toMatchObject({ outcome: 'succeeded' });
     });
 
-    test('row 8: ended but still busy there: the compute goes at once, the registration is handed on and removed later', async () => {
+    test('row 8: ended but still busy there: the pod is deleted immediately, the registration is handed off and removed later', async () => {
       await life.busy();
       life.compute.end(life.pod, 137);
       const result = await life.run.result();
@@ -141,7 +141,7 @@ await describeWithLab(
       expect(life.ci.registrations.size).toBe(0);
     });
 
-    test('row 8: somebody removes the registration already: it is left to them', async () => {
+    test('row 8: another workflow removes the registration already: it is left to that one', async () => {
       await life.busy();
       const workflowId = `deregistration-${life.runnerName}`;
       await life.world.client.workflow.start(DEREGISTRATION_WORKFLOW, {
@@ -179,7 +179,7 @@ await describeWithLab(
         new CiServerError('credentials', 'Not Found', { status: 404 }),
       ],
       ['row 11: a server error', new CiServerError('unavailable', 'Bad Gateway', { status: 502 })],
-    ])('%s is no verdict: asked again, the pod left alone', async (_row, error) => {
+    ])('%s decides nothing: retried, without an effect on the pod', async (_row, error) => {
       await life.busy({ ephemeral: false });
       life.ci.script.push({ method: 'remove', answer: error }, { method: 'remove', answer: error });
       await life.drain();
@@ -191,7 +191,7 @@ await describeWithLab(
       expect(life.compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
     });
 
-    test('an unknown refusal (422 that is not "busy") is no verdict either', async () => {
+    test('an unknown rejection (422 that is not "busy") decides nothing either', async () => {
       await life.idle();
       life.ci.script.push({
         method: 'remove',
@@ -202,7 +202,7 @@ await describeWithLab(
       expect(life.removals()).toBe(2);
     });
 
-    test('cancelled while it cannot be provisioned: nothing is left, and the life does not wait for the CI server', async () => {
+    test('cancelled while it cannot be provisioned: nothing is left, and the runner does not wait for the CI server', async () => {
       life.ci.script.push({
         method: 'register',
         answer: new CiServerError('unavailable', 'down'),

@@ -13,14 +13,14 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   });
   afterEach(async () => await life.close());
 
-  test('row 2: an ephemeral runner that ended its job with 0 has removed itself: no call', async () => {
+  test('row 2: an ephemeral runner that ended its job with 0 has removed itself: no request', async () => {
     await life.busy();
     life.finishJob();
     expect(await life.run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
     expect(life.removals()).toBe(0);
   });
 
-  test('row 3: 204, and the runner says it is idle: the pod goes', async () => {
+  test('row 3: 204, and the runner reports idle: the pod is deleted', async () => {
     await life.idle();
     await life.drain();
     expect(await life.run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 1 });
@@ -28,7 +28,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(life.ci.registrations.size).toBe(0);
   });
 
-  test('row 3: a 204 for a runner that has just started a job never costs the job', async () => {
+  test('row 3: a 204 for a runner that has just started a job never ends the job', async () => {
     life.compute.probes = false;
     await life.busy();
     life.ci.lies = true;
@@ -44,7 +44,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(life.compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
   });
 
-  test('row 3: a static runner that says it is busy outlives a 204', async () => {
+  test('row 3: a static runner that reports busy continues after a 204', async () => {
     await life.busy({ ephemeral: false });
     life.ci.lies = true;
     await life.drain();
@@ -55,7 +55,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(life.compute.deletions).toMatchObject([{ underJob: false }]);
   });
 
-  test('row 4: a runner about to register survives a 404 and is removed once it has', async () => {
+  test('row 4: a runner about to register continues after a 404 and is removed when it has registered', async () => {
     life.compute.probes = false;
     life.run = await life.world.start({ ephemeral: false });
     life.pod = await life.run.pod();
@@ -73,7 +73,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(await life.run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('row 4: what has not registered by its deadline never will', async () => {
+  test('row 4: a runner that has not registered by its deadline never will', async () => {
     life.compute.probes = false;
     life.run = await life.world.start({ ephemeral: false, timeouts: { registration: '400ms' } });
     life.pod = await life.run.pod();
@@ -85,7 +85,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(life.compute.pods.size).toBe(0);
   });
 
-  test('row 4: busy by its own signal beats any 404', async () => {
+  test('row 4: busy by its own signal overrides any 404', async () => {
     await life.busy({ ephemeral: false });
     life.ci.script.push({ method: 'remove', answer: 'absent', repeat: true });
     life.ci.script.push({ method: 'find', answer: 'absent', repeat: true });
@@ -100,7 +100,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(life.compute.deletions).toMatchObject([{ underJob: false }]);
   });
 
-  test('row 5: stop accepted and 422: the pod is stopped by its own grace, then decided again', async () => {
+  test('row 5: stop accepted and 422: the pod is stopped with its own grace period, then decided again', async () => {
     await life.busy();
     await life.run.handle.signal('cancel');
     const result = await life.run.result();
@@ -127,7 +127,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect((await life.run.result()).outcome).toBe('aborted');
   });
 
-  test('row 6: a busy ephemeral runner is not asked about again and again; a safety re-check, and its end, wake', async () => {
+  test('row 6: a busy ephemeral runner is not retried often; a re-check, and its end, wake the workflow', async () => {
     life.compute.probes = false;
     await life.busy({ intervals: { busyCheck: '300ms' } });
     await life.drain();

@@ -161,7 +161,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     );
   }
 
-  test('a set moves on to the current version; its runner ends where it began', async () => {
+  test('a set moves to the current version; its runner ends on the one that it started on', async () => {
     await startWorker('one');
     const name = `versions-${randomUUID().slice(0, 8)}`;
     const input: RunnerSetInput = {
@@ -204,7 +204,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     expect(await buildsOf(workflowId)).toEqual(new Set(['one']));
   });
 
-  test('a static runner moves on to the current version with its next job', async () => {
+  test('a static runner moves to the current version with its next job', async () => {
     await startWorker('one');
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
     const run = await client.workflow.start(RUNNER_WORKFLOW, {
@@ -240,7 +240,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     expect(compute.pods.size).toBe(0);
   });
 
-  test('versioning is turned on under a set and its runner, and off again: the set goes on, and moves on meanwhile', async () => {
+  test('versioning is enabled and disabled under a set and its runner: both continue, and the set moves in between', async () => {
     await startWorker();
     const name = `versions-${randomUUID().slice(0, 8)}`;
     const input: RunnerSetInput = {
@@ -272,7 +272,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     expect(compute.pods.size).toBe(0);
   });
 
-  test('the doctor says which version what is new begins on, and when there is none', async () => {
+  test('the doctor shows the version for new workflows, and that there is none', async () => {
     const found = async (): Promise<string> =>
       (
         await checkVersions(
@@ -297,7 +297,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     );
   });
 
-  test('the runs of a change set move on to the current version; each run ends where it began', async () => {
+  test('the runs of a change set move to the current version; each run ends on the one that it started on', async () => {
     playsByItself(compute, 'end');
     const group = `job-group:web:acme/web:main:push-${randomUUID().slice(0, 8)}`;
     const hand = async (commit: string): Promise<void> => {

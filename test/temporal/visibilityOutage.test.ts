@@ -31,7 +31,7 @@ await describeWithLab('while visibility is unavailable', { temporal: true }, (la
     gate.close();
   });
 
-  test('a set starts runners and carries out commands, says what waits, and drains once it is back', async () => {
+  test('a set starts runners and executes commands, shows what waits, and drains afterwards', async () => {
     const set = await SetRun.start(
       { world, compute, ci },
       {
@@ -78,7 +78,7 @@ await describeWithLab('while visibility is unavailable', { temporal: true }, (la
     expectNothingLeft({ compute, ci });
   });
 
-  test('a set that is deleted drains its runners, and ends once a list shows none', async () => {
+  test('a deleted set drains its runners, and ends when a list shows none', async () => {
     const set = await SetRun.start(
       { world, compute, ci },
       { replicas: 2, intervals: { relist: '1h' } },

@@ -10,7 +10,7 @@ import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
 /** The end of a life whose cluster or CI server stands in its way, on the real Temporal server. */
-await describeWithLab('the way out', { temporal: true }, (lab) => {
+await describeWithLab('teardown', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -60,7 +60,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     ['pod', 'deletePod'],
     ['Secret', 'deleteRegistrationSecret'],
   ])(
-    'a denied deletion of the %s is a wait that says why, and its life ends well when it is allowed',
+    'a denied deletion of the %s is a wait with the reason, and the runner ends when it is allowed',
     async (_what, method) => {
       await busyRunner();
       compute.refusals.set(method, denied());
@@ -85,7 +85,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
         }),
     ],
   ])(
-    '%s after a job that is known to be done, whose tear-down is a part of the task, is a wait as well',
+    '%s after a job that is known to be completed, whose teardown belongs to the workflow task, is a wait too',
     async (_what, method, why) => {
       await busyRunner();
       compute.refusals.set(method, why);
@@ -98,7 +98,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     },
   );
 
-  test('a denied stop: the job goes on, its end is seen, and the life ends when the deletion is allowed', async () => {
+  test('a denied stop: the job continues, its end is observed, and the runner ends when the deletion is allowed', async () => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());
     await run.handle.signal('cancel', 'enough');
@@ -112,7 +112,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a denied stop of a runner whose container has not started leaves it its Secret: it can start', async () => {
+  test('a denied stop of a runner whose container has not started keeps its Secret, so that it can start', async () => {
     compute.refusals.set('deletePod', denied());
     run = await world.start();
     pod = await run.pod();
@@ -125,7 +125,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a denied stop becomes a force', async () => {
+  test('a denied stop is upgraded to a force', async () => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());
     await run.handle.signal('cancel', 'enough');
@@ -139,7 +139,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({ outcome: 'aborted' });
   });
 
-  test('a wait for the end that somebody fails by hand is scheduled again: the end is seen', async () => {
+  test('a wait for the end that a user fails is scheduled again: the end is observed', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
     await until(
@@ -155,7 +155,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a wait for the end that is answered with another pod is scheduled again: the end is seen', async () => {
+  test('a wait for the end that is completed with another pod is scheduled again: the end is observed', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
     await until(
@@ -176,7 +176,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a claim is not mounted by another life while the node of the one before may still write to it', async () => {
+  test('a claim is not mounted by another runner while the node of the previous one may still write to it', async () => {
     const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'slot-0' }];
     await busyRunner({ volumeClaims });
     ci.forget(runnerName);
@@ -200,7 +200,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('ended while its credential is refused for good: pod and Secret go at once, its registration is handed on after the stated time', async () => {
+  test('ended while its credential is rejected permanently: pod and Secret are deleted immediately, its registration is handed off after the documented time', async () => {
     await busyRunner({ timeouts: { unregistration: '3s' } });
     ci.script.push({
       method: 'remove',

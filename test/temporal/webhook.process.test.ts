@@ -52,7 +52,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     await client.connection.close();
   });
 
-  test('several beside each other, without a credential: deliveries on one port, health and metrics on another; ended by SIGTERM', async () => {
+  test('several side by side, without a credential: deliveries on one port, health and metrics on another; ended by SIGTERM', async () => {
     const set = await startToldSet(client, taskQueue, `set-${taskQueue}`, COVER);
     const [one, other] = [
       startWebhookProcess(address, taskQueue),
@@ -82,7 +82,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     }
   });
 
-  test('with the keys of the codec it reads what sets cover, and sends nothing in clear', async () => {
+  test('with the keys of the codec it decodes covers of sets, and sends nothing in plain text', async () => {
     const set = await startToldSet(keyed, taskQueue, `set-${taskQueue}`, COVER);
     const [keyless, webhook] = [
       startWebhookProcess(address, taskQueue),
@@ -102,7 +102,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     );
   });
 
-  test('an API key for Temporal that is rotated is used without a restart', async () => {
+  test('a rotated API key for Temporal is used without a restart', async () => {
     const authority = new TestAuthority(folder);
     const gate = await TlsGate.open(address, authority);
     const [{ crt, key }, apiKey] = [authority.issue('webhook'), join(folder, 'api-key')];
@@ -134,7 +134,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     }
   }, 120_000);
 
-  test('it begins before Temporal is there; what it cannot have is one line and status 2', async () => {
+  test('it starts before Temporal; an invalid setting is one line and status 2', async () => {
     const waiting = startWebhookProcess('127.0.0.1:1', taskQueue, {
       HOLDFAST_CONNECT_TIMEOUT: '1m',
     });

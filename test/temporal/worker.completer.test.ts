@@ -102,7 +102,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     return found;
   }
 
-  test('a wait is completed once; nobody waits after that', async () => {
+  test('a wait is completed once; then nothing waits', async () => {
     const handle = await waitingRunner();
     await completer.signalPodState(handle.workflowId, { uid: 'u-1', state: 'busy' });
     expect(await completer.complete(handle.workflowId, 'ended/pod-1', POD)).toBe(true);
@@ -110,7 +110,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     expect(await completer.complete(handle.workflowId, 'ended/pod-1', POD)).toBe(false);
   });
 
-  test('nobody waits: an unknown workflow, another condition; a signal to nobody is tolerated', async () => {
+  test('nothing waits: an unknown workflow, another condition; a signal without a receiver is tolerated', async () => {
     const handle = await waitingRunner();
     expect(await completer.complete('runner-nobody', 'ended/pod-1', POD)).toBe(false);
     expect(await completer.complete(handle.workflowId, 'online/pod-1', POD)).toBe(false);
@@ -118,7 +118,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('finds the waits that are pending, but not those of the pods that are seen, nor of another place or queue', async () => {
+  test('finds the pending waits, except those of observed pods, of other locations and of other queues', async () => {
     const handles = await waitingRunners(40); // more than are looked at in one go
     const ids = handles.map(({ workflowId }) => workflowId);
     expect((await pending(new Set())).toSorted()).toEqual(ids.toSorted());
@@ -141,7 +141,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
   });
 
-  test('who serves several namespaces finds those of each, of its own installation only', async () => {
+  test('with several namespaces finds those of each, of its own installation only', async () => {
     const all: ServedLocation = {
       ...PLACE,
       cluster: randomUUID(),
@@ -163,7 +163,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     );
   });
 
-  test('a wait that has to look again is tried again, and is no failure of its workflow', async () => {
+  test('a wait that must read again is retried, and not a failure of its workflow', async () => {
     const handle = await waitingRunner();
     await completer.requestRecheck(handle.workflowId, 'ended/pod-1', 'not listed');
     const activity = async () => (await handle.describe()).raw.pendingActivities?.[0];
@@ -177,7 +177,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await completer.requestRecheck(handle.workflowId, 'ended/pod-1', 'nobody waits');
   });
 
-  test('a change that several workers see is one event of history; the next is another, and so is one that nothing tells from others', async () => {
+  test('a change that several workers observe is one event in history; the next is another, and so is one that cannot be identified', async () => {
     const handle = await waitingRunner();
     const second = createWaitCompleter({ client: () => client, taskQueue });
     for (const id of ['u-1/busy/12:00:01', 'u-1/busy/12:00:03', undefined]) {
@@ -194,7 +194,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     );
   });
 
-  test('a drain that the SDK refuses for want of a handler is no refusal by the runner: it goes as a signal', async () => {
+  test('a drain that the SDK rejects because there is no handler is sent as a signal', async () => {
     const handle = await waitingRunner();
     const environment = new MockActivityEnvironment({}, { client });
     expect(
@@ -214,7 +214,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('while Temporal is away it throws, so that the watcher tries again', async () => {
+  test('while Temporal is unreachable it throws, so that the watcher retries', async () => {
     const lost = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
     const away = createWaitCompleter({ client: () => lost, taskQueue });
     // The client itself tries for a while first.

@@ -36,7 +36,7 @@ await describeWithLab('the lane of a credential', { temporal: true }, (lab) => {
     await simulator.stop();
   });
 
-  test('a scale-up beyond what GitHub allows waits in the queue, without an error, and does not starve others', async () => {
+  test("runners beyond GitHub's limit wait in the queue, without an error, and do not starve others", async () => {
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
     const client = new Client({ connection });
     const credentials = parseCredentials({

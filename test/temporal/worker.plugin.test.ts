@@ -46,7 +46,7 @@ Runtime.install({
 });
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
-await describeWithLab('the plugin on a Worker of somebody else', { temporal: true }, (lab) => {
+await describeWithLab("the plugin on a user's Worker", { temporal: true }, (lab) => {
   let simulator: Simulator;
   let connection: NativeConnection;
   let client: Client;
@@ -161,7 +161,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(await readdir(join(stateDir, 'pods'))).toEqual([]);
   });
 
-  test('with tracing, and workflows of its own: the life is told in spans, and what it does on the queues beside, too', async () => {
+  test('with tracing and its own workflows: spans show the runner, including its activities on other task queues', async () => {
     const exported = new InMemorySpanExporter();
     const spanProcessor = new SimpleSpanProcessor(exported);
     const provider = new BasicTracerProvider({ spanProcessors: [spanProcessor] });
@@ -215,7 +215,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     }
   });
 
-  test('set on the connection, it serves the one Worker on it', async () => {
+  test('set on the connection, it applies to the one Worker on it', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
     const own = await NativeConnection.connect({
       address: lab.temporal?.address ?? '',
@@ -229,7 +229,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     await own.close(); // throws while any Worker still uses it
   });
 
-  test('a bundle that is made with the plugin alone runs a runner, with what traces it', async () => {
+  test('a bundle built with the plugin alone runs a runner, including its tracing', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
     // Its type asks for workflows; JavaScript does not, and the plugin has some.
     const bundle = await bundleWorkflowCode({
@@ -249,7 +249,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     );
   });
 
-  test('its data converter holds for Worker, Client and bundle, and no other one at the same time', async () => {
+  test('its data converter applies to Worker, Client and bundle, and excludes another one', async () => {
     const keyFile = join(stateDir, 'codec.keys');
     await writeFile(keyFile, `one ${randomBytes(32).toString('base64')}\n`);
     const dataConverter = createEncryptedDataConverter({ keyFile });
@@ -272,7 +272,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     });
   });
 
-  test('a Worker that is shut down before the plugin is up stops all the same', async () => {
+  test('a Worker that is shut down before the plugin has started still stops', async () => {
     const worker = await Worker.create({
       connection,
       taskQueue: newQueue(),
@@ -282,7 +282,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(worker.getState()).toBe('STOPPED');
   });
 
-  test('a watch that cannot be had stops the Worker with its error', async () => {
+  test('a watch that cannot start stops the Worker with its error', async () => {
     const { compute, ...rest } = pluginOptions();
     const broken: Compute = {
       ...compute,
@@ -297,7 +297,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(worker.getState()).toBe('STOPPED');
   });
 
-  test('a watch that never answers does not keep the Worker from stopping', async () => {
+  test('a watch that never responds does not prevent the Worker from stopping', async () => {
     const { compute, ...rest } = pluginOptions();
     const silent: Compute = {
       ...compute,
@@ -311,7 +311,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(plugin.status().podCacheSynced).toBe(false);
   });
 
-  test('a version whose workflows stay on it by default is refused: sets have no end', async () => {
+  test('a version whose workflows stay on it by default is rejected, because sets do not end', async () => {
     const workerDeploymentOptions = {
       useWorkerVersioning: true,
       version: { deploymentName: 'd', buildId: 'b' },
@@ -329,7 +329,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     );
   });
 
-  test('one instance for two Workers, and an activity of the same name, are refused', async () => {
+  test('one instance for two Workers, and an activity with the same name, are rejected', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
     const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
     await expect(

@@ -79,7 +79,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(worker.errors).toEqual([]);
   });
 
-  test('jobs that end are counted by outcome; those that none has come to, with 0, before it ends', async () => {
+  test('ended jobs are counted by outcome, including outcomes with 0, before it ends', async () => {
     const env = await settings();
     const worker = startWorkerProcess(env);
     const url = await worker.started();
@@ -141,7 +141,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     );
   });
 
-  test('SIGTERM in the middle of a job: the runner is not touched, and another worker carries on', async () => {
+  test('SIGTERM during a job: the runner is not interrupted, and another worker continues', async () => {
     const env = await settings();
     const queue = env['HOLDFAST_TASK_QUEUE'] ?? '';
     const goOn = join(env['HOLDFAST_STATE_DIR'] ?? '', 'go-on');
@@ -194,7 +194,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(simulator.runners().filter(({ labels }) => labels.includes(queue))).toEqual([]);
   });
 
-  describe('with a registration under way that takes long', () => {
+  describe('with a slow registration in progress', () => {
     let handle: WorkflowHandle;
     let worker: WorkerProcess;
     let url: string;
@@ -232,7 +232,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       await handle.terminate();
     });
 
-    test('it is handed back after the grace, at once and not by its timeout', async () => {
+    test('it is handed back after the grace period, without waiting for its timeout', async () => {
       await begin({ HOLDFAST_SHUTDOWN_GRACE_TIME: '500ms', HOLDFAST_SHUTDOWN_FORCE_TIME: '10s' });
       expect(await worker.ended).toBe(143);
       const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
@@ -254,7 +254,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     });
   });
 
-  test('a namespace or search attributes that are missing: the error has the command that mends it', async () => {
+  test('a missing namespace or search attribute: the error has the command that fixes it', async () => {
     const namespace = `test-${randomUUID().slice(0, 8)}`;
     const env = await settings({ TEMPORAL_NAMESPACE: namespace });
     const mend = async (): Promise<string> => {
@@ -295,7 +295,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     ]);
   });
 
-  test('SIGTERM while it still waits for the Temporal server', async () => {
+  test('SIGTERM while it waits for the Temporal server', async () => {
     const worker = startWorkerProcess(
       await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1m' }),
     );
@@ -329,7 +329,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(worker.errors).toEqual([expect.stringMatching(line)]);
   });
 
-  test('a port that is taken: one line and status 2', async () => {
+  test('a port in use: one line and status 2', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await until('the port', () => server.listening);
     const { port } = server.address() as AddressInfo;

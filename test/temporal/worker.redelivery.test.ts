@@ -114,7 +114,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
       .filter(({ path }) => path.endsWith('/attempts'))
       .map(({ path }) => path);
 
-  test('what was sent while the receiver was down, or lost on its way, arrives once it is back', async () => {
+  test('deliveries during an outage of the receiver, and lost ones, arrive afterwards', async () => {
     simulator.addFault({ kind: 'webhook_lost', count: 2 });
     const missed = queue(30);
     await settled();
@@ -140,7 +140,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     expect(asked()).toHaveLength(30);
   });
 
-  test('nothing is asked for while nothing would be accepted, nor of those that do not look like ours', async () => {
+  test('nothing is requested while nothing would be accepted, nor deliveries of other webhooks', async () => {
     queue(1);
     await settled();
     let ready = false;
@@ -166,7 +166,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     expect(simulator.requests().filter(({ status }) => status === 502)).toHaveLength(2);
   });
 
-  test('only an App can', async () => {
+  test('only an App can request it', async () => {
     expect(await ciServers.get('token').redeliverFailed?.({ maxRedeliveries: 1 })).toBeUndefined();
     const app = ciServers.get('acme');
     queue(3);

@@ -22,7 +22,7 @@ import { until } from '../support/until.ts';
 /** How often credentials are looked at here, in ms. */
 const CHECK_MS = 100;
 
-await describeWithLab('credentials for Temporal that are rotated', { temporal: true }, (lab) => {
+await describeWithLab('rotated credentials for Temporal', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-rotation-'));
   const mounted = {
@@ -58,7 +58,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     HOLDFAST_TASK_QUEUE: taskQueue,
   });
 
-  test('a worker: another API key on the same connection, other certificates on another; what was begun goes on', async () => {
+  test('a worker: another API key on the same connection, other certificates on a new one; running work continues', async () => {
     const gate = await TlsGate.open(address, authority);
     mount(authority.issue('one'), 'key-1');
     const readTemporal = (): ReturnType<typeof loadTemporalConfig> => loadTemporalConfig(env(gate));
@@ -139,7 +139,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     }
   });
 
-  test('the command: who stays long takes up both', async () => {
+  test('the command: a long-running one uses both', async () => {
     const gate = await TlsGate.open(address, authority);
     mount(authority.issue('three'), 'key-3');
     const session = await Session.open({}, env(gate), { checkMs: CHECK_MS });

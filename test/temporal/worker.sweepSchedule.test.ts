@@ -11,7 +11,7 @@ import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal: true }, (lab) => {
+await describeWithLab("the sweep's Schedule, as workers update it", { temporal: true }, (lab) => {
   let connection: Connection;
   let client: Client;
   let taskQueue: string;
@@ -60,7 +60,7 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
     await expect(described()).rejects.toThrow(/not found/i);
   });
 
-  test('several workers that start together make one, and each is content with it', async () => {
+  test('several workers that start together create one, which is valid for each', async () => {
     const done = await Promise.all(Array.from({ length: 8 }, async () => await keep(300_000)));
     expect(done.toSorted()).toEqual(['created', ...Array.from({ length: 7 }, () => 'unchanged')]);
   });
@@ -83,7 +83,7 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
     });
   });
 
-  test('a Schedule that others change before each update is left to them, with an error', async () => {
+  test('a Schedule that others change before each update is not changed, with an error', async () => {
     await keep(300_000);
     let updates = 0;
     const late = interposed(async () => await scheduleHandle().pause(`change ${++updates}`));
@@ -98,7 +98,7 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
     });
   });
 
-  test("an operator's pause, note and input outlast a change of the interval", async () => {
+  test("an operator's pause, note and input survive a change of the interval", async () => {
     await keep(300_000);
     const handle = scheduleHandle();
     await handle.update(({ spec, action, policies, state }) => ({

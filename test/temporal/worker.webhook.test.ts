@@ -129,7 +129,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     });
   }
 
-  test('an event about a runner of ours is accepted once its workflow has it', async () => {
+  test('an event about a runner of Holdfast is accepted after its workflow has it', async () => {
     const [runner, other] = [
       await startRunner(nameOf('acme-1')),
       await startRunner(nameOf('acme-2')),
@@ -151,7 +151,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(outcomes).toEqual(['accepted']);
   });
 
-  test('what has a name of ours and is not there is not ours; the sets of another installation are not told', async () => {
+  test("a runner with a name like Holdfast's that does not exist is ignored; sets of other installations get nothing", async () => {
     const runner = await startRunner(nameOf('acme-3'));
     await runner.end();
     const set = await startToldSet(client(), `${taskQueue}-other`, setId('other'), {
@@ -173,7 +173,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(new Set(outcomes)).toEqual(new Set(['no_match']));
   });
 
-  test('a queued job is accepted once the one set that shall serve it has it', async () => {
+  test('a queued job is accepted after the set that will serve it has it', async () => {
     const [plain, gpu] = [
       await ownSet('plain', ['self-hosted', 'linux']),
       await ownSet('gpu', ['self-hosted', 'linux', 'gpu']),
@@ -195,7 +195,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await gpu.events()).map(({ jobId }) => jobId)).toEqual(['2']);
   });
 
-  test('the set whose runner runs the job learns of it too, and of its end, when the runner is gone', async () => {
+  test('the set whose runner runs the job gets it too, and its end, after the runner has ended', async () => {
     const [chosen, own] = [await ownSet('a', ['linux']), await ownSet('b', ['linux', 'big'])];
     const name = `b-${taskQueue}-aaaaaaaaaa-0123456789`;
     const runner = await startRunner(name);
@@ -210,7 +210,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(jobs).toEqual([`b-${taskQueue} in_progress`, `b-${taskQueue} completed`]);
   });
 
-  test('the rerun of a lost job learns of its end, and of no other event', async () => {
+  test('the rerun of a lost job gets its end, and no other event', async () => {
     await ownSet('a', ['linux']);
     const name = `a-${taskQueue}-aaaaaaaaaa-0123456789`;
     const rerun = await startToldRerun(client(), taskQueue, name);
@@ -230,7 +230,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     ]);
   });
 
-  test('a set made a moment ago is found; one that has ended is not told, and its jobs go to the next', async () => {
+  test('a set created just now is found; an ended one gets nothing, and its jobs go to the next', async () => {
     const first = await ownSet('first', ['linux']);
     expect((await deliver({ body: queued(1, ['linux']) })).statusCode).toBe(202);
     const second = await ownSet('second', ['linux', 'arm64']);
@@ -252,7 +252,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await second.events()).map(({ jobId }) => jobId)).toEqual(['2', '3']);
   });
 
-  test("a set without a memo is asked; while it does not answer, nothing is said to be nobody's", async () => {
+  test('a set without a memo is queried; while it does not respond, no event counts as unrelated', async () => {
     await startToldSet(
       client(),
       taskQueue,
@@ -291,7 +291,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     return await registry.metrics();
   }
 
-  test('a scrape never fails for the sets: not without a worker, not without Temporal', async () => {
+  test('a scrape never fails because of the sets: not without a worker, not without Temporal', async () => {
     await ownSet('silent', ['linux']);
     expect(await scrape(new SetDirectory({ client, taskQueue, logger }))).not.toContain(
       'set="silent',
@@ -304,7 +304,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     );
   });
 
-  test('a delivery that is repeated is accepted and not passed on; the same id with another body is another', async () => {
+  test('a repeated delivery is accepted and not processed; the same ID with another body is', async () => {
     const set = await ownSet('a', ['linux']);
     const id = randomUUID();
     for (let again = 0; again < 3; again++)
@@ -328,7 +328,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await other.close();
   });
 
-  test('10,000 deliveries are a few signals, and none is lost or doubled', async () => {
+  test('10,000 deliveries are a few signals, and none is lost or duplicated', async () => {
     const [a, b] = [await ownSet('a', ['linux']), await ownSet('b', ['arm64'])];
     const all = Array.from({ length: 10_000 }, (_, index) =>
       queued(index + 1, [index % 10 === 0 ? 'arm64' : 'linux']),
@@ -398,7 +398,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(await set.events()).toEqual([]);
   });
 
-  test('a signature is over the bytes, not over what they mean', async () => {
+  test('a signature covers the bytes, not their meaning', async () => {
     const body = '{ "zen":\t"\\u0041" }';
     expect((await deliver({ body, event: 'ping' })).statusCode).toBe(200);
     expect(
@@ -412,7 +412,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     ).toBe(401);
   });
 
-  test('while a secret is being rotated, both are good; a secret that cannot be read refuses all', async () => {
+  test('during a rotation of the secret both are valid; an unreadable secret rejects all', async () => {
     secrets = () => ['new', SECRET];
     for (const secret of ['new', SECRET])
       expect((await deliver({ event: 'ping', secret })).statusCode).toBe(200);
@@ -422,7 +422,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await deliver({ event: 'ping' })).statusCode).toBe(401);
   });
 
-  test('a body over 1 MiB is refused and says so; one of 1 MiB is read', async () => {
+  test('a body over 1 MiB is rejected with the reason; one of 1 MiB is read', async () => {
     await ownSet('a', ['linux']);
     const body = JSON.stringify({ ...queued(1, ['linux']), padding: '' });
     const full = `${body.slice(0, -2)}${'x'.repeat(1024 * 1024 - body.length)}"}`;
@@ -435,7 +435,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(outcomes).toEqual(['accepted', 'too_large']);
   });
 
-  test("over real HTTP, in pieces and through a proxy's headers; headers have a limit", async () => {
+  test("over real HTTP, in chunks and with a proxy's headers; headers have a limit", async () => {
     const set = await ownSet('a', ['linux']);
     const url = new URL(webhookPath('github'), await server.listen({ host: '127.0.0.1', port: 0 }));
     const body = JSON.stringify(queued(1, ['linux']));
@@ -464,7 +464,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual(['1']);
   });
 
-  test('more at once than is good are asked to come again', async () => {
+  test('too many concurrent deliveries are rejected for a retry', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const busy = await replica({
       maxInFlight: 2,
@@ -487,7 +487,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await busy.close();
   });
 
-  test('while Temporal is away: 503, so that the delivery can be made again; its set is told when Temporal is back, again or not', async () => {
+  test('while Temporal is unreachable: 503, so that the delivery can be repeated; its set gets it afterwards, repeated or not', async () => {
     const set = await ownSet('a', ['linux']);
     // Without the client's own retries, of which one would be under way when this is closed: it throws where nobody catches.
     const away = Connection.lazy({

@@ -45,7 +45,7 @@ const prepare = async (): Promise<{ files: ArcFiles; lab: LabState }> => ({
   lab: await up({ stateDir: arcLabFolder(), nodes: 'kwok' }),
 });
 
-await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
+await describeIf('Holdfast and ARC in one cluster', prepare, NEEDS, ({ files, lab }) => {
   let cluster: SharedCluster;
   beforeAll(async () => {
     cluster = await SharedCluster.open(files, lab);
@@ -148,7 +148,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     cluster.expectNothingOfTheOthersTouched();
   }, 300_000);
 
-  test('migrate arc reads them, and writes nothing', async () => {
+  test("migrate arc reads ARC's objects, and writes nothing", async () => {
     const before = cluster.byAdmin.seen.length;
     const { status, stdout } = await runCli([
       'migrate',
@@ -173,7 +173,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     ).toEqual([]);
   });
 
-  test("sweeps repair what is Holdfast's, whatever ARC's pods and registrations look like", async () => {
+  test("sweeps repair only what is Holdfast's, whatever the state of ARC's pods and registrations", async () => {
     for (const name of LOOK_ALIKES) await cluster.registerForArc(name);
     const { world, other } = cluster;
     const silent = cluster.idle(false).find((name) => name.startsWith('apart-')) ?? '';
@@ -240,7 +240,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     cluster.expectNothingOfTheOthersTouched();
   }, 120_000);
 
-  test("ARC scales down and removes a scale set, and Holdfast's runners stay", async () => {
+  test("ARC scales down and removes a scale set without an effect on Holdfast's runners", async () => {
     const before = cluster.ledger.present(true);
     expect(before.length).toBeGreaterThanOrEqual(4);
     await cluster.resize(shared(), 1);
@@ -258,7 +258,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     cluster.expectNothingOfTheOthersTouched();
   }, 300_000);
 
-  test('ARC takes every pod with one of its labels for its own: Holdfast takes no such template', async () => {
+  test('ARC adopts every pod with one of its labels, so Holdfast rejects such a template', async () => {
     const { core, name: namespace } = cluster.other;
     const labels = ['actions-runner', 'runnerset-name', 'runner-deployment-name'];
     for (const label of labels) {
@@ -286,7 +286,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     );
   }, 120_000);
 
-  test("retire ends all of Holdfast's, and nothing of ARC's; ARC then ends its own", async () => {
+  test('decommission ends everything of Holdfast and nothing of ARC; ARC then ends its own', async () => {
     const before = kept();
     expect(await runCli(['decommission', '--yes'], cluster.commandSettings)).toMatchObject({
       status: 0,

@@ -21,7 +21,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
 
   const jobOf = ({ id }: { id: number }): SimulatedJob | undefined => fleet.world.simulator.job(id);
 
-  test('rollout under jobs, a worker killed in the middle: no busy runner is touched, and the old generation is dropped after its last job', async () => {
+  test('a rollout under jobs, with a worker killed: no busy runner is interrupted, and old runners end after their jobs', async () => {
     const waits = {
       scaleDownDelay: '1s',
       recreationGuard: '5s',

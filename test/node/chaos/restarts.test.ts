@@ -305,7 +305,7 @@ const lives: Record<string, Life> = {
 };
 
 await describeIf(
-  'Temporal and the API server restarted in the middle of many lives',
+  'Temporal and the API server restart while many runners run',
   async () => await up({ stateDir: restartsLabFolder(), nodes: 'kubelet' }),
   { temporal: true, nodes: 'kubelet' },
   (lab) => {

@@ -30,7 +30,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
     await rm(stateDir, { recursive: true, force: true });
   });
 
-  test('what was accepted is there afterwards; what was refused is accepted when it is sent again; nobody is left without an answer', async () => {
+  test('accepted deliveries take effect; rejected ones are accepted when they are sent again; each has a response', async () => {
     const connection = await NativeConnection.connect({ address });
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
     const ports = {

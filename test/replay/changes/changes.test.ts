@@ -6,7 +6,7 @@ import { replayAll } from '../replayAll.ts';
 
 const histories = readHistories();
 
-describe('the replay finds a deliberate change', () => {
+describe('the replay detects an incompatible change', () => {
   test.each(CHANGES.map((change) => [change.what, change] as const))(
     '%s',
     async (_what, change) => {
