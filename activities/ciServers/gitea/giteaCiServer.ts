@@ -6,13 +6,12 @@ import type {
   Scope,
 } from '../../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
-import { labelsMatch } from '../../../core/domain/labels.ts';
-import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { GITEA_RUNNER_FILE } from '../../../core/domain/runnerKinds/gitea.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 // The REST API is GitHub's in form, so the client is the same.
 import { GitHubApi, type GitHubApiOptions, type GitHubRequest } from '../github/api.ts';
 import type { GitHubCall } from '../github/classify.ts';
+import { SharedSearch } from '../sharedSearch.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { giteaUrlOf } from './addresses.ts';
 import { GiteaLists, type ReadList } from './lists.ts';
@@ -45,9 +44,6 @@ export const GITEA_TRAITS: CiServerTraits = {
   jobLimits: DEFAULT_JOB_LIMITS,
 };
 
-/** Jobs of a scope, and when the search for them began (ms, monotonic). */
-type JobSearch = ReadList<GiteaJob> & { readonly beganAt: number };
-
 /** Client of a Gitea server with one credential. */
 export class GiteaCiServer implements CiServer {
   readonly kind = 'gitea';
@@ -59,9 +55,7 @@ export class GiteaCiServer implements CiServer {
   readonly #scopes: GiteaScopes;
   readonly #runnerLists = new SharedCalls<ReadList<GiteaRunner>>();
   readonly #runningJobs = new SharedCalls<ReadList<GiteaJob>>();
-  readonly #jobSearches = new SharedCalls<JobSearch>();
-  /** Latest result of each scope. */
-  readonly #found = new Map<string, JobSearch>();
+  readonly #queuedJobs: SharedSearch;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
@@ -69,6 +63,10 @@ export class GiteaCiServer implements CiServer {
     this.#webUrl = options.credential.webUrl ?? giteaUrlOf(options.credential.apiUrl);
     this.#lists = new GiteaLists(this.#api);
     this.#scopes = new GiteaScopes(this.#api);
+    this.#queuedJobs = new SharedSearch(
+      options.clock,
+      async (scope) => await this.#searchJobs(scope),
+    );
   }
 
   isReachable(): boolean {
@@ -180,23 +178,8 @@ export class GiteaCiServer implements CiServer {
     signal?: AbortSignal,
     maxAgeMs = 0,
   ): Promise<CiJobList> {
-    signal?.throwIfAborted();
-    const search = this.#jobSearches.of(keyOf(scope), async () => await this.#searchJobs(scope));
-    const askedAt = this.#options.clock.elapsed();
-    const isFresh = (found: JobSearch | undefined): found is JobSearch =>
-      found !== undefined && found.beganAt >= askedAt - maxAgeMs;
-    let found = this.#found.get(keyOf(scope));
-    if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
-    if (!isFresh(found)) found = await search.runFresh(signal);
-    const { items, complete, beganAt } = found;
     const offered = labels && new Set(normalizeGiteaLabels(labels));
-    return {
-      jobs: items
-        .filter((job) => offered === undefined || labelsMatch(offered, job.labels))
-        .map(({ runnerId: _runner, ...job }) => job),
-      complete,
-      ...omitUndefined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
-    };
+    return await this.#queuedJobs.list(scope, { offered, maxAgeMs }, signal);
   }
 
   /** Closes the connections. */
@@ -278,12 +261,10 @@ export class GiteaCiServer implements CiServer {
     return new Set(items.flatMap(({ runnerId }) => runnerId ?? []));
   }
 
-  async #searchJobs(scope: Scope): Promise<JobSearch> {
-    const beganAt = this.#options.clock.elapsed();
+  async #searchJobs(scope: Scope): Promise<CiJobList> {
     const request = await this.#jobsRequest(scope, 'status=queued&status=in_progress');
-    const found = { ...(await this.#lists.read(jobListAnswer, request)), beganAt };
-    this.#found.set(keyOf(scope), found);
-    return found;
+    const { items, complete } = await this.#lists.read(jobListAnswer, request);
+    return { jobs: items.map(({ runnerId: _runner, ...job }) => job), complete };
   }
 
   async #jobsRequest(scope: Scope, query: string): Promise<GitHubRequest> {

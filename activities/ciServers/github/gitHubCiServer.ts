@@ -2,8 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
-import { labelsMatch } from '../../../core/domain/labels.ts';
-import { SingleFlight } from '../singleFlight.ts';
+import { SharedSearch } from '../sharedSearch.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import {
   deprecationAnswer,
@@ -79,9 +78,6 @@ export const GITHUB_TRAITS: CiServerTraits = {
   jobLimits: { queuedMs: DAY_MS, runningMs: 5 * DAY_MS },
 };
 
-/** Result of a search for jobs, with its start (ms, monotonic clock). */
-type JobSearch = CiJobList & { readonly startedAt: number };
-
 /** Client of GitHub (github.com, *.ghe.com, Enterprise Server) with one credential. */
 export class GitHubCiServer implements CiServer {
   readonly kind = 'github';
@@ -101,9 +97,7 @@ export class GitHubCiServer implements CiServer {
   >({
     max: MAX_CACHED_LISTS,
   });
-  readonly #jobListCalls = new Map<string, SingleFlight<JobSearch>>();
-  /** Latest result of each scope. */
-  readonly #jobListCache = new Map<string, JobSearch>();
+  readonly #queuedJobs: SharedSearch;
   readonly #pollBudgets: { readonly lists: PollBudget; readonly jobs: PollBudget };
   readonly reruns?: GitHubJobReruns;
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
@@ -113,6 +107,10 @@ export class GitHubCiServer implements CiServer {
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
+    this.#queuedJobs = new SharedSearch(
+      options.clock,
+      async (scope) => await this.#searchJobs(scope),
+    );
     this.#pollBudgets = {
       lists: new PollBudget(LIST_BUDGET, options.clock),
       jobs: new PollBudget(JOB_BUDGET, options.clock),
@@ -187,26 +185,8 @@ export class GitHubCiServer implements CiServer {
     signal?: AbortSignal,
     maxAgeMs = 0,
   ): Promise<CiJobList> {
-    signal?.throwIfAborted();
-    const key = `${scope.kind}:${scope.name}`;
-    const search =
-      this.#jobListCalls.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
-    this.#jobListCalls.set(key, search);
-    const requestedAt = this.#options.clock.elapsed();
-    const isFresh = (found: JobSearch | undefined): found is JobSearch =>
-      found !== undefined && found.startedAt >= requestedAt - maxAgeMs;
-    let found = this.#jobListCache.get(key);
-    if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
-    if (!isFresh(found)) found = await search.runFresh(signal);
-    const { jobs, startedAt, ...list } = found;
     const offered = labels && new Set(normalizeGitHubRunnerLabels(labels));
-    const wanted =
-      offered === undefined ? jobs : jobs.filter((job) => labelsMatch(offered, job.labels));
-    return {
-      ...list,
-      jobs: wanted,
-      ...omitUndefined({ ageMs: startedAt < requestedAt ? requestedAt - startedAt : undefined }),
-    };
+    return await this.#queuedJobs.list(scope, { offered, maxAgeMs }, signal);
   }
 
   async getJob(
@@ -230,13 +210,6 @@ export class GitHubCiServer implements CiServer {
     // The job may be deleted with its run, or the credential cannot see the repository.
     if (answer.status === 404) return undefined;
     return jobOf(this.#api.parse(jobAnswer, answer, request), repository) ?? 'absent';
-  }
-
-  async #search(key: string, scope: Scope): Promise<JobSearch> {
-    const startedAt = this.#options.clock.elapsed();
-    const found = { ...(await this.#searchJobs(scope)), startedAt };
-    this.#jobListCache.set(key, found);
-    return found;
   }
 
   async #searchJobs(scope: Scope): Promise<CiJobList> {
