@@ -8,14 +8,14 @@ import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { restrictCiServer } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
-import type { GitHubApiOptions } from './github/api.ts';
+import type { RestApiOptions } from './github/api.ts';
 import { GitHubCiServer } from './github/gitHubCiServer.ts';
 import { GiteaCiServer } from './gitea/giteaCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
 
 /** Creates the adapter of a kind of CI server. */
 const ADAPTERS: Readonly<
-  Record<CiServerKind, (options: GitHubApiOptions) => CiServer & { close(): Promise<void> }>
+  Record<CiServerKind, (options: RestApiOptions) => CiServer & { close(): Promise<void> }>
 > = {
   github: (options) => new GitHubCiServer(options),
   gitea: (options) => new GiteaCiServer(options),

@@ -9,8 +9,8 @@ import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../../core/domain/ci
 import { GITEA_RUNNER_FILE } from '../../../core/domain/runnerKinds/gitea.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 // The REST API is GitHub's in form, so the client is the same.
-import { GitHubApi, type GitHubApiOptions, type GitHubRequest } from '../github/api.ts';
-import type { GitHubCall } from '../github/classify.ts';
+import { RestApi, type RestApiOptions, type RestRequest } from '../github/api.ts';
+import type { RestCall } from '../github/classify.ts';
 import { SharedSearch } from '../sharedSearch.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { giteaUrlOf } from './addresses.ts';
@@ -48,8 +48,8 @@ export const GITEA_TRAITS: CiServerTraits = {
 export class GiteaCiServer implements CiServer {
   readonly kind = 'gitea';
   readonly traits = GITEA_TRAITS;
-  readonly #api: GitHubApi;
-  readonly #options: GitHubApiOptions;
+  readonly #api: RestApi;
+  readonly #options: RestApiOptions;
   readonly #webUrl: string;
   readonly #lists: GiteaLists;
   readonly #scopes: GiteaScopes;
@@ -57,9 +57,9 @@ export class GiteaCiServer implements CiServer {
   readonly #runningJobs = new SharedCalls<ReadList<GiteaJob>>();
   readonly #queuedJobs: SharedSearch;
 
-  constructor(options: GitHubApiOptions) {
+  constructor(options: RestApiOptions) {
     this.#options = options;
-    this.#api = new GitHubApi(options);
+    this.#api = new RestApi(options);
     this.#webUrl = options.credential.webUrl ?? giteaUrlOf(options.credential.apiUrl);
     this.#lists = new GiteaLists(this.#api);
     this.#scopes = new GiteaScopes(this.#api);
@@ -267,26 +267,26 @@ export class GiteaCiServer implements CiServer {
     return { jobs: items.map(({ runnerId: _runner, ...job }) => job), complete };
   }
 
-  async #jobsRequest(scope: Scope, query: string): Promise<GitHubRequest> {
+  async #jobsRequest(scope: Scope, query: string): Promise<RestRequest> {
     const at = await this.#scopes.route(scope);
     return { ...toRequest('jobs', at, {}), route: `GET ${at.prefix}/actions/jobs?${query}` };
   }
 
   async #ask<T extends z.ZodType>(
     schema: T,
-    request: GitHubRequest,
+    request: RestRequest,
     signal?: AbortSignal,
   ): Promise<z.output<T>> {
     return this.#api.parse(schema, await this.#api.request(request, signal), request);
   }
 
   async #request(
-    call: GitHubCall,
+    call: RestCall,
     method: string,
     scope: Scope,
     path: string,
     parameters: Record<string, unknown> = {},
-  ): Promise<GitHubRequest> {
+  ): Promise<RestRequest> {
     const at = await this.#scopes.route(scope);
     return {
       ...toRequest(call, at, parameters),
@@ -309,10 +309,10 @@ class SharedCalls<T> {
 const keyOf = ({ kind, name }: Scope): string => `${kind}:${name}`;
 
 const toRequest = (
-  call: GitHubCall,
+  call: RestCall,
   { subject, parameters }: ScopeRoute,
   more: Record<string, unknown>,
-): Omit<GitHubRequest, 'route'> => ({ call, subject, parameters: { ...parameters, ...more } });
+): Omit<RestRequest, 'route'> => ({ call, subject, parameters: { ...parameters, ...more } });
 
 const toCiRunner = (
   { id, name, status, labels }: GiteaRunner,

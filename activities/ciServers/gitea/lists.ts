@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { GitHubApi, GitHubRequest } from '../github/api.ts';
+import type { RestApi, RestRequest } from '../github/api.ts';
 
 /** Gitea's default maximum of a page. It cuts larger requests. */
 const PAGE = 50;
@@ -24,7 +24,7 @@ type Schema = z.ZodType<Page<{ readonly id: string }>>;
 type Item<T extends Schema> = z.output<T>['items'][number];
 
 /** Sends requests and parses their answers. */
-export type ListApi = Pick<GitHubApi, 'request' | 'parse' | 'toError'>;
+export type ListApi = Pick<RestApi, 'request' | 'parse' | 'toError'>;
 
 /**
  * Reads lists of Gitea, which have no Link header. Every page has the number of all entries.
@@ -47,7 +47,7 @@ export class GiteaLists {
    * @returns the entries of the last read
    * @throws CiServerError of every kind but `busy`
    */
-  async read<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+  async read<T extends Schema>(schema: T, request: RestRequest): Promise<ReadList<Item<T>>> {
     for (let reads = 1; ; reads++) {
       const list = await this.#once(schema, request);
       if (list.complete || reads === MAX_READS) return list;
@@ -61,7 +61,7 @@ export class GiteaLists {
    * each pass of each read missed it
    * @throws CiServerError of every kind but `busy`
    */
-  async seen<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+  async seen<T extends Schema>(schema: T, request: RestRequest): Promise<ReadList<Item<T>>> {
     const seen = new Map<string, Item<T>>();
     for (let reads = 1; ; reads++) {
       const { items, complete } = await this.#once(schema, request);
@@ -75,12 +75,12 @@ export class GiteaLists {
    * Returns the entries of a complete list.
    * @throws CiServerError `unavailable` if the list is incomplete
    */
-  allOf<T>({ items, complete }: ReadList<T>, request: GitHubRequest): T[] {
+  allOf<T>({ items, complete }: ReadList<T>, request: RestRequest): T[] {
     if (complete) return items;
     throw this.#api.toError('unavailable', request, 'the list changes while it is read');
   }
 
-  async #once<T extends Schema>(schema: T, request: GitHubRequest): Promise<ReadList<Item<T>>> {
+  async #once<T extends Schema>(schema: T, request: RestRequest): Promise<ReadList<Item<T>>> {
     const found = new Map<string, Item<T>>();
     const totals = new Set<number>();
     const readPage = async (page: number): Promise<number> => {

@@ -1,5 +1,5 @@
 import type { Scope } from '../../../core/domain/ciServer.ts';
-import type { GitHubApi, GitHubRequest } from '../github/api.ts';
+import type { RestApi, RestRequest } from '../github/api.ts';
 import { ENTERPRISE_OF_SERVER } from '../../../core/domain/ciServerKind.ts';
 import { organizationAnswer, userAnswer } from './responses.ts';
 
@@ -16,10 +16,10 @@ export interface ScopeRoute {
  * different routes for them. An organization is remembered, the user of a token is not.
  */
 export class GiteaScopes {
-  readonly #api: GitHubApi;
+  readonly #api: RestApi;
   readonly #organizations = new Map<string, ScopeRoute>();
 
-  constructor(api: GitHubApi) {
+  constructor(api: RestApi) {
     this.#api = api;
   }
 
@@ -69,7 +69,7 @@ export class GiteaScopes {
       : asOrganization;
   }
 
-  #look(route: string, parameters: Record<string, string>, subject: string): GitHubRequest {
+  #look(route: string, parameters: Record<string, string>, subject: string): RestRequest {
     return { call: 'list', route, parameters, subject };
   }
 }

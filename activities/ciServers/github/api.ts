@@ -18,7 +18,7 @@ import {
   classifyResponse,
   classifyFailure,
   type Classification,
-  type GitHubCall,
+  type RestCall,
   isConnectionReset,
   isOutage,
 } from './classify.ts';
@@ -33,8 +33,8 @@ const API_VERSION = '2022-11-28';
  */
 const MAX_RENEWALS = 2;
 
-/** Options of {@link GitHubApi}. */
-export interface GitHubApiOptions {
+/** Options of {@link RestApi}. */
+export interface RestApiOptions {
   /** Name of the credential. */
   readonly name: string;
   readonly credential: Credential;
@@ -44,8 +44,8 @@ export interface GitHubApiOptions {
 }
 
 /** One request to the GitHub REST API. */
-export interface GitHubRequest {
-  readonly call: GitHubCall;
+export interface RestRequest {
+  readonly call: RestCall;
   /** Method and route template, e.g. `GET /orgs/{org}/actions/runners/{runner_id}`. */
   readonly route: string;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -67,7 +67,7 @@ export interface GitHubRequest {
  * Response with a 2xx status, 304, or a 404 from GitHub itself. A 404 alone does not prove that the
  * object is gone.
  */
-export interface GitHubResponse {
+export interface RestResponse {
   readonly status: number;
   readonly data: unknown;
   readonly reason?: string;
@@ -86,15 +86,15 @@ export interface GitHubResponse {
  * `@octokit/plugin-throttling` is not used. It sends one write per second for the whole process,
  * regardless of the credential, and it sleeps inside the call for as long as the server requests.
  */
-export class GitHubApi {
-  readonly #options: GitHubApiOptions;
+export class RestApi {
+  readonly #options: RestApiOptions;
   readonly #octokit: Octokit;
   readonly #tokens: TokenSource;
   readonly #gate: RateLimitGate;
   readonly #breaker: CircuitBreaker;
   readonly #dispatcher: Dispatcher;
 
-  constructor(options: GitHubApiOptions) {
+  constructor(options: RestApiOptions) {
     const { name, credential, clock, logger } = options;
     this.#options = options;
     this.#dispatcher = createDispatcher(name, credential);
@@ -143,7 +143,7 @@ export class GitHubApi {
    * @throws CiServerError of every kind, but `name_taken` and `busy` only for calls that have them
    * @throws the abort reason of the signal
    */
-  async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
+  async request(request: RestRequest, signal?: AbortSignal): Promise<RestResponse> {
     const { authorization } = request;
     let token = authorization === undefined ? await this.#token(request, signal) : '';
     for (let renewals = 0; ; renewals++) {
@@ -180,7 +180,7 @@ export class GitHubApi {
    * @throws CiServerError `credentials` if the credential is not an App; otherwise as
    * {@link request}
    */
-  async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
+  async requestAsApp(request: RestRequest, signal?: AbortSignal): Promise<RestResponse> {
     if (!(this.#tokens instanceof AppTokens))
       throw this.toError('credentials', request, 'only a GitHub App may ask this');
     try {
@@ -196,7 +196,7 @@ export class GitHubApi {
     }
   }
 
-  #onErrorResponse(request: GitHubRequest, error: unknown): GitHubResponse {
+  #onErrorResponse(request: RestRequest, error: unknown): RestResponse {
     if ((error as Failed).response?.status === 304) return { status: 304, data: undefined };
     const { failure, status } = this.#classify(request.call, error);
     if (failure.kind === 'not_found')
@@ -209,11 +209,7 @@ export class GitHubApi {
    * @throws CiServerError `credentials` for a 404 that can only concern the scope; `unavailable` if
    * the response is not from GitHub
    */
-  parse<T extends z.ZodType>(
-    schema: T,
-    answer: GitHubResponse,
-    request: GitHubRequest,
-  ): z.output<T> {
+  parse<T extends z.ZodType>(schema: T, answer: RestResponse, request: RestRequest): z.output<T> {
     if (answer.status === 404) {
       const enterprise = request.route.includes('{enterprise}')
         ? '; fine-grained tokens and GitHub Apps have no access to enterprises'
@@ -239,7 +235,7 @@ export class GitHubApi {
   /** Returns an error about a request in the format of all other errors. */
   toError(
     kind: CiServerError['kind'],
-    request: GitHubRequest,
+    request: RestRequest,
     reason: string,
     status?: number,
   ): CiServerError {
@@ -259,13 +255,13 @@ export class GitHubApi {
     return this.#dispatcher.destroy();
   }
 
-  async #token(request: GitHubRequest, signal: AbortSignal | undefined): Promise<string> {
+  async #token(request: RestRequest, signal: AbortSignal | undefined): Promise<string> {
     try {
       return await this.#tokens.token(signal);
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof CiServerError) throw error;
-      const exchange: GitHubRequest = {
+      const exchange: RestRequest = {
         ...request,
         call: 'installation_token',
         route: 'POST /app/installations/{installation_id}/access_tokens',
@@ -293,7 +289,7 @@ export class GitHubApi {
   }
 
   #classify(
-    call: GitHubCall,
+    call: RestCall,
     error: unknown,
   ): { failure: Classification; status: number | undefined } {
     if (error instanceof CiServerError) {
@@ -313,7 +309,7 @@ export class GitHubApi {
 
   #error(
     failure: Classification,
-    request: GitHubRequest,
+    request: RestRequest,
     status: number | undefined,
     cause?: unknown,
   ): CiServerError {
@@ -409,7 +405,7 @@ export class GitHubApi {
     if (response === undefined) return pass.failed();
     const { failure } = this.#classify('list', error); // limits look the same for every call
     if (failure.kind !== 'rate_limited') return pass.completed();
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'list',
       route: `${options.method} ${options.url}`,
       parameters: {},
@@ -443,7 +439,7 @@ export class GitHubApi {
   }
 }
 
-function toResponse({ status, data, headers }: RawResponse): GitHubResponse {
+function toResponse({ status, data, headers }: RawResponse): RestResponse {
   const next = /<([^>]+)>;\s*rel="next"/.exec(String(headers['link'] ?? ''))?.[1];
   return { status, data, ...omitUndefined({ etag: headers['etag']?.toString(), next }) };
 }

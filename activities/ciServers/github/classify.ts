@@ -1,7 +1,7 @@
 import type { CiServerErrorKind } from '../../ports.ts';
 
 /** Kind of a request. The same status means different things for different requests. */
-export type GitHubCall =
+export type RestCall =
   | 'jit'
   | 'registration_token'
   | 'scale_sets'
@@ -16,7 +16,7 @@ export type GitHubCall =
 
 /** A response that is not a success, as it was received. */
 export interface ErrorResponse {
-  readonly call: GitHubCall;
+  readonly call: RestCall;
   readonly status: number;
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | number | undefined>>;

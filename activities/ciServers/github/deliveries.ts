@@ -3,7 +3,7 @@ import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './responses.ts';
-import type { GitHubApi, GitHubRequest } from './api.ts';
+import type { RestApi, RestRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;
@@ -20,11 +20,11 @@ const MAX_ASKED = 20_000;
  * https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries
  */
 export class WebhookRedelivery {
-  readonly #api: Pick<GitHubApi, 'requestAsApp' | 'parse'>;
+  readonly #api: Pick<RestApi, 'requestAsApp' | 'parse'>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
 
-  constructor(api: Pick<GitHubApi, 'requestAsApp' | 'parse'>, clock: Pick<Clock, 'now'>) {
+  constructor(api: Pick<RestApi, 'requestAsApp' | 'parse'>, clock: Pick<Clock, 'now'>) {
     this.#api = api;
     this.#clock = clock;
   }
@@ -51,7 +51,7 @@ export class WebhookRedelivery {
       maxRedeliveries,
     );
     for (const id of redeliver) {
-      const request: GitHubRequest = {
+      const request: RestRequest = {
         call: 'deliveries',
         route: 'POST /app/hook/deliveries/{delivery_id}/attempts',
         parameters: { delivery_id: id },
@@ -76,7 +76,7 @@ export class WebhookRedelivery {
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const parameters = omitUndefined({ status, per_page: PAGE, cursor });
-      const request: GitHubRequest = {
+      const request: RestRequest = {
         call: 'deliveries',
         route: 'GET /app/hook/deliveries',
         parameters,

@@ -12,13 +12,8 @@ import {
   runnerAnswer,
   runnerListAnswer,
 } from './responses.ts';
-import {
-  GitHubApi,
-  type GitHubResponse,
-  type GitHubApiOptions,
-  type GitHubRequest,
-} from './api.ts';
-import type { GitHubCall } from './classify.ts';
+import { RestApi, type RestResponse, type RestApiOptions, type RestRequest } from './api.ts';
+import type { RestCall } from './classify.ts';
 import { WebhookRedelivery } from './deliveries.ts';
 import { normalizeGitHubRunnerLabels } from './labels.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
@@ -82,8 +77,8 @@ export const GITHUB_TRAITS: CiServerTraits = {
 export class GitHubCiServer implements CiServer {
   readonly kind = 'github';
   readonly traits = GITHUB_TRAITS;
-  readonly #api: GitHubApi;
-  readonly #options: GitHubApiOptions;
+  readonly #api: RestApi;
+  readonly #options: RestApiOptions;
   readonly #webUrl: string;
   readonly #groups: RunnerGroups;
   readonly #registrationTokens = new Map<string, ExpiringCache<string>>();
@@ -104,9 +99,9 @@ export class GitHubCiServer implements CiServer {
   readonly scaleSets: GitHubScaleSets;
   readonly #tenant: Tenant;
 
-  constructor(options: GitHubApiOptions) {
+  constructor(options: RestApiOptions) {
     this.#options = options;
-    this.#api = new GitHubApi(options);
+    this.#api = new RestApi(options);
     this.#queuedJobs = new SharedSearch(
       options.clock,
       async (scope) => await this.#searchJobs(scope),
@@ -199,7 +194,7 @@ export class GitHubCiServer implements CiServer {
       scope.kind === 'enterprise' ||
       [repository, owner].some((name) => name.toLowerCase() === scope.name.toLowerCase());
     if (!isWithin || !this.#pollBudgets.jobs.left) return undefined;
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'jobs',
       route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}',
       parameters: { owner, repo, job_id: id },
@@ -230,7 +225,7 @@ export class GitHubCiServer implements CiServer {
    */
   async #requestList<T extends z.ZodType>(
     schema: T,
-    request: GitHubRequest,
+    request: RestRequest,
     mayBeAbsent: boolean,
   ): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
@@ -442,9 +437,9 @@ export class GitHubCiServer implements CiServer {
    * credential sees the scope. The credential may have regained access since the first 404, so the
    * request is sent again and only its second 404 counts.
    * @throws CiServerError `credentials` if the credential cannot see the scope; otherwise as
-   * {@link GitHubApi.request}
+   * {@link RestApi.request}
    */
-  async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubResponse> {
+  async #ask(request: RestRequest, scope: Scope, signal?: AbortSignal): Promise<RestResponse> {
     const answer = await this.#api.request(request, signal);
     if (answer.status !== 404) return answer;
     const list = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
@@ -463,12 +458,12 @@ export class GitHubCiServer implements CiServer {
   }
 
   #request(
-    call: GitHubCall,
+    call: RestCall,
     method: string,
     scope: Scope,
     path: string,
     parameters: Record<string, unknown>,
-  ): GitHubRequest {
+  ): RestRequest {
     const { prefix, parameters: scopeParameters } = scopeRoute(scope);
     const subject =
       'name' in parameters

@@ -10,7 +10,7 @@ import type { EndEvidence, RerunCandidate } from '../../../core/domain/rerun.ts'
 import type { RerunJob } from '../../../core/contract/index.ts';
 import { CiServerError, type JobReruns } from '../../ports.ts';
 import type { Credential } from '../credentials.ts';
-import type { GitHubApi, GitHubRequest } from './api.ts';
+import type { RestApi, RestRequest } from './api.ts';
 import { RERUN_PERMISSIONS } from './rerunPermissions.ts';
 import {
   annotationListAnswer,
@@ -46,7 +46,7 @@ type JobState = z.output<typeof jobStateAnswer>;
 
 /** Reruns jobs with one credential. */
 export class GitHubJobReruns implements JobReruns {
-  readonly #api: GitHubApi;
+  readonly #api: RestApi;
   readonly #credential: Credential;
   /** Unchanged responses (304) do not count against the primary rate limit. */
   readonly #responses = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({
@@ -56,7 +56,7 @@ export class GitHubJobReruns implements JobReruns {
   /** Name of the user or App of the credential. */
   #ownName: string | undefined;
 
-  constructor(api: GitHubApi, credential: Credential) {
+  constructor(api: RestApi, credential: Credential) {
     this.#api = api;
     this.#credential = credential;
   }
@@ -150,7 +150,7 @@ export class GitHubJobReruns implements JobReruns {
 
   /** Returns the name with which GitHub shows what the credential does. */
   async #readOwnName({ id, repository }: RerunJob, signal?: AbortSignal): Promise<string> {
-    const request = (route: string): GitHubRequest => ({
+    const request = (route: string): RestRequest => ({
       call: 'rerun',
       route,
       parameters: {},
@@ -219,7 +219,7 @@ export class GitHubJobReruns implements JobReruns {
   async missingPermissions(signal?: AbortSignal): Promise<readonly string[]> {
     if (this.#credential.type !== 'app') return [];
     const { installationId } = this.#credential;
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'installation_token',
       route: 'GET /app/installations/{installation_id}',
       parameters: { installation_id: installationId },
@@ -238,7 +238,7 @@ export class GitHubJobReruns implements JobReruns {
    */
   async #get<T extends z.ZodType>(
     schema: T,
-    request: GitHubRequest,
+    request: RestRequest,
     signal?: AbortSignal,
   ): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
@@ -260,9 +260,9 @@ export class GitHubJobReruns implements JobReruns {
     path: string,
     { id, repository }: RerunJob,
     parameters: Record<string, unknown>,
-  ): GitHubRequest {
+  ): RestRequest {
     const [owner = '', repo = ''] = repository.split('/');
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'rerun',
       route: `${method} /repos/{owner}/{repo}${path}`,
       parameters: { owner, repo, ...parameters },

@@ -9,7 +9,7 @@ import {
   runListAnswer,
   runnerListAnswer,
 } from './responses.ts';
-import type { GitHubRequest } from './api.ts';
+import type { RestRequest } from './api.ts';
 import { normalizeGitHubLabels } from './labels.ts';
 import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
 
@@ -19,7 +19,7 @@ import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
  */
 export type AskList = <T extends z.ZodType>(
   schema: T,
-  request: GitHubRequest,
+  request: RestRequest,
 ) => Promise<z.output<T> | undefined>;
 
 const PAGE = 100;
@@ -92,7 +92,7 @@ export class QueuedJobs {
   }
 
   async #listed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'jobs',
       route: 'GET /orgs/{org}/repos',
       parameters: { org: organization, sort: 'pushed', direction: 'desc' },
@@ -119,7 +119,7 @@ export class QueuedJobs {
       parameters: { org: organization, per_page: 1 },
       subject,
     });
-    const request: GitHubRequest = {
+    const request: RestRequest = {
       call: 'jobs',
       route: 'GET /installation/repositories',
       parameters: {},
@@ -170,9 +170,9 @@ export class QueuedJobs {
   }
 
   async #pages<T>(
-    request: GitHubRequest,
+    request: RestRequest,
     maxPages: number,
-    ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>,
+    ask: (page: RestRequest) => Promise<{ total: number; items: T[] } | undefined>,
   ): Promise<T[]> {
     const all: T[] = [];
     let before = 0;
@@ -200,7 +200,7 @@ export class QueuedJobs {
    */
   async #list<T extends z.ZodType>(
     schema: T,
-    request: GitHubRequest,
+    request: RestRequest,
   ): Promise<z.output<T> | undefined> {
     if (this.#requests++ >= MAX_REQUESTS) {
       this.#complete = false;
@@ -215,7 +215,7 @@ export class QueuedJobs {
     repository: string,
     path: string,
     parameters: Record<string, unknown>,
-  ): GitHubRequest {
+  ): RestRequest {
     const [owner, repo] = repository.split('/');
     return {
       call: 'jobs',

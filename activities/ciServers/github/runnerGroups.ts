@@ -2,7 +2,7 @@ import type { RunnerGroupRef, Scope } from '../../../core/domain/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { scopeRoute } from './addresses.ts';
 import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
-import type { GitHubApi, GitHubRequest } from './api.ts';
+import type { RestApi, RestRequest } from './api.ts';
 import { ExpiringCache } from './expiringCache.ts';
 
 /**
@@ -32,11 +32,11 @@ interface ReadGroups {
  * https://docs.github.com/en/rest/actions/self-hosted-runner-groups
  */
 export class RunnerGroups {
-  readonly #api: GitHubApi;
+  readonly #api: RestApi;
   readonly #clock: Clock;
   readonly #lists = new Map<string, ExpiringCache<ReadGroups>>();
 
-  constructor(api: GitHubApi, clock: Clock) {
+  constructor(api: RestApi, clock: Clock) {
     this.#api = api;
     this.#clock = clock;
   }
@@ -180,7 +180,7 @@ export class RunnerGroups {
     );
   }
 
-  #request(scope: Scope, page = 1): GitHubRequest {
+  #request(scope: Scope, page = 1): RestRequest {
     const { prefix, parameters } = scopeRoute(scope);
     return {
       call: 'group',

@@ -5,7 +5,7 @@ import { parseJson } from '../../../core/domain/parseJson.ts';
 import { CiServerError, type CiServerErrorKind } from '../../ports.ts';
 import { createDispatcher } from '../connections.ts';
 import { registrationUrl } from './addresses.ts';
-import type { GitHubApi, GitHubApiOptions, GitHubRequest } from './api.ts';
+import type { RestApi, RestApiOptions, RestRequest } from './api.ts';
 import { classifyFailure, type Classification } from './classify.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
 import { classifyTenantResponse, connectionAnswer, tokenClaims } from './tenantResponses.ts';
@@ -67,16 +67,16 @@ interface Connection {
  * https://github.com/actions/scaleset/blob/v0.4.0/client.go
  */
 export class Tenant {
-  readonly #options: GitHubApiOptions;
-  readonly #api: GitHubApi;
+  readonly #options: RestApiOptions;
+  readonly #api: RestApi;
   readonly #webUrl: string;
   readonly #registrationToken: (scope: Scope) => ExpiringCache<string>;
   readonly #dispatcher: Dispatcher;
   readonly #connections = new Map<string, ExpiringCache<Connection>>();
 
   constructor(
-    options: GitHubApiOptions,
-    api: GitHubApi,
+    options: RestApiOptions,
+    api: RestApi,
     webUrl: string,
     registrationToken: (scope: Scope) => ExpiringCache<string>,
   ) {
@@ -228,7 +228,7 @@ export class Tenant {
     const cache = this.#registrationToken(scope);
     for (let again = false; ; again = true) {
       const token = await cache.get();
-      const request: GitHubRequest = {
+      const request: RestRequest = {
         call: 'scale_sets',
         route: 'POST /actions/runner-registration',
         // As `data`: a parameter `url` would replace the address of the request.

@@ -4,7 +4,7 @@ import {
   classifyFailure,
   type Classification,
   type ErrorResponse,
-  type GitHubCall,
+  type RestCall,
   isConnectionReset,
 } from '../../../activities/ciServers/github/classify.ts';
 
@@ -16,7 +16,7 @@ const SECONDARY =
 type Row = [
   title: string,
   answer: Omit<ErrorResponse, 'headers' | 'call'> & {
-    call?: GitHubCall;
+    call?: RestCall;
     headers?: ErrorResponse['headers'];
   },
   expected: Partial<Classification>,
@@ -465,7 +465,7 @@ describe('an answer of GitHub is classified by call, status, headers and message
   });
 
   test('no form of a limit is read as forbidden or not found, whatever the call', () => {
-    const calls: GitHubCall[] = [
+    const calls: RestCall[] = [
       'jit',
       'registration_token',
       'installation_token',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { z } from 'zod';
 import { WebhookRedelivery } from '../../../activities/ciServers/github/deliveries.ts';
-import type { GitHubResponse, GitHubRequest } from '../../../activities/ciServers/github/api.ts';
+import type { RestResponse, RestRequest } from '../../../activities/ciServers/github/api.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const PAGE = 100;
@@ -23,11 +23,11 @@ class App {
     this.sent.push(...sent);
   }
 
-  parse<T extends z.ZodType>(schema: T, { data }: GitHubResponse): z.output<T> {
+  parse<T extends z.ZodType>(schema: T, { data }: RestResponse): z.output<T> {
     return schema.parse(data);
   }
 
-  async requestAsApp({ route, parameters }: GitHubRequest): Promise<GitHubResponse> {
+  async requestAsApp({ route, parameters }: RestRequest): Promise<RestResponse> {
     if (route.startsWith('POST')) {
       const id = Number(parameters['delivery_id']);
       this.asked.push(id);
