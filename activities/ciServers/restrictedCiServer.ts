@@ -187,51 +187,35 @@ function restrictScaleSets(
     async remove(request, signal) {
       return await scaleSets.remove(await restricted({ ...request, labels: [] }, signal), signal);
     },
-    async openSession(scope, scaleSetId, owner, signal) {
-      check(scope);
-      return await scaleSets.openSession(scope, scaleSetId, owner, signal);
-    },
-    async adoptSession(scope, scaleSetId, sessionId, signal) {
-      check(scope);
-      return await scaleSets.adoptSession(scope, scaleSetId, sessionId, signal);
-    },
-    async runnerId(scope, name, signal) {
-      check(scope);
-      return await scaleSets.runnerId(scope, name, signal);
-    },
-    async removeRunner(scope, runnerId, signal) {
-      check(scope);
-      return await scaleSets.removeRunner(scope, runnerId, signal);
-    },
+    openSession: checkedFor(check, scaleSets.openSession.bind(scaleSets)),
+    adoptSession: checkedFor(check, scaleSets.adoptSession.bind(scaleSets)),
+    runnerId: checkedFor(check, scaleSets.runnerId.bind(scaleSets)),
+    removeRunner: checkedFor(check, scaleSets.removeRunner.bind(scaleSets)),
+  };
+}
+
+/** Restricts the reruns of a server as the server itself. */
+function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobReruns {
+  return {
+    getJob: checkedFor(check, reruns.getJob.bind(reruns)),
+    endEvidence: checkedFor(check, reruns.endEvidence.bind(reruns)),
+    isOnlyActiveJob: checkedFor(check, reruns.isOnlyActiveJob.bind(reruns)),
+    forceCancel: checkedFor(check, reruns.forceCancel.bind(reruns)),
+    rerun: checkedFor(check, reruns.rerun.bind(reruns)),
+    missingPermissions: reruns.missingPermissions.bind(reruns),
   };
 }
 
 /**
- * Returns the same reruns, restricted by a check.
+ * Returns the same call, with a check of its scope before.
  * @param check - throws if the credential may not be used for the scope
  */
-function restrictReruns(reruns: JobReruns, check: (scope: Scope) => void): JobReruns {
-  return {
-    async getJob(scope, job, signal) {
-      check(scope);
-      return await reruns.getJob(scope, job, signal);
-    },
-    async endEvidence(scope, job, signal) {
-      check(scope);
-      return await reruns.endEvidence(scope, job, signal);
-    },
-    async isOnlyActiveJob(scope, job, run, signal) {
-      check(scope);
-      return await reruns.isOnlyActiveJob(scope, job, run, signal);
-    },
-    async forceCancel(scope, job, run, signal) {
-      check(scope);
-      await reruns.forceCancel(scope, job, run, signal);
-    },
-    async rerun(scope, job, signal) {
-      check(scope);
-      await reruns.rerun(scope, job, signal);
-    },
-    missingPermissions: async (signal) => await reruns.missingPermissions(signal),
+function checkedFor<Rest extends unknown[], T>(
+  check: (scope: Scope) => void,
+  call: (scope: Scope, ...rest: Rest) => Promise<T>,
+): (scope: Scope, ...rest: Rest) => Promise<T> {
+  return async (scope, ...rest) => {
+    check(scope);
+    return await call(scope, ...rest);
   };
 }
