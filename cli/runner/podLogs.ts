@@ -2,8 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { podName } from '../../activities/compute/naming.ts';
+import { hasCode } from '../../activities/compute/process/atomicFile.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import type { Compute } from '../../activities/ports.ts';
+import { errorMessage } from '../../core/domain/errorMessage.ts';
 import { parseLocation, type Location } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodView } from '../../core/domain/pod.ts';
@@ -147,12 +149,19 @@ export class RunnerPodLogs {
    * Returns the last log lines of an attempt that a worker has stored in the folder of
    * HOLDFAST_POD_LOGS.
    * @returns `undefined` if there is no such folder or file on this machine
+   * @throws CliError if the file cannot be read
    */
   async readKept(attempt: number): Promise<string | undefined> {
     if (this.#kept === undefined) return undefined;
-    return await readFile(join(this.#kept, `${this.podName(attempt)}.log`), 'utf8').catch(
-      () => undefined,
-    );
+    const file = join(this.#kept, `${this.podName(attempt)}.log`);
+    try {
+      return await readFile(file, 'utf8');
+    } catch (error) {
+      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+      throw new CliError('failed', `failed to read ${file}: ${errorMessage(error)}`, {
+        cause: error,
+      });
+    }
   }
 
   async close(): Promise<void> {

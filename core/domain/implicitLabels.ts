@@ -22,7 +22,11 @@ export function missingImplicitLabels(
   ];
 }
 
+/** The label of the architecture depends on the nodes, which the set does not know. */
+const OTHER_ARCHITECTURE = ' ("ARM64" on ARM nodes)';
+
 /** Returns what the missing labels mean, as a warning about a set. */
 export function implicitLabelsText(set: string, missing: readonly string[]): string {
-  return `set ${set}: template.labels lacks ${missing.map((label) => `"${label}"`).join(' and ')}, which GitHub adds to runners of other installations; the set starts no runner for a job that requests them`;
+  const names = missing.map((label) => `"${label}"${label === 'X64' ? OTHER_ARCHITECTURE : ''}`);
+  return `set ${set}: template.labels lacks ${names.join(' and ')}, which GitHub adds to runners of other installations; the set starts no runner for a job that requests them`;
 }

@@ -119,6 +119,8 @@ test('the stored log of a worker, by the name of the pod', async () => {
   await writeFile(join(folder, `${logs.podName(1)}.log`), 'last words\n');
   expect(await logs.readKept(1)).toBe('last words\n');
   expect(await (await open()).readKept(1)).toBeUndefined();
+  await mkdir(join(folder, `${logs.podName(2)}.log`));
+  await expect(logs.readKept(2)).rejects.toMatchObject({ code: 'failed' });
 });
 
 test('a character that is split between two chunks is kept', async () => {
