@@ -48,7 +48,7 @@ export async function admitJob(
       };
 }
 
-/** Returns where the job has a claim, if it has one. Its steps have one namespace. */
+/** Returns the location of the job's claim, if it has one. All steps have the same namespace. */
 async function claimLocation(
   compute: Compute,
   { steps }: JobSpec,

@@ -46,7 +46,7 @@ function idlePodOf({ phase, hasPoller, pods }: RunnerWorkflow): OwnedObject | un
 }
 
 /**
- * Returns whether the runner is offline in one list of the CI server. The list may be outdated, so
+ * Whether the runner is offline in one list of the CI server. The list may be outdated, so
  * it has no consequence by itself.
  */
 export function isUnresponsive(runner: RunnerWorkflow): boolean {

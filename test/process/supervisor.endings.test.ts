@@ -1,4 +1,7 @@
-/** What becomes of every kind of child when it is stopped, and when it ends by itself: status, log lines, marker, time, nothing left. */
+/**
+ * The end of every kind of child process, stopped or by itself: status, log lines, marker, duration,
+ * and no remaining processes.
+ */
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -26,10 +29,10 @@ afterAll(() => bundle.remove());
 
 const GRACE_MS = 800;
 const CLEANUP_MS = 2500;
-/** A busy machine may take this long to run what is due, in ms. */
+/** Maximum delay of a busy machine (ms). */
 const SLACK_MS = 15_000;
 const GRACEFULLY = gracefully('20s');
-/** For what ends by itself: the end of the grace would come after that on any machine. */
+/** For children that end by themselves: a grace period that is longer on any machine. */
 const AMPLE = ['--signal-timeout', '20s'];
 const NOT = notExited('800ms');
 
@@ -67,7 +70,7 @@ describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => 
   test.each(STOPPED_CHILDREN)(
     '$child',
     async ({ script, status, signal = null, graceful, options = [], twice = false, prints }) => {
-      // Time for the second signal to come.
+      // Leaves time for the second signal.
       const { supervised, marker } = start(
         placement,
         twice ? `SAVE_SECONDS=3; ${script}` : script,

@@ -10,7 +10,7 @@ import {
 import { actAs, applyManifest } from './clusterAccounts.ts';
 import { until } from './until.ts';
 
-/** As far as it is read here. */
+/** The fields of a manifest that are read here. */
 interface Document {
   readonly metadata: { readonly namespace?: string };
   readonly rules?: readonly {
@@ -24,7 +24,7 @@ const documentsOf = (file: string): Document[] =>
     (document) => document.toJS() as Document,
   );
 
-/** One of the manifests' permissions, in whatever namespace. */
+/** A permission of the manifests, in any namespace. */
 export type ShippedPermission = Pick<Permission, 'verb' | 'resource'>;
 
 /** All permissions, such as `get pods`. */
@@ -44,12 +44,13 @@ export const shippedPermissions: readonly ShippedPermission[] = [
 /** The modes of deploy/rbac.yaml. */
 export const SHIPPED_MODES: PermissionModes = { ownsJobPods: false };
 
+/** Which permissions the worker gets. */
 export interface ShippedRoleOptions {
-  /** One that is left out. */
+  /** Permission to leave out. */
   readonly without?: ShippedPermission;
-  /** deploy/rbac-job-pods.yaml, too. @default false */
+  /** Whether deploy/rbac-job-pods.yaml is applied. @default false */
   readonly jobPods?: boolean;
-  /** deploy/rbac-nodes.yaml, too. @default false */
+  /** Whether deploy/rbac-nodes.yaml is applied. @default false */
   readonly nodes?: boolean;
 }
 
@@ -63,7 +64,7 @@ export async function actAsShippedWorker(
 ): Promise<KubeConfig> {
   const { namespace, kubeConfig } = at;
   const documents = [
-    // The other manifest is for such a namespace.
+    // For job pods the other manifest replaces the permissions in the runners' namespace.
     ...documentsOf('rbac.yaml').filter(
       ({ metadata }) => !jobPods || metadata.namespace !== 'holdfast-runners',
     ),
@@ -96,6 +97,6 @@ function leftOut(document: Document, without: ShippedPermission | undefined): Do
       ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== without.verb) }
       : rule,
   );
-  // A rule without verbs is none.
+  // A rule without verbs is invalid.
   return { ...document, rules: rules.filter(({ verbs }) => verbs.length > 0) };
 }

@@ -1,6 +1,6 @@
 /**
- * What an operator may do to a runner's wait with Temporal's own commands (docs/operations.md), and
- * what happens to a workflow that is paused, on servers that have that.
+ * Temporal's own commands on the wait of a runner (docs/operations.md), and paused workflows, on
+ * servers that support them.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { OPEN_FILTER, isOpen } from '../../core/domain/workflowStatus.ts';
@@ -29,7 +29,7 @@ await describeWithLab("Temporal's own commands of an operator", { temporal: true
   const pending = async ({ handle }: RunnerRun) =>
     (await handle.describe()).raw.pendingActivities ?? [];
 
-  /** A busy runner whose workflow waits for its pod to end. */
+  /** Starts a busy runner whose workflow waits for the end of its pod. */
   async function busyRunner(resync: string) {
     const run = await world.start({ intervals: { resync } });
     const pod = await run.pod();
@@ -99,7 +99,7 @@ await describeWithLab("Temporal's own commands of an operator", { temporal: true
         namespace,
         workflowId,
         identity: 'operator',
-        reason: 'a look',
+        reason: 'inspection',
       });
       return true;
     } catch (error) {

@@ -38,7 +38,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
   });
   afterEach(async () => await all.world.close());
 
-  /** A runner that runs this job, as a job event tells. */
+  /** Starts a runner that runs this job, as a job event reports. */
   async function busyRunner(
     jobId: string,
     input: Partial<RunnerInput> = {},
@@ -63,7 +63,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     return { run, pod, runnerName };
   }
 
-  /** The pod is taken away under its job, of whose end the CI server learns later. */
+  /** Deletes the pod during its job. The CI server reports the end of the job later. */
   function lose({ pod, runnerName }: { pod: string; runnerName: string }, now = Date.now()): void {
     const { compute, ci } = all;
     compute.change(pod, { ...EVICTED, terminationRequestedAt: new Date(now).toISOString() });
@@ -74,7 +74,7 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
 
   const rerunOf = (runnerName: string): WorkflowHandle =>
     all.world.client.workflow.getHandle(rerunWorkflowId(runnerName));
-  /** Number of waits that it has begun. */
+  /** Returns the number of waits that it has started. */
   const checksOf = async (rerun: WorkflowHandle): Promise<number> =>
     ((await rerun.fetchHistory()).events ?? []).filter(
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'awaitRerun',
@@ -209,13 +209,13 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
     await until('the first check', async () => (await checksOf(rerun)) === 1);
     await rerun.signal(jobEventSignal, { action: 'in_progress', jobId: '48' });
     await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });
-    // A signal that arrives while a check is still running causes no other one.
+    // A signal during a check does not cause another one.
     await until('the second check to be over', async () => {
       const { raw } = await rerun.describe();
       return (await checksOf(rerun)) === 2 && Boolean(raw.pendingActivities?.[0]?.lastFailure);
     });
     reruns.end('48', 'failure');
-    // The next check by itself would be a minute later.
+    // Without an event the next check would be a minute later.
     await rerun.signal(jobEventSignal, { action: 'completed', jobId: '48' });
     expect(await rerun.result()).toMatchObject({ outcome: 'requested', attempt: 2 });
     expect(await checksOf(rerun)).toBe(3);
@@ -322,14 +322,14 @@ await describeWithLab('a job that is lost with its runner', { temporal: true }, 
   describe('whose run may be force-cancelled', () => {
     const EARLY: Partial<RunnerInput> = { rerun: { onLoss: true, forceCancelAfter: '1s' } };
 
-    /** The CI server has the job in progress still, on a runner that is offline. */
+    /** The CI server still shows the job in progress, on a runner that is offline. */
     function loseUnheard(lost: { pod: string; runnerName: string }, jobId: string): void {
       lose(lost);
       all.ci.connect(lost.runnerName, false);
       all.ci.setBusy(lost.runnerName, true);
       reruns.evidence.set(jobId, 'none');
     }
-    /** It was checked when its run could have been force-cancelled. */
+    /** Waits for the check at the time at which the run could have been force-cancelled. */
     async function isChecked(runnerName: string): Promise<void> {
       await until('the third check', async () => {
         const { raw } = await rerunOf(runnerName).describe();

@@ -13,14 +13,14 @@ const runner = (name: string) => ({
   containers: [{ name: 'runner', volumeMounts: [{ name, mountPath: '/v' }] }],
 });
 
-test('a container may mount volumes of its template, of the worker’s, and claims', () => {
+test('a container may mount volumes of its template, volumes of the worker’s template, and claims', () => {
   const volumes = [{ name: 'own', emptyDir: {} }];
   const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'c' }];
   expect(errorsOf({ ...runner('own'), volumes }, { volumeClaims })).toEqual([]);
   expect(errorsOf(runner('of-worker'))).toEqual([]);
 });
 
-test('a mount of a volume that is not there is an error that names both', () => {
+test('a mount of a missing volume is an error that names container and volume', () => {
   const initContainers = [{ name: 'dind', volumeMounts: [{ name: 'lib', mountPath: '/v' }] }];
   expect(errorsOf(runner('gone'))).toEqual([expect.stringMatching(/runner .*gone/)]);
   expect(errorsOf({ containers: [], initContainers })).toEqual([

@@ -8,8 +8,9 @@ import fc from 'fast-check';
 import { fuzz, formatInput, type FuzzOptions, type TargetReport } from './fuzz.ts';
 import type { FuzzTarget } from './target.ts';
 
+/** Options of {@link fuzzInThread}. */
 export interface ThreadOptions extends FuzzOptions {
-  /** Of the module that exports {@link FuzzTarget}s as `TARGETS`. */
+  /** URL of the module that exports {@link FuzzTarget}s as `TARGETS`. */
   readonly targets: URL;
 }
 
@@ -31,7 +32,10 @@ interface Job extends FuzzOptions {
   readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
-/** @throws Error when the target does not come up */
+/**
+ * Runs a target and returns its report.
+ * @throws Error if the target cannot start
+ */
 export async function fuzzInThread(
   { name }: Pick<FuzzTarget, 'name'>,
   { targets, ...options }: ThreadOptions,
@@ -89,7 +93,7 @@ async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal
     if (now.begun !== last.begun || now.begun === 0) last = now;
     if (now.cpuMs - last.cpuMs >= TIMEOUT_MS) return `did not end within ${TIMEOUT_MS} ms of CPU`;
     if (now.at - last.at >= IDLE_TIMEOUT_MS)
-      return `waits for what does not come for ${IDLE_TIMEOUT_MS / 1_000} s`;
+      return `waited for ${IDLE_TIMEOUT_MS / 1_000} s without CPU use`;
   }
 }
 

@@ -208,7 +208,7 @@ export async function openTemporalClient<C extends TemporalConnection>(
 }
 
 /**
- * Checks whether Temporal answers.
+ * Checks whether Temporal responds.
  * @throws the error of the connection if it does not
  */
 export async function isTemporalReachable(connection: ConnectionLike): Promise<boolean> {

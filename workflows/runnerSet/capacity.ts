@@ -31,8 +31,8 @@ const PROBE_INTERVAL_MS = 2_000;
 /** Age of a runner from which its observations need not be frequent (ms). */
 const YOUNG_MS = 10_000;
 /**
- * Time for which a runner must be seen without a node before it counts (ms). A pod that leaves
- * frees its node a moment after its successor was created.
+ * Time for which a runner must be observed without a node before it counts (ms). A deleted pod frees
+ * its node shortly after its replacement was created.
  */
 const STUCK_MS = 10_000;
 /**

@@ -83,7 +83,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     await observePods(folders, names, (pod) =>
       logger?.warn(
         pod,
-        'runner process lost: its wrapper died without telling how the runner ended; removed',
+        'runner process lost: its wrapper died without recording how the runner ended; removed',
       ),
     );
 
@@ -94,7 +94,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     podName,
 
     location: () =>
-      guard('find out the id of', stateDir, async () => {
+      guard('read the ID of', stateDir, async () => {
         cluster ??= await stateFolderId(stateDir);
         return { compute: 'process', cluster, installation };
       }),
@@ -192,7 +192,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         const failed = (error: unknown, what: string): void =>
           logger?.warn(
             { err: error, what },
-            'watch of the runner processes: a step failed, it goes on',
+            'failed step in the watch of runner processes; the watch continues',
           );
         const watch = new PodFolderWatch({ folders, listener, observe, rescanMs, failed });
         await watch.start();

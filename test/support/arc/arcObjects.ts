@@ -11,7 +11,10 @@ export interface ArcObject extends KubernetesObject {
   readonly spec: object;
 }
 
-/** @param labels - labels of its pods */
+/**
+ * Returns a RunnerDeployment.
+ * @param labels - labels of its pods
+ */
 export const runnerDeployment = (
   namespace: string,
   name: string,
@@ -30,7 +33,7 @@ export const runnerDeployment = (
   },
 });
 
-/** Scales by the number of busy runners. */
+/** Returns an autoscaler that scales by the share of busy runners. */
 export const autoscaler = (namespace: string, name: string): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'HorizontalRunnerAutoscaler',
@@ -51,7 +54,10 @@ export const autoscaler = (namespace: string, name: string): ArcObject => ({
   },
 });
 
-/** @param labels - labels of its pods, and its selector */
+/**
+ * Returns a RunnerSet.
+ * @param labels - labels of its pods, and its selector
+ */
 export const runnerSet = (namespace: string, name: string, labels: Labels): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'RunnerSet',
@@ -68,7 +74,7 @@ export const runnerSet = (namespace: string, name: string, labels: Labels): ArcO
 });
 
 /**
- * Creates the scale set as ARC's chart does.
+ * Returns a scale set as ARC's chart creates it.
  * @param secret - Secret with `github_token`
  */
 export const scaleSet = (

@@ -8,7 +8,7 @@ let folder: string;
 let own: string;
 let nested: string;
 
-/** A copy of the SDK's worker package. @returns the path of its main file */
+/** Creates a copy of the SDK's worker package and returns the path of its main file. */
 async function copy(at: string, version: string): Promise<string> {
   const root = join(folder, at, 'node_modules/@temporalio/worker');
   await mkdir(join(root, 'lib'), { recursive: true });
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-test('one copy of the Temporal SDK passes, with whatever else is loaded', () => {
+test('one copy of the Temporal SDK passes, whatever else is loaded', () => {
   checkSdkCopies([own, join(folder, 'node_modules/other/lib/index.js'), `${own}.map`]);
   checkSdkCopies([]);
 });

@@ -12,41 +12,42 @@ import { requestsSince, temporalRequests, totalRequests } from '../temporalReque
 import { warmUp } from '../warmUp.ts';
 import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 
-/** Jobs by how many come in a second. */
+/** Number of jobs at each rate (jobs per second). */
 const JOBS: ReadonlyMap<number, number> = new Map([
   [0.5, 20],
   [1, 30],
   [2, 40],
   [5, 60],
 ]);
-/** Fewer of them, to profile one kind. */
+/** Rates to measure. Fewer of them help to profile one. */
 const RATES = process.env['HOLDFAST_BENCH_RATES']?.split(',').map(Number) ?? [...JOBS.keys()];
-/** The rate of the budgets: what a small organization has. */
-const USUAL = 1;
+/** Rate of the budgets, as in a small organization (jobs per second). */
+const BUDGET_RATE = 1;
 const BURST = 50;
 const JOB_MS = 4_000;
-/** Enough for a p95. */
+/** Number of jobs for the baseline, enough for a p95. */
 const FLOOR_JOBS = 20;
 const GIVE_UP_MS = 600_000;
-/** From the last pod that is gone until its workflow and the set have nothing more to do. */
+/** Time from the deletion of the last pod until workflow and set are idle (ms). */
 const SETTLED_MS = 3_000;
-/** The p95 may exceed that of the floor by so much. */
-const BEYOND_FLOOR_MS = 100;
+/** Maximum difference between the p95 and that of the baseline (ms). */
+const MAX_BEYOND_FLOOR_MS = 100;
 
+/** Benchmark of single jobs at several rates. */
 export const queue: WorldBenchmark = {
   name: 'queue',
   summary:
-    'single jobs of 4 s for a set of at most N runners, none of them ready, that follows webhooks: 0.5, 1, 2 and 5 a second; then 50 at once',
+    'single jobs of 4 s for a set of at most N runners with webhook and without idle runners: 0.5, 1, 2 and 5 per second; then 50 at once',
   defaultRunners: 100,
   figures: {
     ...Object.fromEntries([...JOBS.keys()].flatMap((rate) => Object.entries(figuresOf(rate)))),
-    'burst.requestsPerJob': { unit: 'requests', what: `to Temporal, ${BURST} jobs queued at once` },
-    'burst.cpuMsPerJob': { unit: 'ms', what: 'CPU of worker and Temporal, idle taken off' },
-    singleTimes: { unit: '×', what: `CPU of a job at ${USUAL} a second, of that in the burst` },
+    'burst.requestsPerJob': { unit: 'requests', what: `to Temporal, with ${BURST} jobs queued at once` },
+    'burst.cpuMsPerJob': { unit: 'ms', what: 'CPU of worker and Temporal, without that of an idle worker' },
+    singleTimes: { unit: '×', what: `CPU of a job at ${BUDGET_RATE} per second, relative to one in the burst` },
     beyondFloorP95Ms: {
       unit: 'ms',
-      what: `p95 at ${USUAL} a second, beyond that of the floor`,
-      budget: { kind: 'max', limit: BEYOND_FLOOR_MS },
+      what: `p95 at ${BUDGET_RATE} per second, minus that of the baseline`,
+      budget: { kind: 'max', limit: MAX_BEYOND_FLOOR_MS },
     },
   },
 
@@ -60,7 +61,7 @@ export const queue: WorldBenchmark = {
     await agent.until('a job runs', () => agent.count('jobStarted') > 0, GIVE_UP_MS);
     const pods = await BarePods.open(world);
     await first;
-    await agent.until('it is over', () => agent.count('gone') > 0, GIVE_UP_MS);
+    await agent.until('the job has ended', () => agent.count('gone') > 0, GIVE_UP_MS);
     const figures: Record<string, number> = {};
     const details: Record<string, unknown> = { runners };
     await delay(SETTLED_MS);
@@ -80,7 +81,7 @@ export const queue: WorldBenchmark = {
     progress(`${BURST} jobs at once`);
     const burst = await follow(world, worker, set, { rate: Infinity, count: BURST });
     details['burst'] = { ...burst.details, p50Ms: burst.figures['p50Ms'] };
-    const of = (key: string): number => figures[`rates.${USUAL}.${key}`] ?? Number.NaN;
+    const of = (key: string): number => figures[`rates.${BUDGET_RATE}.${key}`] ?? Number.NaN;
     const { requestsPerJob = Number.NaN, cpuMsPerJob = Number.NaN } = burst.figures;
     return {
       figures: {
@@ -97,24 +98,24 @@ export const queue: WorldBenchmark = {
 
 function figuresOf(rate: number): Record<string, FigureInfo> {
   const at = `rates.${rate}`;
-  const cpu = { unit: 'ms', what: 'CPU of worker and Temporal, idle taken off' };
+  const cpu = { unit: 'ms', what: 'CPU of worker and Temporal, without that of an idle worker' };
   return {
     [`${at}.p50Ms`]: {
       unit: 'ms',
-      what: `job queued, its webhook sent → job started, at ${rate} a second, median`,
+      what: `job queued and its webhook sent → job started, at ${rate} per second, median`,
     },
     [`${at}.p95Ms`]: { unit: 'ms', what: '… p95' },
     [`${at}.requestsPerJob`]: {
       unit: 'requests',
       what: 'to Temporal: its runner, its set, its webhooks',
     },
-    [`${at}.cpuMsPerJob`]: rate === USUAL ? { ...cpu, budget: { kind: 'max', limit: 120 } } : cpu,
-    [`${at}.floor.p50Ms`]: { unit: 'ms', what: 'the same pods by a bare script, as p50Ms' },
+    [`${at}.cpuMsPerJob`]: rate === BUDGET_RATE ? { ...cpu, budget: { kind: 'max', limit: 120 } } : cpu,
+    [`${at}.floor.p50Ms`]: { unit: 'ms', what: 'baseline: the same pods created by a script, as p50Ms' },
     [`${at}.floor.p95Ms`]: { unit: 'ms', what: '… p95' },
   };
 }
 
-/** Queues jobs at that pace, waits until all are over, and counts what they took. */
+/** Queues jobs at a rate, waits until all have ended, and measures their cost. */
 async function follow(
   world: BenchEnvironment,
   worker: WorkerProcess,

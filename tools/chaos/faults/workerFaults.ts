@@ -1,8 +1,8 @@
 import type { ChaosEnvironment } from '../world.ts';
 import type { Fault } from './fault.ts';
 
-/** To either side. */
-const MAX_OFF_MS = 600_000;
+/** Maximum offset of a clock, ahead or behind (ms). */
+const MAX_OFFSET_MS = 600_000;
 
 const one = ({ workers }: ChaosEnvironment, pick: number): number[] => [
   Math.floor(pick * workers.count),
@@ -10,13 +10,13 @@ const one = ({ workers }: ChaosEnvironment, pick: number): number[] => [
 const all = ({ workers }: ChaosEnvironment): number[] =>
   Array.from({ length: workers.count }, (_, number) => number);
 
-const takenDown =
+const stopWorkers =
   (
-    whom: (world: ChaosEnvironment, pick: number) => number[],
+    chooseWorkers: (world: ChaosEnvironment, pick: number) => number[],
     signal: 'SIGKILL' | 'SIGTERM',
   ): Fault =>
   async (world, { pick }) => {
-    const numbers = whom(world, pick);
+    const numbers = chooseWorkers(world, pick);
     await Promise.all(numbers.map(async (number) => await world.workers.stop(number, signal)));
     return {
       whom: `worker ${numbers.join(' and ')}`,
@@ -24,10 +24,10 @@ const takenDown =
     };
   };
 
-const halted =
-  (whom: (world: ChaosEnvironment, pick: number) => number[]): Fault =>
+const freezeWorkers =
+  (chooseWorkers: (world: ChaosEnvironment, pick: number) => number[]): Fault =>
   (world, { pick }) => {
-    const numbers = whom(world, pick);
+    const numbers = chooseWorkers(world, pick);
     for (const number of numbers) world.workers.signal(number, 'SIGSTOP');
     return {
       whom: `worker ${numbers.join(' and ')}`,
@@ -35,16 +35,17 @@ const halted =
     };
   };
 
+/** Faults of worker processes. */
 export const workerFaults = {
-  worker_killed: takenDown(one, 'SIGKILL'),
-  worker_terminated: takenDown(one, 'SIGTERM'),
-  worker_stopped: halted(one),
-  workers_killed: takenDown(all, 'SIGKILL'),
-  workers_stopped: halted(all),
+  worker_killed: stopWorkers(one, 'SIGKILL'),
+  worker_terminated: stopWorkers(one, 'SIGTERM'),
+  worker_stopped: freezeWorkers(one),
+  workers_killed: stopWorkers(all, 'SIGKILL'),
+  workers_stopped: freezeWorkers(all),
   clock_stepped: async (world, { pick }) => {
     const number = Math.floor(pick * world.workers.count);
-    // What is left of the pick after the worker was chosen by it.
-    const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MAX_OFF_MS);
+    // The integer part of the product chooses the worker, its fraction the offset.
+    const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MAX_OFFSET_MS);
     await world.workers.stepClock(number, offsetMs);
     return {
       whom: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`,
