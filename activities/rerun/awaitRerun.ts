@@ -18,7 +18,7 @@ import { CiServerError, type ActivityPorts, type JobReruns } from '../ports.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { requireParentRunner } from './lostRunner.ts';
 import { mayForceCancel } from './mayForceCancel.ts';
 
@@ -124,6 +124,6 @@ export async function withReruns<T>(
   } catch (error) {
     if (error instanceof CiServerError && error.kind === 'rejected') return rejected(error.message);
     const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS, busyRetryMs: RUN_CHECK_MS };
-    throw nonRetryableAfterDeadline(refusal(error, pace, false));
+    throw nonRetryableAfterDeadline(rejection(error, pace, { isFinal: false }));
   }
 }

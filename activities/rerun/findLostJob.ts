@@ -4,7 +4,7 @@ import type { RerunJob } from '../../core/contract/index.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { requireParentRunner } from './lostRunner.ts';
 
 /** Maximum age of the list of jobs (ms). Many runners may be lost at once. */
@@ -43,6 +43,6 @@ export async function findLostJob(
       },
     );
   } catch (error) {
-    throw refusal(error, { credentialsRetryMs: 60_000 }, false);
+    throw rejection(error, { credentialsRetryMs: 60_000 }, { isFinal: false });
   }
 }

@@ -2,7 +2,7 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { exponentialBackoff, applicationFailure } from '../shared/failures.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { countRejection, refusal } from '../shared/rejections.ts';
+import { countRejection, rejection } from '../shared/rejections.ts';
 import {
   FAILURE_TYPES,
   type AwaitRunnerOnlineInput,
@@ -32,7 +32,7 @@ export async function awaitRunnerOnline(
       .get(input.credential)
       .findRunner(input.scope, runner, cancellationSignal());
   } catch (error) {
-    throw nonRetryableAfterDeadline(refusal(error, input, false));
+    throw nonRetryableAfterDeadline(rejection(error, input, { isFinal: false }));
   }
   if (found?.online !== true) {
     const nextRetryDelayMs = exponentialBackoff(

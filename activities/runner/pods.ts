@@ -44,7 +44,7 @@ async function findPod(
   const pod =
     ports.compute.isReachable?.() === false
       ? lastSeen(ports, input)
-      : await observePod(ports, input, false);
+      : await observePod(ports, input, { live: false });
   return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
@@ -63,13 +63,13 @@ function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | 
  * because a silent watch may be half-open.
  */
 export async function getPod(ports: ActivityPorts, input: PodInput): Promise<PodSnapshot> {
-  return await observePod(ports, input, true);
+  return await observePod(ports, input, { live: true });
 }
 
 async function observePod(
   { compute }: ActivityPorts,
   { pod }: PodInput,
-  live: boolean,
+  { live }: { readonly live: boolean },
 ): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
     forWorkflow(

@@ -13,7 +13,7 @@ import { jobOfStep } from './storagePath.ts';
 import { markOwned, ownershipError } from './registrationOwnership.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { forWorkflow } from './pods.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
@@ -101,7 +101,7 @@ async function create(
       return { pod, ...runnerIdOf(registration) };
     });
   } catch (error) {
-    throw nonRetryableAfterDeadline(refusal(error, given, true));
+    throw nonRetryableAfterDeadline(rejection(error, given, { isFinal: true }));
   }
 }
 

@@ -8,7 +8,7 @@ import {
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { isKnownOwned, markOwned, notByName, ownershipError } from './registrationOwnership.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
@@ -54,7 +54,7 @@ export async function removeRegistration(
   } catch (error) {
     refusals.set(key, refused + 1);
     // An unknown rejection does not mean that the runner cannot be removed, so it is retried.
-    throw nonRetryableAfterDeadline(refusal(error, input, false));
+    throw nonRetryableAfterDeadline(rejection(error, input, { isFinal: false }));
   }
 }
 

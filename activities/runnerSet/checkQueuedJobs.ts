@@ -12,7 +12,7 @@ import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
 import type { RunningSets } from './runningSets.ts';
@@ -63,7 +63,7 @@ export async function checkQueuedJobs(
     });
     return { supported: true };
   } catch (error) {
-    throw refusal(error, { credentialsRetryMs: 60_000 }, false);
+    throw rejection(error, { credentialsRetryMs: 60_000 }, { isFinal: false });
   }
 }
 
@@ -170,7 +170,7 @@ async function jobsOfSet(
       (job.runnerName !== undefined && runnerWorkflowIdFromName(set, job.runnerName) !== undefined)
     )
       return true;
-    return routing.homeOf(routed, origin)?.workflowId === setWorkflowId(set);
+    return routing.setFor(routed, origin)?.workflowId === setWorkflowId(set);
   };
   const [mine, elsewhere] = [jobs.filter(isMine), jobs.filter((job) => !isMine(job))];
   const others = new Set(elsewhere.map(keyOf));

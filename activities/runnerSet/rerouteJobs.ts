@@ -53,7 +53,7 @@ export async function rerouteJobs(
     const targets = new Map<string, JobEvent[]>();
     for (const { key, runId, repository, since } of jobs) {
       const job = parseJobKey(key);
-      const to = substitutes?.next(job, draining)?.workflowId;
+      const to = substitutes?.next(job, { includeFull: draining })?.workflowId;
       if (to !== undefined)
         gather(targets, to, {
           action: 'queued',

@@ -30,7 +30,11 @@ export async function closeScaleSet(
     await withHeartbeats(`closing the scale set ${name}`, async () => await close(ports, input));
   } catch (error) {
     if (!(error instanceof CiServerError && NOT_OURS.has(error.kind)))
-      throw toFailure(error, { credentialsRetryMs: CREDENTIALS_RETRY_MS }, false);
+      throw toFailure(
+        error,
+        { credentialsRetryMs: CREDENTIALS_RETRY_MS },
+        { rejectionIsFinal: false },
+      );
     log.warn('left a scale set that is not ours', { set, scaleSet: name, error: error.message });
   }
 }

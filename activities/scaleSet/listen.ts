@@ -263,7 +263,11 @@ class Listener {
     if (error instanceof UnknownCredentialError) {
       await this.#notifySet({ problem: error.message });
       // Another worker of the task queue may have it.
-      return toFailure(error, { credentialsRetryMs: UNKNOWN_CREDENTIAL_RETRY_MS }, false);
+      return toFailure(
+        error,
+        { credentialsRetryMs: UNKNOWN_CREDENTIAL_RETRY_MS },
+        { rejectionIsFinal: false },
+      );
     }
     if (!(error instanceof CiServerError)) return error;
     const failures = (this.#details.failures ?? 0) + 1;
@@ -287,7 +291,7 @@ class Listener {
       ? applicationFailure(error.message, FAILURE_TYPES[error.kind], {
           nextRetryDelayMs: REJECTED_RETRY_MS,
         })
-      : toFailure(error, pace, false, failures);
+      : toFailure(error, pace, { rejectionIsFinal: false, times: failures });
   }
 }
 

@@ -9,7 +9,7 @@ import { exponentialBackoff, applicationFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { nonRetryableAfterDeadline } from './deadline.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { countRejection, refusal } from './rejections.ts';
+import { countRejection, rejection } from './rejections.ts';
 
 /** Retry delays of compute failures. No credential is involved. */
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
@@ -31,7 +31,7 @@ export async function withClusterErrors<T>(details: string, run: () => Promise<T
   try {
     return await withHeartbeats(details, run);
   } catch (error) {
-    throw nonRetryableAfterDeadline(refusal(error, NO_CREDENTIALS, false));
+    throw nonRetryableAfterDeadline(rejection(error, NO_CREDENTIALS, { isFinal: false }));
   }
 }
 

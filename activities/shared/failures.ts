@@ -60,21 +60,20 @@ const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs
  * Maps an error of a port to a Temporal failure. The failure has the retry delay that the server
  * requested, and category BENIGN if it is expected (busy, rate limited). Unknown errors are
  * returned unchanged.
- * @param refusalIsFinal - whether a rejection is non-retryable. True for operations that can be
+ * @param options.rejectionIsFinal - whether a rejection is non-retryable. True for operations that can be
  * skipped, such as creating a runner. False for operations that must be done: there, a rejection
  * (an unknown 422 for a removal, an admission webhook for a deletion) is a wait with a reason
- * @param times - number of rejections for this reason, including this one. Each reason has a
+ * @param options.times - number of rejections for this reason, including this one. Each reason has a
  * backoff of its own
  */
 export function toFailure(
   error: unknown,
   pace: RetryDelays,
-  refusalIsFinal: boolean,
-  times = 1,
+  { rejectionIsFinal, times = 1 }: { readonly rejectionIsFinal: boolean; readonly times?: number },
 ): unknown {
-  if (error instanceof CiServerError) return ciFailure(error, pace, refusalIsFinal, times);
+  if (error instanceof CiServerError) return ciFailure(error, pace, { rejectionIsFinal, times });
   if (error instanceof ComputeError) {
-    if (error.kind === 'invalid' && refusalIsFinal)
+    if (error.kind === 'invalid' && rejectionIsFinal)
       return applicationFailure(error.message, FAILURE_TYPES.podInvalid, { final: true });
     const { type, retryMs } = COMPUTE_FAILURE[error.kind];
     return applicationFailure(error.message, type, {
@@ -94,8 +93,7 @@ export function toFailure(
 function ciFailure(
   error: CiServerError,
   pace: RetryDelays,
-  refusalIsFinal: boolean,
-  times: number,
+  { rejectionIsFinal, times }: { readonly rejectionIsFinal: boolean; readonly times: number },
 ): ApplicationFailure {
   const { busyRetryMs, maxBusyRetryMs = busyRetryMs } = pace;
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
@@ -107,7 +105,7 @@ function ciFailure(
     credentials: pace.credentialsRetryMs,
     unavailable: error.retryAfterMs ?? unavailableRetryMs(times),
   };
-  const final = FINAL.includes(error.kind) && refusalIsFinal;
+  const final = FINAL.includes(error.kind) && rejectionIsFinal;
   return applicationFailure(error.message, FAILURE_TYPES[error.kind], {
     nextRetryDelayMs: delays[error.kind] ?? (final ? undefined : unavailableRetryMs(times)),
     expected: EXPECTED.includes(error.kind),

@@ -9,12 +9,19 @@ import { changeHeartbeatDetails, heartbeatDetails } from './heartbeats.ts';
 import { CiServerError, ComputeError } from '../ports.ts';
 
 /** Maps the error of a port as {@link toFailure} does, with the backoff of its own reason. */
-export function refusal(error: unknown, pace: RetryDelays, refusalIsFinal: boolean): unknown {
+export function rejection(
+  error: unknown,
+  pace: RetryDelays,
+  { isFinal }: { readonly isFinal: boolean },
+): unknown {
   const hasClock =
     (error instanceof CiServerError || error instanceof ComputeError) &&
     error.retryAfterMs === undefined &&
     ['busy', 'unavailable', 'forbidden'].includes(error.kind);
-  return toFailure(error, pace, refusalIsFinal, hasClock ? countRejection(error.kind) : 1);
+  return toFailure(error, pace, {
+    rejectionIsFinal: isFinal,
+    times: hasClock ? countRejection(error.kind) : 1,
+  });
 }
 
 /**

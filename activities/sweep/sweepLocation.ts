@@ -8,7 +8,7 @@ import { invalidInput } from '../shared/invalidInput.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import type { ActivityPorts, Logger } from '../ports.ts';
-import { refusal } from '../shared/rejections.ts';
+import { rejection } from '../shared/rejections.ts';
 import { lastMarks } from './lastMarks.ts';
 import { sweep } from './sweep.ts';
 
@@ -61,7 +61,7 @@ export async function sweepLocation(
       async () => await sweep(sources, parsed.spec, await lastMarks(sources.client, taskQueue)),
     );
   } catch (error) {
-    throw refusal(error, NO_CREDENTIALS, true);
+    throw rejection(error, NO_CREDENTIALS, { isFinal: true });
   }
   onSweep?.(report);
   if (report.incompleteLists.length === 0) return report;

@@ -47,7 +47,7 @@ export async function runnerLogs(
   { follow = false, tail }: RunnerLogsFlags,
 ): Promise<void> {
   const { workflowId } = await findRunner(session, id);
-  const facts = await admitted(session, workflowId, follow);
+  const facts = await admitted(session, workflowId, { wait: follow });
   if (facts?.place === undefined)
     throw new CliError(
       'not_found',
@@ -128,7 +128,7 @@ export async function printCommandOutput(
   write: (line: string) => void,
   how: { readonly signal: AbortSignal; readonly ended: AbortSignal },
 ): Promise<boolean | undefined> {
-  const facts = await admitted(session, workflowId, true, how.ended);
+  const facts = await admitted(session, workflowId, { wait: true, over: how.ended });
   if (facts === undefined || !facts.isCommand || facts.place === undefined) return undefined;
   const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
   try {
@@ -152,8 +152,10 @@ const isOfSupervisor = (line: string): boolean => line.startsWith('{"component":
 async function admitted(
   session: Session,
   workflowId: string,
-  wait: boolean,
-  over: AbortSignal = new AbortController().signal,
+  {
+    wait,
+    over = new AbortController().signal,
+  }: { readonly wait: boolean; readonly over?: AbortSignal },
 ): Promise<RunnerFacts | undefined> {
   for (;;) {
     const facts = await readFacts(session, workflowId);

@@ -136,7 +136,7 @@ export async function attach(
       runner.workflowId,
       runner.runId,
       over.signal,
-      (now) => (lost = now),
+      (connection) => (lost = connection === 'lost'),
     );
     const printing = printOutput(session, output, runner, line, over.signal, followed);
     const watching = watch(session, runner.workflowId, line, over.signal, () => lost, followed);

@@ -52,7 +52,7 @@ export async function waitForResult(
   workflowId: string,
   runId: string,
   signal: AbortSignal,
-  onLoss: (lost: boolean) => void = () => {},
+  onConnection: (state: 'lost' | 'retrying') => void = () => {},
 ): Promise<RunnerEnd> {
   for (;;) {
     signal.throwIfAborted();
@@ -67,9 +67,9 @@ export async function waitForResult(
     } catch (error) {
       signal.throwIfAborted();
       if (!isConnectionLoss(error)) throw toCliError(error, session.errorSubject(workflowId));
-      onLoss(true);
+      onConnection('lost');
       await sleep(RECONNECT_MS, signal);
-      onLoss(false);
+      onConnection('retrying');
     }
   }
 }

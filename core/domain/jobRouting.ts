@@ -68,7 +68,7 @@ export class JobRouter<T extends RoutableSet> {
   }
 
   /** Returns the set that serves a job, or `undefined` if there is none. */
-  homeOf(job: RoutedJob, { ciServer, enterprise }: JobOrigin): T | undefined {
+  setFor(job: RoutedJob, { ciServer, enterprise }: JobOrigin): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
     const scopes = {
       repository: job.repository,
@@ -160,16 +160,21 @@ export class RerouteTargets<T extends RoutableSet> {
   /**
    * Returns the next set for a job, by its hash, so that the jobs that one set cannot serve are
    * spread over all others.
-   * @param evenFull - whether to return a set at capacity if no set has free capacity
+   * @param options.includeFull - whether to return a set at capacity if no set has free capacity
    * @returns `undefined` if there is no such set
    */
-  next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
+  next(
+    job: Pick<RoutedJob, 'jobId' | 'runAttempt'>,
+    { includeFull = false }: { readonly includeFull?: boolean } = {},
+  ): T | undefined {
     const open = (members: RoutingMember<T>[]): RoutingMember<T>[] =>
       members.filter(({ set }) => set.routing.atCapacity !== true);
     return (
       highestScoreOf(open(this.#near), job) ??
       highestScoreOf(open(this.#wider), job) ??
-      (evenFull ? (highestScoreOf(this.#near, job) ?? highestScoreOf(this.#wider, job)) : undefined)
+      (includeFull
+        ? (highestScoreOf(this.#near, job) ?? highestScoreOf(this.#wider, job))
+        : undefined)
     );
   }
 }

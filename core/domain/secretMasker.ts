@@ -80,22 +80,22 @@ export class SecretMasker {
    * until that is known.
    */
   push(piece: Uint8Array): Uint8Array {
-    return this.#pass(joined(this.#held, piece), false);
+    return this.#pass(joined(this.#held, piece), { isLast: false });
   }
 
   /** Returns the remaining bytes at the end of the stream. */
   end(): Uint8Array {
-    return this.#pass(this.#held, true);
+    return this.#pass(this.#held, { isLast: true });
   }
 
-  #pass(bytes: Uint8Array, last: boolean): Uint8Array {
+  #pass(bytes: Uint8Array, { isLast }: { readonly isLast: boolean }): Uint8Array {
     const out = bytes.slice();
     let coveredTo = this.#covered;
     let at = 0;
     for (; at < bytes.length; at++) {
       const candidates = this.#secrets.get(bytes[at] ?? 0) ?? [];
       if (
-        !last &&
+        !isLast &&
         candidates.some((secret) => at + secret.length > bytes.length && agree(bytes, at, secret))
       )
         break;

@@ -77,14 +77,14 @@ function routedSet(question: JobQuestion): ServingSet | undefined {
   const { repository, labels } = question;
   if (labels === undefined) return undefined;
   const matching = matchingSets(question);
-  const homes =
+  const candidates =
     repository === undefined
       ? matching
-      : CI_SERVER_KINDS.flatMap((kind) => homeOf({ ...question, repository, labels }, kind));
-  const [home] = only(homes);
-  if (home === undefined) return undefined;
-  const others = matching.filter((set) => set !== home);
-  return served(home, isScaleSet(home) ? 'scale_set' : because(home, others));
+      : CI_SERVER_KINDS.flatMap((kind) => setOfKind({ ...question, repository, labels }, kind));
+  const [chosen] = only(candidates);
+  if (chosen === undefined) return undefined;
+  const others = matching.filter((set) => set !== chosen);
+  return served(chosen, isScaleSet(chosen) ? 'scale_set' : because(chosen, others));
 }
 
 const matchingSets = (question: JobQuestion): RoutableSet[] =>
@@ -105,7 +105,7 @@ const served = ({ workflowId: id, routing }: RoutableSet, reason: ServedBecause)
 const only = <T>(list: readonly T[]): readonly T[] => (list.length === 1 ? list : []);
 
 /** Returns the set for the job at a CI server of this kind. The list is empty if there is none. */
-function homeOf(
+function setOfKind(
   question: JobQuestion & Required<Pick<JobQuestion, 'repository' | 'labels'>>,
   ciServer: CiServerKind,
 ): RoutableSet[] {
@@ -118,10 +118,10 @@ function homeOf(
   };
   // A job does not say to which enterprise its repository belongs.
   const enterprise = sets.find(({ routing }) => routing.scopeKind === 'enterprise')?.routing.scope;
-  const home =
-    new JobRouter(sets).homeOf(job, { ciServer, ...omitUndefined({ enterprise }) }) ??
-    matchingSets(question).find((set) => isScaleSet(set) && kindOf(set) === ciServer);
-  return home === undefined ? [] : [home];
+  const set =
+    new JobRouter(sets).setFor(job, { ciServer, ...omitUndefined({ enterprise }) }) ??
+    matchingSets(question).find((each) => isScaleSet(each) && kindOf(each) === ciServer);
+  return set === undefined ? [] : [set];
 }
 
 /** GitHub assigns the jobs of a scale set, so its routing has no CI server. */

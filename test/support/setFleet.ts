@@ -57,7 +57,7 @@ export class Fleet {
 
   /** As the webhook does. */
   tell(one: JobEvent): void {
-    const home = new JobRouter(this.listed).homeOf(one, { ciServer: 'github' })?.workflowId ?? '';
+    const home = new JobRouter(this.listed).setFor(one, { ciServer: 'github' })?.workflowId ?? '';
     this.#at(home, [one]);
   }
 
@@ -74,7 +74,10 @@ export class Fleet {
     const passed = new Map<string, string[]>();
     for (const { key, repository, since } of next.jobs) {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
-      const to = substitutes.next({ jobId: String(jobId), runAttempt }, next.draining)?.workflowId;
+      const to = substitutes.next(
+        { jobId: String(jobId), runAttempt },
+        { includeFull: next.draining },
+      )?.workflowId;
       if (to === undefined) continue;
       this.#at(to, [
         event('queued', jobId, { runAttempt, repository, at: since, reroutedBy: workflowId }),

@@ -90,7 +90,7 @@ export function knowledgeOf(state: RunnerState, { setup, deletedBy }: State): Kn
 
 /** Returns what the workflow knows at the start of the runner that replaces a lost one. */
 export function replacementKnowledge(state: RunnerState, setup: Setup): Knowledge {
-  state.countLostAttempt(true);
+  state.countLostAttempt({ shortLived: true });
   state.replaceRunner();
   const { runner, neverStartedInARow } = state;
   return { setup, runner, neverStartedInARow };
@@ -143,7 +143,7 @@ export function applyUpdate(
       if (state.spec.scope === undefined) state.commandStarted();
       return;
     case 'rejectedAsBusy': // as remove
-      return state.calledBusy();
+      return state.onRejectedAsBusy();
   }
 }
 

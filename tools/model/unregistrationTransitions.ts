@@ -120,14 +120,14 @@ function timeOutDuringRemoval(s: State, workflow: WorkflowModel): State | undefi
   if (!hasDeadline && !(action.kind === 'remove' && action.onBusy === 'retry')) return undefined;
   const timedOut = timeOutJob(s, workflow);
   return applyEvent(hasDeadline ? timedOut : { ...timedOut, jobTimeUsed: true }, workflow, {
-    kind: 'calledOff',
+    kind: 'removalCancelled',
   });
 }
 
 const REMOVING: readonly Transition[] = [
   ...RESPONDING,
   step('fair', 'the removal is cancelled', 'removing registration', (s, workflow) =>
-    s.cancellingRemoval ? applyEvent(s, workflow, { kind: 'calledOff' }) : undefined,
+    s.cancellingRemoval ? applyEvent(s, workflow, { kind: 'removalCancelled' }) : undefined,
   ),
   step('fault', 'the removal fails without a retry', 'removing registration', (s, workflow) =>
     s.cancellingRemoval ? undefined : applyEvent(s, workflow, { kind: 'failed' }),
@@ -139,7 +139,7 @@ const REMOVING: readonly Transition[] = [
     (s, workflow) => {
       const { facts } = workflow.decision(s);
       return facts.stop !== undefined && !facts.ended && !s.cancellingRemoval
-        ? applyEvent(s, workflow, { kind: 'expiredWait', wait: 'patience' })
+        ? applyEvent(s, workflow, { kind: 'expiredWait', wait: 'stopResponse' })
         : undefined;
     },
   ),
@@ -217,7 +217,7 @@ const POD_CALLS: readonly Transition[] = [
         return applyEvent(
           isOutdated ? observed : withUpdate(observed, workflow, { kind: 'confirmedIdle' }),
           workflow,
-          { kind: 'looked' },
+          { kind: 'podRefreshed' },
         );
       },
     ),

@@ -269,7 +269,7 @@ export class WorkflowModel {
     return memoize(this.#results, key, () => {
       const { facts } = this.#verdicts.values[s.verdict] as DecidedVerdict;
       const workflow = this.#restore(s);
-      workflow.countLostAttempt(true);
+      workflow.countLostAttempt({ shortLived: true });
       return this.#decideVerdict(
         (tables) =>
           this.#atClockOf(s, () =>

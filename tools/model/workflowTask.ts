@@ -137,7 +137,7 @@ function decide(s: State, workflow: WorkflowModel): State {
       };
     case 'stopPod':
       return { ...decided, stage: 'deleting pod' };
-    case 'look':
+    case 'refreshPod':
       return { ...decided, stage: 'refreshing pod' };
     case 'wait':
       return { ...decided, stage: 'waiting' };

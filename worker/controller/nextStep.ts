@@ -65,14 +65,18 @@ export interface Step {
  */
 export const FAILED_RETRY_MS = 300_000;
 
-const step = (what: Step['action'], ready: boolean, reason: string, message: string): Step => ({
-  action: what,
+const step = (
+  action: Step['action'],
+  reason: string,
+  message: string,
+  { ready = false }: { readonly ready?: boolean } = {},
+): Step => ({
+  action,
   status: { ready, reason, message },
 });
 
 const ENDED = step(
   'none',
-  false,
   'Ended',
   'the set was ended, and not by this resource: it stays so until the spec changes',
 );
@@ -81,12 +85,7 @@ const ENDED = step(
 export function nextStep({ resource, set }: ReconcileInput): Step {
   if (resource === undefined) {
     const orphan = set.state === 'running' && set.owner !== 'other' && !set.deleting;
-    return step(
-      orphan ? 'end' : 'none',
-      false,
-      'Deleted',
-      'the resource is deleted: its runners leave',
-    );
+    return step(orphan ? 'end' : 'none', 'Deleted', 'the resource is deleted: its runners leave');
   }
   const { name, invalid, observed, reportedEnded } = resource;
   if (set.state === 'running' && set.owner === 'other') {
@@ -96,7 +95,6 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
         : `it runs on task queue ${set.otherTaskQueue}`;
     return step(
       'none',
-      false,
       'NameTaken',
       `a set ${name} exists that no resource of this name created: ${whose}, or give this one another name`,
     );
@@ -104,45 +102,41 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
   if (set.state === 'running' && set.owner === 'earlier') {
     return step(
       set.deleting ? 'none' : 'end',
-      false,
       'PreviousSetDraining',
       'the set of an earlier resource of this name has to end first: its jobs may finish',
     );
   }
   if (set.state === 'running' && set.deleting)
-    return step('none', false, 'Ending', 'the set is ending: its runners drain');
-  if (invalid !== undefined) return step('none', false, 'InvalidSpec', invalid);
+    return step('none', 'Ending', 'the set is ending: its runners drain');
+  if (invalid !== undefined) return step('none', 'InvalidSpec', invalid);
   if (set.state === 'running') {
     if (set.paused !== undefined)
       return step(
         'none',
-        false,
         'Paused',
         `the workflow of the set is paused ${set.paused}: it starts and drains nothing until it is unpaused`,
       );
     if (set.differs === undefined)
-      return step('none', false, 'NoWorker', 'no worker has answered for the set yet');
+      return step('none', 'NoWorker', 'no worker has answered for the set yet');
     return set.differs
-      ? step('apply', false, 'Progressing', 'the change is being applied to the set')
-      : step('none', true, 'Applied', 'the set matches the spec');
+      ? step('apply', 'Progressing', 'the change is being applied to the set')
+      : step('none', 'Applied', 'the set matches the spec', { ready: true });
   }
   if (set.state === 'absent' && observed && reportedEnded === true) return ENDED;
   if (set.state === 'ended' && set.owned && observed) {
     if (set.failed && set.ageMs >= FAILED_RETRY_MS)
       return step(
         'start',
-        false,
         'Starting',
         `the set is started again; it failed before: ${set.message}`,
       );
     if (set.failed)
       return step(
         'none',
-        false,
         'Failed',
         `${set.message}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`,
       );
     return ENDED;
   }
-  return step('start', false, 'Starting', 'the set is started');
+  return step('start', 'Starting', 'the set is started');
 }

@@ -87,10 +87,10 @@ export class SetDirectory {
     afresh: boolean,
   ): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
     let now = await this.list(afresh ? 0 : SETS_AGE_MS);
-    let chosen = now.routing.homeOf(event, origin);
+    let chosen = now.routing.setFor(event, origin);
     if (chosen === undefined) {
       now = await this.list(UNCOVERED_AGE_MS);
-      chosen = now.routing.homeOf(event, origin);
+      chosen = now.routing.setFor(event, origin);
     }
     if (chosen === undefined && now.unknown.length > 0)
       throw new RoutingUnknownError(

@@ -158,8 +158,9 @@ export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
         : pod;
   if (runner.pod.startedAt !== undefined) runner.startSeenMs ??= Date.now();
   const { busy } = pod;
-  if (busy !== undefined && pod.online === true && !pod.ended) state.applyPodState(busy);
-  if (pod.endedBusy === true) state.applyPodState(true);
+  if (busy !== undefined && pod.online === true && !pod.ended)
+    state.applyPodState(busy ? 'busy' : 'idle');
+  if (pod.endedBusy === true) state.applyPodState('busy');
   const job = pod.exit?.record?.job;
   // The record that the runner wrote at its end takes precedence over the last observed state: in
   // its last moments its probes fail, as those of a busy runner do.

@@ -87,7 +87,7 @@ async function runToCompletion(
     const facts = verdictFacts(state, unregistered);
     const ending = decideVerdict(facts);
     await tearDown(state, ending.kind === 'end' ? endedNotification(state, ending) : undefined);
-    state.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
+    state.countLostAttempt({ shortLived: Date.now() - startedAt < SHORT_LIVED_MS });
     const final = finalFacts(state, unregistered, facts);
     const decision = decideVerdict(final);
     const rerunWorkflowId = await rerunLostJob(state, final);

@@ -237,7 +237,7 @@ export class RunnerState {
    * Counts consecutive runners, including the current one, that never started or that were
    * short-lived.
    */
-  countLostAttempt(shortLived: boolean): void {
+  countLostAttempt({ shortLived }: { readonly shortLived: boolean }): void {
     this.neverStartedInARow =
       this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
     this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
@@ -318,19 +318,18 @@ export class RunnerState {
   onPodState({ uid, state, newJob, durationMs }: PodStateEvent): void {
     const { runner } = this;
     if (runner.pod === undefined || uid !== runner.pod.uid || this.hasEnded) return;
-    if (newJob === true) this.applyPodState(false);
-    this.applyPodState(state === 'busy', stateAgeMs(durationMs));
+    if (newJob === true) this.applyPodState('idle');
+    this.applyPodState(state, stateAgeMs(durationMs));
   }
 
   /**
    * Applies what the runner's pod reports, from whichever source.
    *
-   * @param busy - whether the pod reports a job
    * @param forMs - how long this state has lasted (ms)
    */
-  applyPodState(busy: boolean, forMs = 0): void {
-    this.runner.podBusy = busy;
-    if (busy) this.#setBusy(forMs);
+  applyPodState(state: PodStateEvent['state'], forMs = 0): void {
+    this.runner.podBusy = state === 'busy';
+    if (state === 'busy') this.#setBusy(forMs);
     else this.#setIdle();
     this.#assignJob();
   }
@@ -367,14 +366,14 @@ export class RunnerState {
    * Handles a CI server response that calls a running runner busy: it came online and took a job.
    * The job's time starts now, unless an earlier event reported the job.
    */
-  calledBusy(): void {
+  onRejectedAsBusy(): void {
     this.runner.hadJob = true;
     this.#setBusy();
   }
 
   /** Marks a plain command as busy. The command is its own job. */
   commandStarted(): void {
-    this.applyPodState(true);
+    this.applyPodState('busy');
   }
 
   #setBusy(forMs = 0): void {

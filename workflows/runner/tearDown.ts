@@ -117,7 +117,7 @@ export function stopOptions(
  *
  * @param overdue - the pod outlived its grace period, so it gets none
  * @param unlessStarted - do not stop the pod if its container has started since it was last read
- * @param calledOff - returns true when a change must be evaluated first
+ * @param isInterrupted - returns true when a change must be evaluated first
  * @returns whether the cluster accepted the request before it was called off
  */
 export async function stopPod(
@@ -128,7 +128,7 @@ export async function stopPod(
     unlessStarted,
     reason,
   }: Pick<StopPodAction, 'mode' | 'overdue' | 'unlessStarted' | 'reason'>,
-  calledOff: () => boolean,
+  isInterrupted: () => boolean,
 ): Promise<boolean> {
   const { runner, cancel } = state;
   if (runner.pod === undefined) return true;
@@ -141,7 +141,7 @@ export async function stopPod(
     state,
     mode === 'force' ? 'Kill the pod' : 'Stop the pod',
     what,
-    calledOff,
+    isInterrupted,
   );
   if (deletion === undefined || isRemaining(state, deletion)) return false;
   state.deletion = Promise.resolve(deletion);
@@ -160,11 +160,11 @@ async function retryDeletion(
   state: RunnerState,
   summary: string,
   what: WithLocation<TearDownInput>,
-  calledOff: () => boolean,
+  isInterrupted: () => boolean,
 ): Promise<PodDeletion | PodSnapshot | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(
-      calledOff,
+      isInterrupted,
       async () => await clusterActivities({ summary, withinMs }).tearDown(what),
       { abandon: () => state.isForced },
     );
@@ -198,14 +198,14 @@ function isRemaining(
  * Deletes the pod and Secret of a runner whose container never started or that is idle, as far as
  * is known.
  *
- * @param calledOff - returns true when a change must be evaluated first
+ * @param isInterrupted - returns true when a change must be evaluated first
  * @returns whether they are deleted; a runner that has started, become busy or ended in the
  * meantime is not touched
  */
 export async function tearDownUnless(
   state: RunnerState,
   { unlessStarted, unlessBusy }: Pick<TearDownAction, 'unlessStarted' | 'unlessBusy'>,
-  calledOff: () => boolean,
+  isInterrupted: () => boolean,
 ): Promise<boolean> {
   state.recordPhase('TearingDown');
   const deletion = await retryDeletion(
@@ -216,7 +216,7 @@ export async function tearDownUnless(
       ...omitUndefined({ unlessStarted, unlessBusy }),
       ...(unlessBusy === true && keepsLog(state) ? { saveLog: true } : {}),
     }),
-    calledOff,
+    isInterrupted,
   );
   if (deletion === undefined || isRemaining(state, deletion)) return false;
   state.deletion = Promise.resolve(deletion);

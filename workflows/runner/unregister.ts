@@ -132,9 +132,9 @@ async function execute(
       return (await stopPod(state, action, () => mustInterruptStop(state, facts)))
         ? { kind: 'stopped', mode: action.mode }
         : { kind: 'changed' };
-    case 'look':
+    case 'refreshPod':
       await refreshPod(state, 'Get the pod');
-      return { kind: 'looked' };
+      return { kind: 'podRefreshed' };
     case 'wait':
       return await wait(state, action, facts);
   }
@@ -142,18 +142,18 @@ async function execute(
 
 /**
  * Returns the limits of a removal. `withinMs`, for an ended runner: after this time the removal is
- * handed off. `patienceMs`, for a runner that is to be stopped: after this time it is stopped
+ * handed off. `responseTimeoutMs`, for a runner that is to be stopped: after this time it is stopped
  * without a response. A runner that may finish its job has no limit here.
  */
 export function removalLimits(
   { runner, spec }: RunnerState,
   { ended, stop }: Pick<UnregistrationFacts, 'ended' | 'stop'>,
-): { readonly withinMs?: number; readonly patienceMs?: number } {
+): { readonly withinMs?: number; readonly responseTimeoutMs?: number } {
   if (ended)
     return {
       withinMs: runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs,
     };
-  return stop === undefined ? {} : { patienceMs: spec.intervals.stopResponseTimeoutMs };
+  return stop === undefined ? {} : { responseTimeoutMs: spec.intervals.stopResponseTimeoutMs };
 }
 
 /**
@@ -190,9 +190,9 @@ async function removeRegistration(
   // The pod and Secret of an ended runner are deleted whatever the CI server responds, and even
   // while it does not respond.
   if (facts.ended) void beginTearDown(state);
-  const { patienceMs, ...within } = removalLimits(state, facts);
+  const { responseTimeoutMs, ...within } = removalLimits(state, facts);
   const jobMs = removalJobMs(state, facts, onBusy);
-  const limitMs = patienceMs ?? jobMs;
+  const limitMs = responseTimeoutMs ?? jobMs;
   state.setWaitReason(reason, limitMs === undefined ? undefined : Date.now() + limitMs);
   const options = {
     summary: onBusy === 'retry' ? 'Unregister (retried while busy)' : 'Unregister',
@@ -210,22 +210,22 @@ async function removeRegistration(
     () => factsChanged(state, facts),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
-    { patienceMs: limitMs, abandon: () => state.isForced },
+    { timeoutMs: limitMs, abandon: () => state.isForced },
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted') {
-    if (factsChanged(state, facts)) return { kind: 'calledOff' };
-    if (patienceMs !== undefined) return { kind: 'expiredWait', wait: 'patience' };
+    if (factsChanged(state, facts)) return { kind: 'removalCancelled' };
+    if (responseTimeoutMs !== undefined) return { kind: 'expiredWait', wait: 'stopResponse' };
     // The deadline may have been extended meanwhile.
     const untilMs = runner.jobDeadline ?? 0;
     if (Date.now() >= untilMs) stopForTimeout(state);
-    return { kind: 'calledOff' };
+    return { kind: 'removalCancelled' };
   }
   const { result, afterRetry = false, attempts, runnerId } = called.value;
   state.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // The runner came online and took a job after all.
-  if (result === 'busy' && !facts.ended) state.calledBusy();
+  if (result === 'busy' && !facts.ended) state.onRejectedAsBusy();
   return {
     kind: 'answered',
     answer: result,
@@ -282,7 +282,7 @@ export function waitMs(
   const sinceProofMs = nowMs - (absentSinceMs ?? nowMs);
   const jobMs = jobEndsAtMs(state, absentSinceMs) - nowMs;
   switch (until) {
-    case 'patience':
+    case 'stopResponse':
       return intervals.stopResponseTimeoutMs;
     case 'idleConfirmed':
       return intervals.idleConfirmationMs - sinceProofMs;

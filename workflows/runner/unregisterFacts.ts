@@ -110,7 +110,7 @@ export type StopMode = 'stop' | 'force';
 /**
  * Condition of a wait. Each wait ends by itself if nothing happens.
  *
- * - `patience`: the CI server's response to a removal before a stop
+ * - `stopResponse`: the CI server's response to a removal before a stop
  * - `idleConfirmed`: confirmation that the runner continues to report idle
  * - `settled`: the end of a runner whose registration was removed
  * - `terminated`: the end of a stopped pod
@@ -121,7 +121,7 @@ export type StopMode = 'stop' | 'force';
  * - `credentialsRetry`: a CI server that responds again
  */
 export type WaitKind =
-  | 'patience'
+  | 'stopResponse'
   | 'idleConfirmed'
   | 'settled'
   | 'terminated'
@@ -146,7 +146,7 @@ export type UnregistrationEvent =
       readonly listMaxAgeMs: number;
     }
   /** A removal was requested and called off, because something else changed. */
-  | { readonly kind: 'calledOff' }
+  | { readonly kind: 'removalCancelled' }
   /** A removal was requested and is no longer retried. */
   | { readonly kind: 'failed' }
   | { readonly kind: 'expiredWait'; readonly wait: WaitKind }
@@ -155,7 +155,7 @@ export type UnregistrationEvent =
    * reported activity changed.
    */
   | { readonly kind: 'changed' }
-  | { readonly kind: 'looked' }
+  | { readonly kind: 'podRefreshed' }
   | { readonly kind: 'stopped'; readonly mode: StopMode };
 
 /**
@@ -212,7 +212,7 @@ export function applyEvent(
   switch (event.kind) {
     case 'answered':
       return { ...known, ...omitUndefined({ expiredWait }), ...applyRemovalResult(facts, event) };
-    case 'calledOff':
+    case 'removalCancelled':
       return { ...known, ...unknown };
     case 'failed':
       return {
@@ -222,7 +222,8 @@ export function applyEvent(
         removalResult: 'failed',
       };
     case 'expiredWait':
-      if (event.wait === 'patience') return { ...known, ...unknown, expiredWait: 'patience' };
+      if (event.wait === 'stopResponse')
+        return { ...known, ...unknown, expiredWait: 'stopResponse' };
       return {
         ...known,
         expiredWait: event.wait,
@@ -230,7 +231,7 @@ export function applyEvent(
       };
     case 'changed':
       return known;
-    case 'looked':
+    case 'podRefreshed':
       return { ...known, ...omitUndefined({ expiredWait, removalResult }), podRefreshed: true };
     case 'stopped':
       return { ...known, stopped: event.mode };

@@ -55,7 +55,7 @@ export type UnregistrationAction = { readonly row: Row; readonly reason: string 
         readonly unlessStarted?: true;
       }
     /** Read the pod live: nothing is torn down based on an outdated state. */
-    | { readonly kind: 'look' }
+    | { readonly kind: 'refreshPod' }
     | { readonly kind: 'wait'; readonly until: WaitKind }
   );
 
@@ -113,7 +113,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
           reason: `${because} and the runner container never started`,
           unlessStarted: true,
         }
-      : { kind: 'look', row, reason: `${because}; check whether its container has started` };
+      : { kind: 'refreshPod', row, reason: `${because}; check whether its container has started` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.observedActivity === 'idle') return whenIdle(f, row, because);
@@ -134,7 +134,7 @@ function awaitJob(f: UnregistrationFacts, row: Row, reason: string): Unregistrat
   if (f.idleInDoubt !== true) return { kind: 'wait', row, reason, until: 'jobDeadline' };
   return f.podRefreshed
     ? { kind: 'wait', row, reason, until: 'busyCheck' }
-    : { kind: 'look', row, reason: 'a job event arrived, but the pod reports idle' };
+    : { kind: 'refreshPod', row, reason: 'a job event arrived, but the pod reports idle' };
 }
 
 /**
@@ -150,7 +150,7 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
       until: 'idleConfirmed',
     };
   if (!f.podRefreshed)
-    return { kind: 'look', row, reason: `${because}; check whether the runner is idle` };
+    return { kind: 'refreshPod', row, reason: `${because}; check whether the runner is idle` };
   return {
     kind: 'tearDown',
     row,
@@ -173,7 +173,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
     return f.podRefreshed
       ? stopUnstarted(f)
       : {
-          kind: 'look',
+          kind: 'refreshPod',
           row: '4a',
           reason: 'CI server does not list the runner; check whether its container has started',
         };
@@ -257,7 +257,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return requestRemoval();
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
-    return f.expiredWait === 'patience'
+    return f.expiredWait === 'stopResponse'
       ? stopPod(f, '5', 'stop accepted and the CI server does not answer: stop the pod first')
       : requestRemoval('unregister, then terminate');
   }
@@ -267,7 +267,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   // minute of a job, a DELETE may be answered with 204.
   if (f.observedActivity === 'busy')
     return f.expiredWait === 'busyCheck' && !f.podRefreshed
-      ? { kind: 'look', row: '6', reason: 'ephemeral runner is busy: check again' }
+      ? { kind: 'refreshPod', row: '6', reason: 'ephemeral runner is busy: check again' }
       : {
           kind: 'wait',
           row: '6',
@@ -276,7 +276,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
         };
   // The runner reports busy only some seconds after a job has started.
   return f.observedActivity === 'idle' && f.started && !f.podRefreshed
-    ? { kind: 'look', row: '6', reason: 'check for a job that is not known yet' }
+    ? { kind: 'refreshPod', row: '6', reason: 'check for a job that is not known yet' }
     : requestRemoval();
 }
 
@@ -294,7 +294,7 @@ function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
     };
   return f.podRefreshed
     ? requestRemoval()
-    : { kind: 'look', row: '6a', reason: 'check for a job that is not known yet' };
+    : { kind: 'refreshPod', row: '6a', reason: 'check for a job that is not known yet' };
 }
 
 function requestRemoval(reason = 'removal of the registration'): UnregistrationAction {

@@ -127,7 +127,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const plan = currentPlan(state, now);
   const byGuard = plan.blocked > 0 && plan.guarded > 0;
   const relistAt = nextListAt(state, now);
-  const checkAt = nextQueueCheckAt(state, byGuard);
+  const checkAt = nextQueueCheckAt(state, { byGuard });
   const passAt = state.passing.dueAt(state);
   const listenerAt = nextListenerAt(state);
   const observeAt = nextObservation(state, now);
@@ -205,7 +205,10 @@ function nextObservation({ facts, runners, observing }: SetState, now: number): 
  * needs no checks to determine its size, only to find out whether a job that it considers queued
  * still is.
  */
-function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
+function nextQueueCheckAt(
+  { facts, bounds, jobs }: SetState,
+  { byGuard }: { readonly byGuard: boolean },
+): number {
   const { spec, ending, queueCheckStartedAt, queueCheckFailure } = facts;
   const needless = bounds.kind === 'fixed' && jobs.queued + jobs.reroutedCount === 0;
   const never =
@@ -231,9 +234,13 @@ export function needsBusyEvents({ facts, bounds }: SetState, now: number): boole
   const { spec, lastJobEventAt } = facts;
   // The scale set reports each start.
   if (spec.scaleSet !== undefined) return false;
-  const told = lastJobEventAt !== undefined && now - lastJobEventAt < WEBHOOK_SILENT_MS;
+  const hasRecentEvent = lastJobEventAt !== undefined && now - lastJobEventAt < WEBHOOK_SILENT_MS;
   return (
-    !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsIdleRunners(bounds)
+    !hasRecentEvent &&
+    spec.ephemeral &&
+    spec.scope !== undefined &&
+    !spec.slots &&
+    keepsIdleRunners(bounds)
   );
 }
 

@@ -44,7 +44,7 @@ export async function runnerSet(
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
     cancelRequested = true;
-    set.receive((state) => state.end('the workflow was cancelled', true));
+    set.receive((state) => state.end('the workflow was cancelled', { cancelled: true }));
   });
   await CancellationScope.nonCancellable(async () => await set.run());
   if (cancelRequested)

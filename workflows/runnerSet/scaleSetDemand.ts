@@ -92,10 +92,10 @@ export function applyNumbers(
       (position.openedAt < before.openedAt ||
         (position.openedAt === before.openedAt && position.messageId < before.messageId)));
   const since = earlier?.since ?? at;
-  const told = problem === undefined ? undefined : { text: problem, since };
+  const current = problem === undefined ? undefined : { text: problem, since };
   if (isEarlier)
-    return { ...rest, ...withProblem(told ?? (numbers === undefined ? earlier : undefined)) };
-  return { ...rest, ...numbers, ...position, at, ...withProblem(told) };
+    return { ...rest, ...withProblem(current ?? (numbers === undefined ? earlier : undefined)) };
+  return { ...rest, ...numbers, ...position, at, ...withProblem(current) };
 }
 
 const withProblem = (problem: ScaleSetFacts['problem']): Pick<ScaleSetFacts, 'problem'> =>

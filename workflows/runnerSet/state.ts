@@ -239,7 +239,7 @@ export class SetState {
     return one === other || (runner !== undefined && runner === this.runners.find(other));
   }
 
-  end(reason: string, cancelled = false): void {
+  end(reason: string, { cancelled = false }: { readonly cancelled?: boolean } = {}): void {
     this.facts.ending ??= reason;
     if (cancelled) this.facts.cancelled = true;
     // Only a list taken from now on can show that no runner remains.

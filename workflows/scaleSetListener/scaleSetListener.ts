@@ -54,10 +54,10 @@ export async function scaleSetListener(
     );
     at = result.cursor;
     if (run.consideredCancelled) {
-      await close(listener, at, false);
+      await close(listener, at, { remove: false });
       return await run.cancelRequested;
     }
-    if (result.kind === 'ended') return await close(listener, at, result.remove);
+    if (result.kind === 'ended') return await close(listener, at, { remove: result.remove });
     if (change !== undefined) return await restart(listener, at, change);
   }
   await continueAsNew<typeof scaleSetListener>(input, at);
@@ -152,7 +152,7 @@ async function listenUntilInterrupted(
 async function close(
   listener: ScaleSetListenerInput,
   cursor: SessionCursor | undefined,
-  remove: boolean,
+  { remove }: { readonly remove: boolean },
 ): Promise<void> {
   if (cursor === undefined && !remove) return;
   const { closeScaleSet } = listenActivities(remove ? 'Remove the scale set' : 'Close the session');
@@ -172,7 +172,7 @@ async function restart(
   { listener, hash }: AdmittedListener,
 ): Promise<never> {
   const isSame = identityOf(listener) === identityOf(before);
-  if (!isSame) await close(before, cursor, true);
+  if (!isSame) await close(before, cursor, { remove: true });
   return await makeContinueAsNewFunc<typeof scaleSetListener>({
     memo: { ...workflowInfo().memo, [LISTENER_INPUT_MEMO]: hash },
   })(listener, isSame ? cursor : undefined);

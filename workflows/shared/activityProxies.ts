@@ -350,7 +350,7 @@ export type CallResult<T> =
 /** Limits of a call that may be interrupted. */
 export interface InterruptOptions {
   /** Also interrupts the call after this time (ms). @default unlimited */
-  readonly patienceMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
   /**
    * Returns true when not even the outcome of the interrupted call is awaited: a worker learns of
    * the cancellation with its next heartbeat only.
@@ -367,7 +367,7 @@ export interface InterruptOptions {
 export async function callUnless<T>(
   interrupt: () => boolean,
   call: () => Promise<T>,
-  { patienceMs, abandon }: InterruptOptions = {},
+  { timeoutMs, abandon }: InterruptOptions = {},
 ): Promise<CallResult<T>> {
   let settled = false;
   const scope = new CancellationScope();
@@ -378,8 +378,8 @@ export async function callUnless<T>(
       return called;
     });
   const ready = () => settled || interrupt();
-  if (patienceMs === undefined) await condition(ready);
-  else await condition(ready, patienceMs);
+  if (timeoutMs === undefined) await condition(ready);
+  else await condition(ready, timeoutMs);
   if (settled) return await outcome;
   scope.cancel();
   if (abandon !== undefined) await condition(() => settled || abandon());

@@ -89,8 +89,10 @@ export class ApiObjects {
     resource: Resource,
     namespace: string | undefined,
     name: string,
-    metadataOnly = false,
-    signal?: AbortSignal,
+    {
+      metadataOnly = false,
+      signal,
+    }: { readonly metadataOnly?: boolean; readonly signal?: AbortSignal } = {},
   ): Promise<T | undefined> {
     try {
       return await this.#api.call<T>({
@@ -213,7 +215,9 @@ export class ApiObjects {
     name: string,
     identity: RunnerIdentity,
   ): Promise<string | undefined> {
-    const found = await this.get<{ metadata?: V1ObjectMeta }>(resource, namespace, name, true);
+    const found = await this.get<{ metadata?: V1ObjectMeta }>(resource, namespace, name, {
+      metadataOnly: true,
+    });
     return found !== undefined && isOfRunner(found.metadata ?? {}, this.#installation, identity)
       ? found.metadata?.uid
       : undefined;

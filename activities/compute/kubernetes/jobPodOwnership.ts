@@ -216,8 +216,7 @@ export class JobPodOwnership {
       'secrets',
       namespace,
       name,
-      true,
-      this.#end.signal,
+      { metadataOnly: true, signal: this.#end.signal },
     );
     const { labels = {}, annotations = {}, ownerReferences = [] } = secret?.metadata ?? {};
     if (
@@ -256,13 +255,10 @@ export class JobPodOwnership {
    * collector would delete an object whose owner does not exist any more during its job.
    */
   async #runnerUid(namespace: string, name: string): Promise<string | undefined> {
-    const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>(
-      'pods',
-      namespace,
-      name,
-      true,
-      this.#end.signal,
-    );
+    const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>('pods', namespace, name, {
+      metadataOnly: true,
+      signal: this.#end.signal,
+    });
     if (pod === undefined) return this.#runners.get(`${namespace}/${name}`);
     const { labels = {}, uid } = pod.metadata ?? {};
     return labels[MANAGED_BY_LABEL] === 'holdfast' &&

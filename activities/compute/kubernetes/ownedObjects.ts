@@ -116,7 +116,9 @@ export function createOwnedObjects(
     },
 
     async get({ kind, name, namespace, uid }) {
-      const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, kind !== 'pod');
+      const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, {
+        metadataOnly: kind !== 'pod',
+      });
       return object === undefined ||
         !isOf(kind, object) ||
         (uid !== undefined && object.metadata?.uid !== uid)

@@ -113,7 +113,7 @@ export class PodFolderWatch {
     this.#dirty.clear();
     const records = await observe(names);
     for (const name of new Set([...this.#known.keys(), ...names]))
-      this.#report(name, records.get(name), afresh);
+      this.#report(name, records.get(name), { always: afresh });
     this.#synced = true;
     if (afresh) this.#notify('listener, relisted', () => listener.relisted(new Map(this.#known)));
   }
@@ -122,10 +122,14 @@ export class PodFolderWatch {
     const names = [...this.#dirty];
     this.#dirty.clear();
     const records = await this.#options.observe(names);
-    for (const name of names) this.#report(name, records.get(name), false);
+    for (const name of names) this.#report(name, records.get(name));
   }
 
-  #report(name: string, record: PodRecord | undefined, always: boolean): void {
+  #report(
+    name: string,
+    record: PodRecord | undefined,
+    { always = false }: { readonly always?: boolean } = {},
+  ): void {
     const { listener } = this.#options;
     const previous = this.#known.get(name);
     const view = record && toPodView(record);

@@ -64,7 +64,7 @@ describe('every error, as Temporal gets it', () => {
       { type: 'QuotaExceeded', delayMs: 1_000 },
     ],
   ])('%s', (_what, error, { type, delayMs, benign, final }) => {
-    const failed = toFailure(error, pace, true) as ApplicationFailure;
+    const failed = toFailure(error, pace, { rejectionIsFinal: true }) as ApplicationFailure;
     expect(failed).toBeInstanceOf(ApplicationFailure);
     expect({
       type: failed.type,
@@ -83,18 +83,20 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test('a refused request says nothing final where a runner is removed', () => {
-    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({
+    expect(toFailure(ci('rejected'), pace, { rejectionIsFinal: false })).toMatchObject({
       type: 'CiServerRejected',
       nonRetryable: false,
       nextRetryDelay: 1_000,
     });
-    expect(toFailure(ci('rejected'), pace, false, 10)).toMatchObject({ nextRetryDelay: 60_000 });
+    expect(toFailure(ci('rejected'), pace, { rejectionIsFinal: false, times: 10 })).toMatchObject({
+      nextRetryDelay: 60_000,
+    });
   });
 
   test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])(
     'nothing that the cluster answers is final where something has to be done: %s',
     (kind) => {
-      expect(toFailure(compute(kind), pace, false)).toMatchObject({
+      expect(toFailure(compute(kind), pace, { rejectionIsFinal: false })).toMatchObject({
         nonRetryable: false,
         message: `what ${kind} says`,
       });
@@ -102,7 +104,7 @@ describe('every error, as Temporal gets it', () => {
   );
 
   test('a denied deletion is asked for again every minute, under a name of its own', () => {
-    expect(toFailure(compute('invalid'), pace, false)).toMatchObject({
+    expect(toFailure(compute('invalid'), pace, { rejectionIsFinal: false })).toMatchObject({
       type: 'ComputeRejected',
       nextRetryDelay: 60_000,
     });
@@ -112,7 +114,7 @@ describe('every error, as Temporal gets it', () => {
     const told = toFailure(
       new CiServerError('unavailable', 'no answer', { cause: new Error('Authorization: SECRET') }),
       pace,
-      true,
+      { rejectionIsFinal: true },
     ) as Error;
     expect(inspect(told, { depth: null, showHidden: true })).not.toContain('SECRET');
   });
@@ -120,8 +122,13 @@ describe('every error, as Temporal gets it', () => {
   test('the delay of a busy one is 10 % off at most, and not the same for all', () => {
     const delays = Array.from({ length: 500 }, () =>
       Number(
-        (toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000 }, false) as ApplicationFailure)
-          .nextRetryDelay,
+        (
+          toFailure(
+            ci('busy'),
+            { ...pace, busyRetryMs: 60_000 },
+            { rejectionIsFinal: false },
+          ) as ApplicationFailure
+        ).nextRetryDelay,
       ),
     );
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(54_000);
@@ -133,7 +140,9 @@ describe('every error, as Temporal gets it', () => {
     'the delay of what is often over a moment later doubles up to a minute: %p',
     (error) => {
       const delays = [1, 2, 3, 6, 7, 2_000].map(
-        (times) => (toFailure(error, pace, false, times) as ApplicationFailure).nextRetryDelay,
+        (times) =>
+          (toFailure(error, pace, { rejectionIsFinal: false, times }) as ApplicationFailure)
+            .nextRetryDelay,
       );
       expect(delays).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
     },
@@ -148,8 +157,7 @@ describe('every error, as Temporal gets it', () => {
             toFailure(
               ci('busy'),
               { ...pace, busyRetryMs: 60_000, ...more },
-              false,
-              times,
+              { rejectionIsFinal: false, times },
             ) as ApplicationFailure
           ).nextRetryDelay,
       );
@@ -163,7 +171,7 @@ describe('every error, as Temporal gets it', () => {
   test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])(
     'anything else is passed on as it is: %p',
     (error) => {
-      expect(toFailure(error, pace, true)).toBe(error);
+      expect(toFailure(error, pace, { rejectionIsFinal: true })).toBe(error);
     },
   );
 });

@@ -128,7 +128,7 @@ describe('the set for a job', () => {
     };
     for (const sets of [SETS, SETS.toReversed()])
       expect(
-        new JobRouter(sets).homeOf(asked, { ciServer: 'github', ...omitUndefined({ enterprise }) })
+        new JobRouter(sets).setFor(asked, { ciServer: 'github', ...omitUndefined({ enterprise }) })
           ?.workflowId,
       ).toBe(chosen && `set-${chosen}`);
   });
@@ -139,8 +139,8 @@ test('every job of Gitea is in the one enterprise of its server', () => {
   const ofGitea = { ...instance, routing: { ...instance.routing, ciServer: 'gitea' as const } };
   const router = new JobRouter([ofGitea, instance]);
   const job = { jobId: '1', runAttempt: 1, repository: 'acme/app', labels: ['linux'] };
-  expect(router.homeOf(job, { ciServer: 'gitea' })).toBe(ofGitea);
-  expect(router.homeOf(job, { ciServer: 'github' })).toBeUndefined();
+  expect(router.setFor(job, { ciServer: 'gitea' })).toBe(ofGitea);
+  expect(router.setFor(job, { ciServer: 'github' })).toBeUndefined();
 });
 
 const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[] =>
@@ -165,7 +165,7 @@ function shares(sets: readonly RoutableSet[], jobs: readonly RoutedJob[]): numbe
   const routing = new JobRouter(sets);
   const count = new Map(sets.map(({ workflowId }) => [workflowId, 0]));
   for (const one of jobs) {
-    const home = routing.homeOf(one, { ciServer: 'github' })?.workflowId ?? '';
+    const home = routing.setFor(one, { ciServer: 'github' })?.workflowId ?? '';
     count.set(home, (count.get(home) ?? 0) + 1);
   }
   return [...count.values()];
@@ -216,8 +216,8 @@ describe('equal sets', () => {
     fc.assert(
       fc.property(ids, someJob, fc.func(fc.integer()), (names, one, order) => {
         const shuffled = named(names).toSorted((a, b) => order(a.workflowId) - order(b.workflowId));
-        expect(new JobRouter(shuffled).homeOf(one, { ciServer: 'github' })).toEqual(
-          new JobRouter(named(names)).homeOf(one, { ciServer: 'github' }),
+        expect(new JobRouter(shuffled).setFor(one, { ciServer: 'github' })).toEqual(
+          new JobRouter(named(names)).setFor(one, { ciServer: 'github' }),
         );
       }),
     );
@@ -227,9 +227,9 @@ describe('equal sets', () => {
     fc.assert(
       fc.property(ids, someJob, fc.nat(), (names, one, which) => {
         const gone = `set-${names[which % names.length] ?? ''}`;
-        const before = new JobRouter(named(names)).homeOf(one, { ciServer: 'github' })?.workflowId;
+        const before = new JobRouter(named(names)).setFor(one, { ciServer: 'github' })?.workflowId;
         const left = named(names).filter(({ workflowId }) => workflowId !== gone);
-        const after = new JobRouter(left).homeOf(one, { ciServer: 'github' })?.workflowId;
+        const after = new JobRouter(left).setFor(one, { ciServer: 'github' })?.workflowId;
         const others = left.length === 0 ? [undefined] : left.map(({ workflowId }) => workflowId);
         expect(before === gone ? others : [before]).toContain(after);
       }),
@@ -268,8 +268,8 @@ describe('equal sets', () => {
       { workflowId: 'set-commands', routing: commands },
     ];
     const origin = { ciServer: 'github' } as const;
-    expect(new JobRouter(elsewhere).homeOf(job(1), origin)).toBeUndefined();
-    expect(new JobRouter([...elsewhere, named]).homeOf(job(1), origin)).toBe(named);
+    expect(new JobRouter(elsewhere).setFor(job(1), origin)).toBeUndefined();
+    expect(new JobRouter([...elsewhere, named]).setFor(job(1), origin)).toBe(named);
   });
 
   test('a full one keeps its share: it passes on what it cannot serve', () => {
@@ -346,7 +346,7 @@ describe('the set that a job is passed on to', () => {
     expect([
       substitutes.size,
       substitutes.next({ jobId: '1', runAttempt: 1 })?.workflowId,
-      substitutes.next({ jobId: '1', runAttempt: 1 }, true)?.workflowId,
+      substitutes.next({ jobId: '1', runAttempt: 1 }, { includeFull: true })?.workflowId,
     ]).toEqual([1, undefined, 'set-equal']);
   });
 
@@ -357,7 +357,7 @@ describe('the set that a job is passed on to', () => {
     ]);
     expect([
       substitutes.size,
-      substitutes.next({ jobId: '1', runAttempt: 1 }, true),
+      substitutes.next({ jobId: '1', runAttempt: 1 }, { includeFull: true }),
       substitutes.ids(),
     ]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
   });

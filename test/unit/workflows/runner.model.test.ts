@@ -95,7 +95,7 @@ describe('the exploration finds', () => {
     const unregisterFacts = {
       ...TABLES.unregisterFacts,
       applyEvent: (...[facts, event]: Parameters<typeof TABLES.unregisterFacts.applyEvent>) =>
-        event.kind === 'looked'
+        event.kind === 'podRefreshed'
           ? TABLES.unregisterFacts.applyEvent(facts, { kind: 'changed' })
           : TABLES.unregisterFacts.applyEvent(facts, event),
     };

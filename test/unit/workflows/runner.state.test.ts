@@ -90,7 +90,7 @@ describe('the count of lost attempts', () => {
     for (const attempt of attempts) {
       if (attempt === 'no pod') delete state.runner.pod;
       else state.runner.pod = attempt === 'never started' ? neverStarted : RUNNING_POD;
-      state.countLostAttempt(attempt !== 'long');
+      state.countLostAttempt({ shortLived: attempt !== 'long' });
       state.replaceRunner();
     }
     expect(state).toMatchObject({ neverStartedInARow, shortLivedInARow });
@@ -108,13 +108,13 @@ describe('the cap of one job', () => {
     Date.now = () => at;
     try {
       for (const lasted of minutes) {
-        state.applyPodState(true);
+        state.applyPodState('busy');
         at += lasted * MINUTE;
         state.countJobTime();
         state.replaceRunner();
         state.runner.pod = { ...RUNNING_POD, uid: `u${at}` };
       }
-      state.applyPodState(true);
+      state.applyPodState('busy');
       return ((state.runner.jobDeadline ?? Number.NaN) - at) / MINUTE;
     } finally {
       Date.now = now;

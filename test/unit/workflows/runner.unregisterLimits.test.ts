@@ -40,7 +40,7 @@ afterEach(() => void jest.useRealTimers());
 describe('a removal under a job that may finish', () => {
   const alive = { ended: false } as const;
   const told = (state: RunnerState, busy: boolean): RunnerState => {
-    state.applyPodState(busy);
+    state.applyPodState(busy ? 'busy' : 'idle');
     return state;
   };
 
@@ -64,9 +64,9 @@ describe('a removal under a job that may finish', () => {
 
   test('its time begins when the CI server calls it busy, if nothing told of it before', () => {
     const state = runnerState({ ...INPUT, supervisor: 'none' }, RUNNING_POD);
-    state.calledBusy();
+    state.onRejectedAsBusy();
     jest.advanceTimersByTime(HOUR);
-    state.calledBusy();
+    state.onRejectedAsBusy();
     expect(state.runner).toMatchObject({ jobDeadline: NOW + 2 * HOUR, hadJob: true, online: true });
     const facts = { ...currentFacts(state), ...initialProgress() };
     expect(waitMs(state, 'busyCheck', facts)).toBe(14 * MINUTE);
@@ -92,14 +92,14 @@ describe('a removal', () => {
   >([
     ['of a runner that may finish its job has no limit', RUNNING_POD, { ended: false }, {}],
     [
-      'of a runner that is to be stopped: until patience ends',
+      'of a runner that is to be stopped: until the response timeout',
       RUNNING_POD,
       { ended: false, stop: 'stop' },
-      { patienceMs: 11 * SECOND },
+      { responseTimeoutMs: 11 * SECOND },
     ],
     ['of an ended runner', RUNNING_POD, { ended: true }, { withinMs: 7 * MINUTE }],
     [
-      'of an ended runner that was to be stopped: patience was for the stop',
+      'of an ended runner that was to be stopped: the response timeout was for the stop',
       RUNNING_POD,
       { ended: true, stop: 'stop' },
       { withinMs: 7 * MINUTE },
@@ -127,7 +127,7 @@ describe('a wait', () => {
   test.each<
     [until: WaitKind, what: string, facts: Facts, change: (state: RunnerState) => void, ms: number]
   >([
-    ['patience', 'the whole of it', { absentSinceMs }, () => undefined, 11 * SECOND],
+    ['stopResponse', 'the whole of it', { absentSinceMs }, () => undefined, 11 * SECOND],
     ['idleConfirmed', 'since the proof', { absentSinceMs }, () => undefined, 8 * SECOND],
     ['idleConfirmed', 'without a proof', {}, () => undefined, 12 * SECOND],
     ['settled', 'never online', { absentSinceMs }, () => undefined, 9 * SECOND],

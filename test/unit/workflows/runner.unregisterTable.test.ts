@@ -43,7 +43,7 @@ describe('the decision table, row by row', () => {
     [
       '1: proven, its container never started, as far as is known',
       { absentSinceMs: 1, started: false },
-      { kind: 'look', row: '1' },
+      { kind: 'refreshPod', row: '1' },
     ],
     [
       '1: … and it has not',
@@ -68,7 +68,7 @@ describe('the decision table, row by row', () => {
     [
       '1: proven, busy by an event, idle by its pod',
       { absentSinceMs: 1, observedActivity: 'busy', idleInDoubt: true },
-      { kind: 'look', row: '1' },
+      { kind: 'refreshPod', row: '1' },
     ],
     [
       '1: ... looked at, and still in doubt',
@@ -136,7 +136,7 @@ describe('the decision table, row by row', () => {
     [
       '3: … and still after a moment, as far as is known',
       { removalResult: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed' },
-      { kind: 'look', row: '3' },
+      { kind: 'refreshPod', row: '3' },
     ],
     [
       '3: … and it is',
@@ -208,7 +208,7 @@ describe('the decision table, row by row', () => {
     [
       '4a: not listed, its container never started, as far as is known',
       { ...ownRegistration, removalResult: 'unlisted', started: false },
-      { kind: 'look', row: '4a' },
+      { kind: 'refreshPod', row: '4a' },
     ],
     [
       '4a: … and it has not: stopped, and asked about once more',
@@ -302,7 +302,7 @@ describe('the decision table, row by row', () => {
     ['5: … also when a job runs', { stop: 'stop', observedActivity: 'busy' }, { kind: 'remove' }],
     [
       '5: stop accepted, the CI server does not answer',
-      { stop: 'stop', expiredWait: 'patience' },
+      { stop: 'stop', expiredWait: 'stopResponse' },
       { kind: 'stopPod', row: '5' },
     ],
     [
@@ -345,7 +345,7 @@ describe('the decision table, row by row', () => {
     [
       '6: ephemeral, busy by its own signal, and its end has not come in ten minutes',
       { observedActivity: 'busy', expiredWait: 'busyCheck' },
-      { kind: 'look', row: '6' },
+      { kind: 'refreshPod', row: '6' },
     ],
     [
       '6: ... looked at, and busy still',
@@ -355,7 +355,7 @@ describe('the decision table, row by row', () => {
     [
       '6: ephemeral, idle by its own word, which comes seconds late: looked at first',
       { observedActivity: 'idle' },
-      { kind: 'look', row: '6' },
+      { kind: 'refreshPod', row: '6' },
     ],
     [
       '3-11: … and it is',
@@ -380,7 +380,7 @@ describe('the decision table, row by row', () => {
     [
       '6a: … one that is idle by its own word is looked at first',
       { removalEndsJob: true, ephemeral: false, observedActivity: 'idle' },
-      { kind: 'look', row: '6a' },
+      { kind: 'refreshPod', row: '6a' },
     ],
     [
       '3-11: … and it is',
@@ -659,10 +659,10 @@ describe('what news does to the facts', () => {
     [
       'called off while it lived: its answer is not known',
       {},
-      { kind: 'calledOff' },
+      { kind: 'removalCancelled' },
       { ...nothing, removalPending: true },
     ],
-    ['called off after the end', { ended: true }, { kind: 'calledOff' }, nothing],
+    ['called off after the end', { ended: true }, { kind: 'removalCancelled' }, nothing],
     [
       'failed',
       {},
@@ -670,10 +670,10 @@ describe('what news does to the facts', () => {
       { ...nothing, removalResult: 'failed', removalPending: true },
     ],
     [
-      'out of patience: the answer may still come to pass',
+      'the response timeout: the response may still come',
       { stop: 'stop' },
-      { kind: 'expiredWait', wait: 'patience' },
-      { ...nothing, expiredWait: 'patience', removalPending: true },
+      { kind: 'expiredWait', wait: 'stopResponse' },
+      { ...nothing, expiredWait: 'stopResponse', removalPending: true },
     ],
     [
       'time to end by itself is over: asked again',
@@ -718,7 +718,7 @@ describe('what news does to the facts', () => {
     [
       'looked: nothing else changes',
       { removalResult: 'removed', expiredWait: 'idleConfirmed' },
-      { kind: 'looked' },
+      { kind: 'podRefreshed' },
       { ...nothing, removalResult: 'removed', expiredWait: 'idleConfirmed', podRefreshed: true },
     ],
     [
@@ -745,7 +745,7 @@ describe('every row can be reached', () => {
   ];
   const KINDS = [
     'handOff',
-    'look',
+    'refreshPod',
     'remove',
     'stopPod',
     'tearDown',
@@ -769,17 +769,17 @@ describe('every row can be reached', () => {
         );
         return [
           ...heard,
-          { kind: 'calledOff' },
+          { kind: 'removalCancelled' },
           { kind: 'failed' },
           ...(facts.stop !== undefined && !facts.ended
-            ? [{ kind: 'expiredWait', wait: 'patience' } as const]
+            ? [{ kind: 'expiredWait', wait: 'stopResponse' } as const]
             : []),
         ];
       }
       case 'stopPod':
         return [{ kind: 'stopped', mode: action.mode }];
-      case 'look':
-        return [{ kind: 'looked' }];
+      case 'refreshPod':
+        return [{ kind: 'podRefreshed' }];
       case 'wait':
         return [{ kind: 'changed' }, { kind: 'expiredWait', wait: action.until }];
     }
@@ -961,7 +961,7 @@ describe('what holds for every combination of facts', () => {
       violations((f, action) => {
         if (f.ended || f.stop === undefined) return true;
         if (action.kind === 'handOff') return false;
-        if (action.kind === 'remove') return f.stop !== 'force' && f.expiredWait !== 'patience';
+        if (action.kind === 'remove') return f.stop !== 'force' && f.expiredWait !== 'stopResponse';
         return action.kind !== 'wait' || (f.stopped !== undefined && action.until === 'terminated');
       }),
     ).toEqual([]);
@@ -1050,7 +1050,7 @@ function* everyCombination(): Generator<UnregistrationFacts> {
                 { absentSinceMs: 1 },
                 { expiredWait: 'settled' },
                 { expiredWait: 'idleConfirmed' },
-                { expiredWait: 'patience' },
+                { expiredWait: 'stopResponse' },
                 { expiredWait: 'terminated' },
               ] as const) {
                 yield {

@@ -222,7 +222,7 @@ describe('news of a job that was passed on', () => {
     const ids = Array.from({ length: 100 }, (_none, jobId) => jobId)
       .filter(
         (jobId) =>
-          routing.homeOf(event('queued', jobId), { ciServer: 'github' })?.workflowId === 'set-a',
+          routing.setFor(event('queued', jobId), { ciServer: 'github' })?.workflowId === 'set-a',
       )
       .slice(0, 2);
     for (const jobId of ids) fleet.tell(event('queued', jobId));
@@ -270,7 +270,7 @@ describe('news of a job that was passed on', () => {
       const jobId =
         Array.from({ length: 100 }, (_none, index) => index).find(
           (index) =>
-            routing.homeOf(event('queued', index), { ciServer: 'github' })?.workflowId === 'set-a',
+            routing.setFor(event('queued', index), { ciServer: 'github' })?.workflowId === 'set-a',
         ) ?? -1;
       fleet.tell(event('queued', jobId));
       fleet.rerouteJobs('set-a', () =>
