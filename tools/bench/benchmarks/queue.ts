@@ -41,9 +41,18 @@ export const queue: WorldBenchmark = {
   defaultRunners: 100,
   figures: {
     ...Object.fromEntries([...JOBS.keys()].flatMap((rate) => Object.entries(figuresOf(rate)))),
-    'burst.requestsPerJob': { unit: 'requests', what: `to Temporal, with ${BURST} jobs queued at once` },
-    'burst.cpuMsPerJob': { unit: 'ms', what: 'CPU of worker and Temporal, without that of an idle worker' },
-    singleTimes: { unit: '×', what: `CPU of a job at ${BUDGET_RATE} per second, relative to one in the burst` },
+    'burst.requestsPerJob': {
+      unit: 'requests',
+      what: `to Temporal, with ${BURST} jobs queued at once`,
+    },
+    'burst.cpuMsPerJob': {
+      unit: 'ms',
+      what: 'CPU of worker and Temporal, without that of an idle worker',
+    },
+    singleTimes: {
+      unit: '×',
+      what: `CPU of a job at ${BUDGET_RATE} per second, relative to one in the burst`,
+    },
     beyondFloorP95Ms: {
       unit: 'ms',
       what: `p95 at ${BUDGET_RATE} per second, minus that of the baseline`,
@@ -109,8 +118,12 @@ function figuresOf(rate: number): Record<string, FigureInfo> {
       unit: 'requests',
       what: 'to Temporal: its runner, its set, its webhooks',
     },
-    [`${at}.cpuMsPerJob`]: rate === BUDGET_RATE ? { ...cpu, budget: { kind: 'max', limit: 120 } } : cpu,
-    [`${at}.floor.p50Ms`]: { unit: 'ms', what: 'baseline: the same pods created by a script, as p50Ms' },
+    [`${at}.cpuMsPerJob`]:
+      rate === BUDGET_RATE ? { ...cpu, budget: { kind: 'max', limit: 120 } } : cpu,
+    [`${at}.floor.p50Ms`]: {
+      unit: 'ms',
+      what: 'baseline: the same pods created by a script, as p50Ms',
+    },
     [`${at}.floor.p95Ms`]: { unit: 'ms', what: '… p95' },
   };
 }
