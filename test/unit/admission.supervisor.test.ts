@@ -31,7 +31,7 @@ function supervised(stop: StopInput) {
 const directly = (signals: string) => () =>
   readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s', HOLDFAST_STOP_SIGNALS: signals });
 
-describe('stop.signals, in a grace of 10 s', () => {
+describe('stop.signals, in a grace period of 10 s', () => {
   test.each([
     ['SIGINT', [['SIGINT', 0]]],
     [
@@ -87,24 +87,24 @@ describe('stop.signals, in a grace of 10 s', () => {
     ['SIGINT,SIGTERM@soon', '"soon" is not a time'],
     ['SIGINT,SIGTERM@5', '"5" is not a time'],
     ['SIGINT,SIGTERM@', '"" is not a time'],
-  ])('%j is refused', (signals, fault) => {
+  ])('%j is rejected', (signals, fault) => {
     expect(admit({ signals })).toMatchObject(refusedBecause(fault));
     expect(directly(signals)).toThrow(UsageError);
   });
 
-  test('"" is refused by admission, and is as good as absent for the variable', () => {
+  test('"" is rejected by admission, and counts as absent for the variable', () => {
     expect(admit({ signals: '' })).toMatchObject(refusedBecause('"" is not a signal'));
     const absent = readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s' });
     expect(directly('')()).toEqual(absent);
   });
 
-  test('every signal of this machine is known, but for the two that nobody can handle', () => {
+  test('every signal of this machine is known, except the two that cannot be handled', () => {
     const known = Object.keys(constants.signals).filter((name) => directly(name));
     for (const name of known.filter((each) => each !== 'SIGKILL' && each !== 'SIGSTOP'))
       expect(parseStopSignals(name, 1)).toEqual([{ signal: name, afterMs: 0 }]);
   });
 
-  test('counted within the grace that holds for the scope; where that is not known, only the worker refuses', () => {
+  test('counted within the grace period of the scope; if that is unknown, only the worker rejects', () => {
     const signals = 'SIGINT,SIGTERM@30s';
     expect(admit({ signals }).ok).toBe(false);
     expect(admit({ signals }, { default: { signalTimeout: '1m' } }).ok).toBe(true);
@@ -114,7 +114,7 @@ describe('stop.signals, in a grace of 10 s', () => {
   });
 
   test.each(['x'.repeat(5_000), `SIGINT@${'9x'.repeat(2_500)}`])(
-    'refused with a short message, whatever is quoted in it',
+    'rejected with a short message, whatever it quotes',
     (signals) => {
       expect(() => parseStopSignals(signals, 1_000)).toThrow(
         /^"[^"]{1,60}" is not a (signal|time): write for example SIGINT/,
@@ -141,7 +141,7 @@ test.each<[StopInput, object]>([
     { cleanupTimeout: '1d', cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] },
     { cleanupTimeoutMs: 86_400_000, cleanup: true },
   ],
-])('the ledger of %j reaches the supervisor', (stop, plan) => {
+])('the sequence %j reaches the supervisor', (stop, plan) => {
   const options = supervised(stop);
   expect(options?.plan).toMatchObject(plan);
   expect(options?.cleanupCommand).toEqual(stop.cleanupCommand);

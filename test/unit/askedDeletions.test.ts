@@ -12,7 +12,7 @@ function counted(answer: () => Promise<'deleted' | 'terminating'>) {
   };
 }
 
-test('what is asked for twice is asked once, under way and afterwards, for each pod', async () => {
+test('repeated requests are sent once for each pod, during and after the first', async () => {
   const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'terminating');
   expect(await Promise.all([deletions.once('u1', ask), deletions.once('u1', ask)])).toEqual([
@@ -25,7 +25,7 @@ test('what is asked for twice is asked once, under way and afterwards, for each 
   expect(asked.times).toBe(2);
 });
 
-test('gone once the watch has lost it, and only if its deletion was asked for', async () => {
+test('deleted after the watch has lost it, and only if its deletion was requested', async () => {
   const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'terminating');
   deletions.over('u1');
@@ -45,7 +45,7 @@ test('forgets the oldest of very many', async () => {
   expect(asked.times).toBe(20_002);
 });
 
-test('asked again after a failure', async () => {
+test('requested again after a failure', async () => {
   const deletions = new PendingDeletions();
   await expect(
     deletions.once('u1', async () => await Promise.reject(new Error('503'))),

@@ -21,12 +21,12 @@ test.each(derivedFiles().map(({ path, text }) => [path.slice(PROJECT.length), te
   },
 );
 
-test('the chart has the version of the package, and so has what it installs', () => {
+test('the chart and what it installs have the version of the package', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   expect(parse(read('deploy/chart/Chart.yaml'))).toMatchObject({ version, appVersion: version });
 });
 
-test('the definition of RunnerSet has another revision when it is another: the chart refuses an older one', () => {
+test('a changed definition of RunnerSet has another revision: the chart rejects an older one', () => {
   const { metadata, spec } = parse(read('deploy/chart/crds/runnersets.holdfast.dev.yaml')) as {
     metadata: { annotations: Record<string, string> };
     spec: object;
@@ -38,13 +38,13 @@ test('the definition of RunnerSet has another revision when it is another: the c
   ]).toEqual(['1', '5035365a342e']);
 });
 
-test("containerMode takes GitHub's runner image where no other is named", () => {
+test("containerMode uses GitHub's runner image unless another is named", () => {
   expect(read('deploy/chart/templates/_sets.tpl')).toContain(
     `default "${GITHUB_RUNNER.image.name}"`,
   );
 });
 
-test('no template is longer than a file of code may be', () => {
+test('no template is longer than a code file may be', () => {
   for (const name of readdirSync(join(PROJECT, 'deploy/chart/templates')))
     expect([name, read(`deploy/chart/templates/${name}`).split('\n').length <= 300]).toEqual([
       name,
@@ -55,7 +55,7 @@ test('no template is longer than a file of code may be', () => {
 describe('the values', () => {
   const values = chartValues(read('deploy/chart/values.yaml'));
 
-  test('are described each, but where the name says all', () => {
+  test('each have a description, unless the name suffices', () => {
     const silent = values.filter(({ text }) => text === '').map(({ path }) => path);
     expect(
       silent.filter(
@@ -67,7 +67,7 @@ describe('the values', () => {
     ).toEqual([]);
   });
 
-  test('are used each by a template', () => {
+  test('are each used by a template', () => {
     const templates = readdirSync(join(PROJECT, 'deploy/chart/templates'))
       .map((name) => read(`deploy/chart/templates/${name}`))
       .join('\n');
@@ -87,7 +87,7 @@ describe('the values', () => {
     );
   });
 
-  test('pass their schema, which is one', () => {
+  test('pass their schema, which is valid', () => {
     const validate = new Ajv2020({ strict: false }).compile(
       JSON.parse(read('deploy/chart/values.schema.json')) as object,
     );

@@ -48,7 +48,7 @@ test.each<[words: string[], offers: string[]]>([
   [['run', '--', 'make', '--o'], []],
   [['complet'], ['completion']],
   [['runner', 'get', 'x'], []],
-])('%j offers %j', async (words, offers) => {
+])('%j is completed to %j', async (words, offers) => {
   expect(await offered(...words)).toEqual(offers);
 });
 
@@ -74,7 +74,7 @@ test.each([
   ['{a,b}', false],
   ['--force', false],
   ['', false],
-])('an ID %j is offered to a shell: %s', (id, is) => {
+])('an ID %j is completed by a shell: %s', (id, is) => {
   expect(isShellWord(id)).toBe(is);
 });
 

@@ -46,7 +46,7 @@ describe('text', () => {
     expect(written).toEqual({ out, err: '' });
   });
 
-  test('one of several that fails is printed and decides the status; the others are shown', async () => {
+  test('one of several that fails is printed and determines the status; the others are shown', async () => {
     const { output, written } = recorded('text');
     expect(await forEachId(output, 'runners', ['a', 'missing', 'b'], act)).toBe(EXIT.notFound);
     expect(written).toEqual({
@@ -93,7 +93,7 @@ test('all requests are sent before the first wait', async () => {
   expect(written.err).toContain('r3 is lost');
 });
 
-test('where the user is asked, the next request waits for the answer', async () => {
+test('with a confirmation the next request waits for the response', async () => {
   const { output } = recorded('text');
   let open = 0;
   const seen: number[] = [];

@@ -96,7 +96,7 @@ describe('flags to input', () => {
     expect(inputFromFlags(flags, fromFile)).toEqual(expected);
   });
 
-  test.each([[{ env: ['=x'] }, /--env: "=x"/]])('%j is bad usage', (flags, message) => {
+  test.each([[{ env: ['=x'] }, /--env: "=x"/]])('%j is a usage error', (flags, message) => {
     expect(() => inputFromFlags(flags)).toThrow(message);
   });
 });
@@ -157,7 +157,7 @@ describe('what is started', () => {
   });
 });
 
-describe('bad input is told in one line naming the field, its flag and the fix, before Temporal is looked for', () => {
+describe('invalid input is reported in one line with the field, its flag and the fix, before the connection to Temporal', () => {
   test.each<[string[], RegExp]>([
     [['--labels', 'a'], /^error: organization \(--org\) is missing: give exactly one of/],
     [
@@ -199,7 +199,7 @@ describe('bad input is told in one line naming the field, its flag and the fix, 
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  test('several faults have a line each', async () => {
+  test('several errors have a line each', async () => {
     const options = ['--org', 'a', '--labels', ',', '--address', '127.0.0.1:1'];
     const { status, stdout, stderr } = await runCli(['runner', 'start', ...options]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -224,7 +224,7 @@ describe('bad input is told in one line naming the field, its flag and the fix, 
     });
   });
 
-  test.each(['[1]', '"x"', 'a: [', ''])('a file that holds %j', async (text) => {
+  test.each(['[1]', '"x"', 'a: [', ''])('a file with %j', async (text) => {
     const { status, stderr } = await runCli([
       'runner',
       'start',
@@ -284,7 +284,7 @@ describe('selection', () => {
     { query: 'a = "b") OR (c = "d"' },
     { query: 'a = "b' },
     { query: '(a = "b"' },
-  ])('%j is bad usage', (selection) => {
+  ])('%j is a usage error', (selection) => {
     expect(() => selectionQuery(selection)).toThrow(CliError);
   });
 
@@ -294,7 +294,7 @@ describe('selection', () => {
     );
   });
 
-  test('a name cannot leave its quotes', () => {
+  test('a name cannot end its quotes', () => {
     expect(selectionQuery({ set: "x' OR WorkflowId != '", all: true })).toBe(
       "WorkflowType = \"runner\" AND RunnerSet = 'x'' OR WorkflowId != '''",
     );
@@ -334,13 +334,13 @@ describe('connection', () => {
   });
 
   test.each(['http://localhost:7233', 'a b', 'host:port', 'host:70000', ''])(
-    '--address %j is bad usage',
+    '--address %j is a usage error',
     (address) => {
       expect(() => connectionSettings({ address }, {})).toThrow(/^--address: "/);
     },
   );
 
-  test('an unknown profile, and a bad address of the UI, name the setting', () => {
+  test('an unknown profile, and an invalid UI address, name the setting', () => {
     expect(() => connectionSettings({ profile: 'nope' }, env)).toThrow(/^--profile: .*nope/);
     expect(() => connectionSettings({}, { HOLDFAST_TEMPORAL_UI_URL: 'localhost:8233' })).toThrow(
       /^HOLDFAST_TEMPORAL_UI_URL: /,
@@ -379,11 +379,11 @@ describe('signals while attached', () => {
     [{}, true, 0],
     [{ npm_lifecycle_event: 'holdfast' }, true, 150],
     [{ npm_lifecycle_event: 'test' }, false, 0],
-  ])('arrives twice only below npm on a terminal: %j, %p', (env, terminal, ms) => {
+  ])('arrives twice only under npm on a terminal: %j, %p', (env, terminal, ms) => {
     expect(debounceMs(env, terminal)).toBe(ms);
   });
 
-  test('each signal counts elsewhere, however quickly they come', () => {
+  test('each signal counts elsewhere, however fast they come', () => {
     expect(interruptAction(1, 0, { onTerminal: true, debounceMs: 0 })).toEqual({ kind: 'stop' });
   });
 });

@@ -19,7 +19,7 @@ const WEB = 'name: web\ntest:\n  - name: unit\n    commands: |\n      make deps\
 // Nobody listens there: what gets so far is exit status 4.
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 
-test('a file becomes a job with an id of its own', async () => {
+test('a file becomes a job with an ID of its own', async () => {
   const plan = await planJob(file(WEB));
   expect(plan.workflowId).toMatch(/^job-web-[a-z]+-[a-z]+-[0-9a-f]{4}$/);
   expect(plan.input).toEqual({
@@ -32,7 +32,7 @@ test('a file becomes a job with an id of its own', async () => {
   });
 });
 
-describe('what is wrong is told before anything is started, with status 2', () => {
+describe('errors are reported before anything starts, with status 2', () => {
   test.each<[what: string, text: string, RegExp]>([
     [
       'one thing',
@@ -64,7 +64,7 @@ describe('what is wrong is told before anything is started, with status 2', () =
     expect(status).toBe(2);
   });
 
-  test('a job that is sound gets as far as Temporal, and values in clear are warned of by name', async () => {
+  test('a valid job reaches Temporal, with warnings that name plaintext values', async () => {
     const { status, stderr } = await runCli(
       ['job', 'run', '-f', file(`${WEB}    env: { TOKEN: abc }\n`)],
       NOWHERE,
@@ -88,7 +88,7 @@ describe('what is wrong is told before anything is started, with status 2', () =
   });
 });
 
-test('--on-sigterm is for an attached run', async () => {
+test('--on-sigterm is for an attached run only', async () => {
   const { status, stderr } = await runCli(
     ['job', 'run', '-f', file(WEB), '--on-sigterm', 'stop'],
     NOWHERE,
@@ -130,7 +130,7 @@ describe('a version of a change set', () => {
       WEB,
       /cannot be used with option '--id/,
     ],
-  ])('%s: a word of its own', async (_what, args, text, expected) => {
+  ])('%s: a separate argument', async (_what, args, text, expected) => {
     const { status, stderr } = await runCli(['job', 'run', '-f', file(text), ...args], NOWHERE);
     expect(stderr).toMatch(expected);
     expect(status).toBe(2);
@@ -168,7 +168,7 @@ describe('the JSON Schema', () => {
   });
 });
 
-test('one job is shown as its stages, with its steps under them', () => {
+test('one job is shown as its stages with their steps', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const details: JobDetails = {
     id: 'job-web-1',

@@ -91,7 +91,7 @@ test.each<[format: string, written: (set: { name: string; template: object }) =>
 });
 
 describe('to standard output', () => {
-  test('sets that "set apply" takes, with comments where they belong, and the plan before them', async () => {
+  test('sets that "set apply" accepts, with comments in place, and the plan before them', async () => {
     const { status, stdout, stderr } = await migrate(LEGACY);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(applied(stdout)).toEqual([
@@ -132,7 +132,7 @@ describe('to standard output', () => {
     );
   });
 
-  test('the plan names what is to be decided, given to the worker, left out and drained', async () => {
+  test('the plan names what to decide, to give to the worker, to leave out and to drain', async () => {
     const { stdout } = await migrate(LEGACY);
     const plan = unwrapped(stdout).split('\n---\n')[0];
     expect(plan).toMatch(
@@ -233,7 +233,7 @@ describe('--out', () => {
     expect(stdout).toContain(`"holdfast set apply -f ${out} --dry-run"`);
   });
 
-  test('writes over nothing, and nothing that is wrong', async () => {
+  test('overwrites nothing, and writes no invalid set', async () => {
     const out = path('kept.yaml');
     writeFileSync(out, 'mine');
     const { status, stderr } = await migrate(LEGACY, '--out', out);
@@ -245,7 +245,7 @@ describe('--out', () => {
   });
 });
 
-describe('what is wrong', () => {
+describe('errors', () => {
   test.each<[string, string, RegExp[]]>([
     [
       'one of several',
@@ -307,7 +307,7 @@ describe('what is wrong', () => {
   });
 });
 
-describe('what is written there is data', () => {
+describe('values are data in the output', () => {
   const hostile = (name: string, value: string): string =>
     stringify({
       apiVersion: 'actions.github.com/v1alpha1',
@@ -330,7 +330,7 @@ describe('what is written there is data', () => {
       },
     });
 
-  test('no line, no control character and no command comes out of a value', async () => {
+  test('no value causes a line, a control character or a command', async () => {
     const value = 'x\nname: evil\u001b[31m\u202e---\n';
     const { status, stdout } = await migrate(hostile('a', value));
     expect(status).toBe(0);
@@ -343,7 +343,7 @@ describe('what is written there is data', () => {
   });
 
   test.each(['\n', 'a\n\n', '\n a', ' ', '- a', '#', '\ud800', '\u{e0041}', '\u00a0'])(
-    '%j at the end of a set is what it was',
+    '%j at the end of a set is unchanged',
     async (value) => {
       const set = (name: string): object => ({
         apiVersion: 'actions.github.com/v1alpha1',
@@ -364,7 +364,7 @@ describe('what is written there is data', () => {
     },
   );
 
-  test('fields called as parts of objects in JavaScript are fields', async () => {
+  test('fields with the names of JavaScript object properties are fields', async () => {
     const { status, stdout } = await migrate(
       'apiVersion: actions.github.com/v1alpha1\nkind: AutoscalingRunnerSet\nmetadata: { name: a }\nspec:\n  githubConfigUrl: https://github.com/acme\n  maxRunners: 1\n  toString: 1\n  __proto__: { evil: 1 }\n  template: { spec: { __proto__: { evil: 1 } } }\n',
     );
@@ -373,7 +373,7 @@ describe('what is written there is data', () => {
     expect(({} as { evil?: number }).evil).toBeUndefined();
   });
 
-  test('names that no set can have are changed, and stay different', async () => {
+  test('names that a set cannot have are changed, and stay different', async () => {
     const long = `${'a'.repeat(40)}_1`;
     const { stdout } = await runCli([
       'migrate',
@@ -451,7 +451,7 @@ describe('--cluster', () => {
     spec: { githubConfigUrl: 'https://github.com/acme', maxRunners: 1 },
   });
 
-  test('lists every kind that is there, page by page, and reads nothing else', async () => {
+  test('lists every existing kind, page by page, and reads nothing else', async () => {
     const { config, asked } = await cluster({
       autoscalingrunnersets: { items: [set('a')], next: 'more' },
       autoscalingrunnersetsmore: { items: [set('b')] },
@@ -497,7 +497,7 @@ describe('--cluster', () => {
     expect(asked[0]).toBe('/apis/actions.github.com/v1alpha1/namespaces/arc/autoscalingrunnersets');
   });
 
-  test('what may not be listed is named, and nothing is written', async () => {
+  test('a kind that cannot be listed is named, and nothing is written', async () => {
     const { config } = await cluster({
       autoscalingrunnersets: { items: [set('a')] },
       runners: { status: 403 },
@@ -509,7 +509,7 @@ describe('--cluster', () => {
     });
   });
 
-  test('a kubeconfig that is not there', async () => {
+  test('a missing kubeconfig', async () => {
     expect(
       await runCli(['migrate', 'arc', '--cluster', '--kubeconfig', path('gone')]),
     ).toMatchObject({

@@ -37,12 +37,12 @@ describe('--output', () => {
     more: false,
   };
 
-  test('text and wide are the lines', () => {
+  test('text and wide print the lines', () => {
     expect(printed('text', document)).toBe('a line\n');
     expect(printed('wide', document)).toBe('a line\n');
   });
 
-  test('JSON and YAML say the same', () => {
+  test('JSON and YAML have the same content', () => {
     expect(printed('json', document)).toMatch(/^\{.*\}\n$/);
     expect(parse(printed('yaml', document))).toEqual(JSON.parse(printed('json', document)));
   });
@@ -58,7 +58,7 @@ describe('--output', () => {
   });
 
   test.each([['doctor'], ['set', 'schema'], ['sweep']])(
-    '%s has no names: bad usage, before anything is done',
+    '%s has no names: a usage error, before anything is done',
     async (...args) => {
       expect(await runCli([...args, '-o', 'name'])).toMatchObject({
         status: 2,
@@ -68,7 +68,7 @@ describe('--output', () => {
     },
   );
 
-  test('one form only, and one that there is', async () => {
+  test('only one format, and only a valid one', async () => {
     expect(await runCli(['runner', 'list', '--json', '-o', 'yaml'])).toMatchObject({
       status: 2,
       stderr: expect.stringMatching(/cannot be used with/),
@@ -96,7 +96,7 @@ describe('wide tables', () => {
   };
   const heads = (text: string): string[] => (text.split('\n')[0] ?? '').split(/ {2,}/);
 
-  test('have what the others have, and more', () => {
+  test('have the columns of the others, and more', () => {
     for (const draw of [
       (wide: boolean) => runnerTable([row], 0, wide),
       (wide: boolean) => jobTable([row], 0, wide),
@@ -138,7 +138,7 @@ describe('--watch', () => {
     return { ...terminal.written, pauses };
   }
 
-  test('without a terminal: what has changed, until it has ended', async () => {
+  test('without a terminal: changes, until the end', async () => {
     expect(await watched('text', [{ n: 1 }, { n: 1 }, { n: 2 }])).toEqual({
       stdout: '{"n":1}\n\n{"n":2}\n',
       stderr: '',
@@ -157,13 +157,13 @@ describe('--watch', () => {
     ).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  test('on a terminal: from its top, each in the place of the one before, changed or not', async () => {
+  test('on a terminal: redrawn from its top, changed or not', async () => {
     expect((await watched('text', [{ n: 1 }, { n: 1 }], true)).stdout).toBe(
       '\u001B[H\u001B[2J{"n":1}\n'.repeat(2),
     );
   });
 
-  test('on a terminal: no line is wrapped, none is below its end, and it says how many are left out', async () => {
+  test('on a terminal: no line is wrapped or below its end, and it shows how many are left out', async () => {
     const terminal = recordingTerminal({}, true);
     const output = new Output(
       { ...terminal, stdout: { ...terminal.stdout, columns: 10, rows: 4 } },
@@ -182,7 +182,7 @@ describe('--watch', () => {
     ]);
   });
 
-  test('a connection that is lost is told once and looked for again; one that never was is an error', async () => {
+  test('a lost connection is reported once and retried; one that never existed is an error', async () => {
     expect(await watched('text', [{ n: 1 }, 'gone', 'gone', { n: 2 }])).toEqual({
       stdout: '{"n":1}\n\n{"n":2}\n',
       stderr: 'gone\n',
@@ -191,7 +191,7 @@ describe('--watch', () => {
     await expect(watched('text', ['gone', { n: 1 }])).rejects.toThrow('gone');
   });
 
-  test.each([['0s'], ['2 h'], ['2h']])('--interval %s is bad usage', async (interval) => {
+  test.each([['0s'], ['2 h'], ['2h']])('--interval %s is a usage error', async (interval) => {
     expect(
       await runCli([
         'runner',
@@ -209,7 +209,7 @@ describe('--watch', () => {
   });
 });
 
-test('top: how many of what, and each table where there is something', () => {
+test('top: counts, and each table with content', () => {
   const row = {
     id: 'runner-a',
     runId: 'r',

@@ -49,7 +49,7 @@ test('prints its objects, for the worker of that service account and its setting
   expect(own).toContain('"namespaces": dyn(["runners","web","docs"])');
 });
 
-test("the policy for the account of a set's hooks, in its namespace alone", async () => {
+test("the policy for the account of a set's hooks, in its namespace only", async () => {
   const { status, stdout } = await runCli([
     'pod-policy',
     '--job-pods',
@@ -62,7 +62,7 @@ test("the policy for the account of a set's hooks, in its namespace alone", asyn
   expect(stdout).toContain('runner-pod');
 });
 
-test('settings that are empty are not set, as for the worker', async () => {
+test('empty settings count as not set, as for the worker', async () => {
   const { status, stdout } = await runCli(ARGS, {
     HOLDFAST_POD_POLICY_FILE: '',
     HOLDFAST_KUBERNETES_NAMESPACE: ' ',
@@ -71,7 +71,7 @@ test('settings that are empty are not set, as for the worker', async () => {
   expect(stdout).toContain('"namespaces": dyn(["holdfast"])');
 });
 
-test('a policy file that is wrong: each field, status 2', async () => {
+test('an invalid policy file: each field, status 2', async () => {
   const file = join(folder, 'wrong.yaml');
   writeFileSync(file, 'imagse: []\nhost: [all]\n');
   const { status, stdout, stderr } = await runCli(ARGS, { HOLDFAST_POD_POLICY_FILE: file });

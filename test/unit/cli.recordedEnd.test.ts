@@ -60,7 +60,7 @@ test.each<[status: string, phase: 'Busy' | 'Gone', shown: string | undefined]>([
   ['TIMED_OUT', 'Busy', undefined],
   ['FAILED', 'Busy', undefined],
   ['CONTINUED_AS_NEW', 'Busy', undefined],
-])('a %s life that said last that it is %s', (name, phase, shown) => {
+])('a %s runner whose last phase is %s', (name, phase, shown) => {
   const typedSearchAttributes = new TypedSearchAttributes([
     { key: SEARCH_ATTRIBUTES.phase, value: phase },
   ]);

@@ -94,7 +94,7 @@ describe('the documents of a file', () => {
     expect(names(shared.join(''))).toHaveLength(300);
   });
 
-  test('what is merged is there', () => {
+  test('merged fields are there', () => {
     const [, merged] = admitSets(
       readSetDocuments(
         '- { name: a, replicas: 0, template: &t { organization: acme, image: i } }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }',
@@ -416,7 +416,7 @@ runner-linux-aaaaaaaaaa  busy      g1        1h   held  0     linux-aaaaaaaaaa-1
 runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
   });
 
-  test('why no runner comes up, in full, and shortened in a list', () => {
+  test('why no runner starts, in full, and shortened in a list', () => {
     const message = `no PriorityClass with name ${'x'.repeat(100)} was found`;
     const failure = { runner: 'runner-linux-cccccccccc', message, at: '2025-12-31T23:00:00.000Z' };
     expect(setLines({ ...base, set: { ...set, lastFailure: failure } }, now)).toContain(
@@ -431,7 +431,7 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
     );
   });
 
-  test('one that has ended, and one that does not answer', () => {
+  test('one that has ended, and one that does not respond', () => {
     expect(
       setLines(
         {
@@ -526,7 +526,7 @@ was    -       -       -         -     -     -         -       -        acme   2
       },
     ],
     [{ routing: { labels: ['a'], scope: 'acme' } }, undefined],
-  ])('what the memo %j says', (memo, expected) => {
+  ])('the text of the memo %j', (memo, expected) => {
     expect(parseRoutingMemo(memo)).toEqual(expected);
   });
 });
@@ -559,7 +559,7 @@ describe('usage', () => {
     },
   );
 
-  test('bad input is told before Temporal is looked for; as JSON too', async () => {
+  test('invalid input is reported before the connection to Temporal, also as JSON', async () => {
     const path = file(`${LINUX}maxx: 1\n---\nname: b\n`);
     const text = await runCli(['set', 'apply', '-f', path, '--address', '127.0.0.1:1']);
     expect(text).toMatchObject({ status: 2, stdout: '' });
@@ -584,7 +584,7 @@ describe('usage', () => {
     });
   });
 
-  test('nobody at the address: status 4; what a template warns of is told first', async () => {
+  test("nothing listens at the address: status 4, after the template's warnings", async () => {
     const path = file(
       'name: a\nreplicas: 1\ntemplate: { organization: acme, onTerm: drain, stop: { drainTimeout: 1h } }\n',
     );

@@ -7,7 +7,7 @@ import { sweepReport } from '../support/sweepReports.ts';
 
 const NO_ERROR = /^$/;
 
-describe('the status to exit with, and the error', () => {
+describe('the exit status, and the error', () => {
   test.each<[status: number, error: RegExp, report: Parameters<typeof sweepReport>[0]]>([
     [0, NO_ERROR, {}],
     [0, NO_ERROR, { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
@@ -52,7 +52,7 @@ describe('the status to exit with, and the error', () => {
   });
 });
 
-test('the report for people: what was done, to what and why, and what was left alone', () => {
+test('the report as text: what was done, to what and why, and what was left alone', () => {
   const report = sweepReport({
     counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 }, stuck_runner: { found: 1 } },
     skipped: { on_hold: 1, too_young: 12 },
@@ -121,7 +121,7 @@ test.each<[args: string[], error: RegExp]>([
     ['--standalone'],
     /^error: --standalone: the settings of the worker are invalid: .*HOLDFAST_COMPUTE/,
   ],
-])('bad usage is told before Temporal is looked for: %j', async (args, error) => {
+])('a usage error is reported before the connection to Temporal: %j', async (args, error) => {
   const { status, stdout, stderr } = await runCli(['sweep', ...args], {
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     HOLDFAST_COMPUTE: 'neither',
@@ -131,7 +131,7 @@ test.each<[args: string[], error: RegExp]>([
 });
 
 test.each([[['sweep']], [['sweep', '--standalone']]])(
-  '%j without Temporal: status 4, whatever else there is',
+  '%j without Temporal: status 4, whatever else exists',
   async (args) => {
     const { status, stdout, stderr } = await runCli(args, {
       TEMPORAL_ADDRESS: '127.0.0.1:1',

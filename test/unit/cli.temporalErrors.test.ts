@@ -17,7 +17,7 @@ test.each<[what: string, code: number, details: string, lost: boolean]>([
   ['the deadline, as the server was the first to notice', 1, 'Call cancelled', true],
   ['a refusal', 3, 'bad query', false],
   ['a credential', 7, 'Request unauthorized.', false],
-])('no answer is no verdict: %s', (_what, code, details, lost) => {
+])('no response decides nothing: %s', (_what, code, details, lost) => {
   const error = failed(code, details);
   expect([isConnectionLoss(error), toCliError(error, ABOUT).code === 'unreachable']).toEqual([
     lost,

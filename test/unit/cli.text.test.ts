@@ -31,7 +31,7 @@ describe('text from outside', () => {
     });
   });
 
-  test('nothing that a runner says reaches the terminal as a control character, in any form of output', () => {
+  test('no text of a runner reaches the terminal as a control character, in any output format', () => {
     for (const form of OUTPUT_FORMS) {
       const terminal = recordingTerminal();
       const output = new Output(terminal, form);
@@ -87,7 +87,7 @@ describe('the list', () => {
     startedAt: new Date(0).toISOString(),
   };
 
-  test('aligned columns, nothing trailing', () => {
+  test('aligned columns without trailing spaces', () => {
     const text = runnerTable(
       [
         { ...row, phase: 'Busy', scope: 'acme/app', set: 'linux' },
@@ -118,7 +118,7 @@ describe('the list', () => {
     expect(outcomeOf(each)).toBe(expected);
   });
 
-  test('says how those ended that gave no verdict', () => {
+  test('shows how runners without a verdict ended', () => {
     const end = {
       outcome: 'terminated',
       terminatedBy: '1@host',
@@ -152,7 +152,7 @@ describe('the phase line', () => {
     waitingUntil: '2026-01-01T00:00:00Z',
   };
 
-  test('says what is known', () => {
+  test('shows what is known', () => {
     expect(describeObservation({ phase: 'Busy', status })).toBe(
       'Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z',
     );
@@ -170,7 +170,7 @@ describe('the phase line', () => {
     );
   });
 
-  test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
+  test('on a terminal: one line, redrawn, within the width of the terminal; messages stay', () => {
     const terminal = recordingTerminal({}, true);
     const line = new ProgressLine(new Output(terminal, 'text'), 'runner-a', 0);
     line.show({ phase: 'Busy', status: { ...status, waitingFor: 'x'.repeat(200) } }, 61_000);
@@ -194,7 +194,7 @@ describe('the phase line', () => {
     expect(terminal.written.stdout).toContain('runner-a  0s  Busy');
   });
 
-  test('with --json: objects on stderr, stdout left to the result', () => {
+  test('with --json: objects on stderr, and only the result on stdout', () => {
     const terminal = recordingTerminal({}, true);
     const line = new ProgressLine(new Output(terminal, 'json'), 'runner-a', 0);
     line.show({ phase: 'Busy', status }, 0);
@@ -208,7 +208,7 @@ describe('the phase line', () => {
   });
 });
 
-test('pending activities: attempts, the whole chain of the last failure, the next retry', async () => {
+test('pending activities: attempts, all causes of the last failure, the next retry', async () => {
   const at = { seconds: 60 as never, nanos: 500_000_000 };
   const failure = { message: 'Activity failed', cause: { message: 'runner is busy (422)' } };
   const [waiting, running, other] = await pendingActivities(

@@ -23,7 +23,7 @@ test.each<[queue: string, fix: RegExp]>([
   ['holdfast', /^start a worker with HOLDFAST_TASK_QUEUE=holdfast /],
   ['holdfast-cluster', /^start a worker with HOLDFAST_TASK_QUEUE=holdfast /],
   ['holdfast-ci-ghes', /has the credential "ghes": add it to HOLDFAST_CREDENTIALS/],
-])('what makes one poll %s', (queue, fix) => {
+])('the fix of a queue without a worker: %s', (queue, fix) => {
   expect(fixFor(queue, 'holdfast')).toMatch(fix);
 });
 
@@ -35,7 +35,7 @@ test.each<
   ['has been told to move on', 1, { autoUpgrade: true }, false],
   ['has no version', undefined, undefined, false],
 ])(
-  'the workers of its version are gone, others poll: one that %s',
+  'the workers of its version have ended, others poll: one that %s',
   async (_what, behavior, versioningOverride, told) => {
     const raw = {
       workflowExecutionInfo: {

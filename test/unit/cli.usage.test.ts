@@ -47,7 +47,7 @@ describe('help and usage', () => {
       /--service-account: "worker" is not namespace\/name/,
     ],
     [['runner', 'get', 'x', '--address', 'http://x'], /--address: "http:\/\/x"/],
-  ])('%j is bad usage: status 2, one line', async (args, message) => {
+  ])('%j is a usage error: status 2, one line', async (args, message) => {
     const { status, stdout, stderr } = await runCli(args);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toMatch(message);
@@ -86,7 +86,7 @@ test('--help loads no Temporal SDK', async () => {
   expect(using.stderr).toContain('@temporalio');
 });
 
-test('nobody at the address: status 4 within seconds, one line naming the setting and the fix', async () => {
+test('nothing listens at the address: status 4 within seconds, one line with the setting and the fix', async () => {
   const started = performance.now();
   const { status, stdout, stderr } = await runCli(['runner', 'list', '--address', '127.0.0.1:1']);
   expect(performance.now() - started).toBeLessThan(8_000);
@@ -96,7 +96,7 @@ test('nobody at the address: status 4 within seconds, one line naming the settin
   );
 });
 
-describe('the demo is a program of its own', () => {
+describe('the demo is a separate program', () => {
   test.each([
     ['process.exit(7)', 7],
     ["process.exit(process.argv[1] === '--json' && process.argv[2] === '-- x' ? 0 : 9)", 0],
@@ -107,14 +107,14 @@ describe('the demo is a program of its own', () => {
     );
   });
 
-  test('one that cannot be started is an error', async () => {
+  test('one that cannot start is an error', async () => {
     await expect(runProgram('/does/not/exist', [])).rejects.toThrow(
       /^failed to start \/does\/not\/exist/,
     );
   });
 });
 
-test('version: names what runs, and needs no Temporal', async () => {
+test('version: prints the versions without Temporal', async () => {
   const run = new CliProcess(['version', '--json', '--address', 'nowhere:1']);
   expect((await run.exited).code).toBe(0);
   expect(JSON.parse(run.stdout)).toEqual({
@@ -134,7 +134,7 @@ test.each([
     ['set', '--help'],
   ],
   [['help'], ['--help']],
-])('%j shows the same page as %j', async (asked, page) => {
+])('%j prints the same page as %j', async (asked, page) => {
   const [one, other] = [new CliProcess(asked), new CliProcess(page)];
   expect([(await one.exited).code, (await other.exited).code]).toEqual([0, 0]);
   expect(one.stdout).toBe(other.stdout);

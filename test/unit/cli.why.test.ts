@@ -30,7 +30,7 @@ test.each<[text: string, subject: Subject]>([
   expect(parseSubject(text)).toEqual(subject);
 });
 
-test('labels are a list, for a job alone', () => {
+test('labels are a list, for a job only', () => {
   expect(parseSubject('7', ' self-hosted, linux,')).toEqual({
     kind: 'job',
     jobId: '7',
@@ -41,13 +41,13 @@ test('labels are a list, for a job alone', () => {
 });
 
 test.each([`${HOST}/acme/app/pull/7`, 'https://', `${HOST}/acme/app/actions/runs/x`])(
-  '%s is the URL of no run or job',
+  '%s is not the URL of a run or job',
   (text) => {
     expect(() => parseSubject(text)).toThrow(expect.objectContaining({ code: 'usage' }));
   },
 );
 
-test('the text has every part of an answer, a line each', () => {
+test('the text has every part of an answer, one per line', () => {
   const lines = answerLines({
     subject: { kind: 'job', id: '7' },
     state: 'waiting',

@@ -61,7 +61,7 @@ describe('a job without an artifact store', () => {
       expect(await admit(job, storage)).toMatchObject({ name: 'web' });
   });
 
-  test('with a store there is nothing to say', async () => {
+  test('with a store there is no warning', async () => {
     const spec = await admit(unit({ commands: 'cp x $ARTIFACT_DIR' }), 'store');
     expect(spec).toMatchObject({ warnings: [] });
     expect(spec).not.toHaveProperty('claimLocation');
@@ -80,7 +80,7 @@ describe('a job with a claim of its own', () => {
     expect(loggedWarnings).toEqual(logged ? [ofClaim] : []);
   });
 
-  test('knows where to delete it: in the namespace of its steps', async () => {
+  test('its location is the namespace of its steps', async () => {
     expect((await admit({ namespace: 'builds' }, 'claim')).claimLocation).toEqual({
       ...HERE,
       namespace: 'builds',

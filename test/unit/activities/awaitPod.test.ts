@@ -32,7 +32,7 @@ async function wait(until: PodCondition, seen: PodView | 'deleted' | undefined):
     .catch((error: unknown) => error);
 }
 
-test('what the watch has told before is the answer: it does not tell it again', async () => {
+test('an event that the watch has already reported is the result, and not reported again', async () => {
   expect(
     await wait('ended', { ...POD, ended: true, exit: { code: 0, oomKilled: false } }),
   ).toMatchObject({ uid: 'u', ended: true, exit: { code: 0 } });
@@ -43,6 +43,6 @@ test('what the watch has told before is the answer: it does not tell it again', 
 test.each<[what: string, PodView | undefined]>([
   ['nobody has seen it', undefined],
   ['it ran when it was seen last', POD],
-])('%s: what comes true is the watch’s to tell', async (_what, seen) => {
+])('%s: reported by the watch', async (_what, seen) => {
   expect(await wait('ended', seen)).toBeInstanceOf(CompleteAsyncError);
 });

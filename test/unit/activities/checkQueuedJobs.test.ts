@@ -101,8 +101,8 @@ const listing = (
   listQueuedJobs: async () => ({ jobs, complete: true, ...more }),
 });
 
-describe('a set’s look at the CI server’s jobs', () => {
-  test('tells it those that it has to serve, those that were passed on to it, and those of its runners', async () => {
+describe("a set's check of the CI server's jobs", () => {
+  test('returns the jobs that it has to serve, those rerouted to it, and those of its runners', async () => {
     const sets = { 'set-linux': cover, 'set-gpu': { ...cover, labels: ['linux', 'gpu'] } };
     const own = job(4, {
       labels: ['gpu'],
@@ -119,14 +119,14 @@ describe('a set’s look at the CI server’s jobs', () => {
     });
   });
 
-  test('jobs without labels are for a set that says so, and for no other', async () => {
+  test('jobs without labels belong only to a set with groupJobs', async () => {
     const jobs = listing([job(1, { labels: [] })]);
     const ids = async (more: Partial<SetRoutingInfo>): Promise<string[] | undefined> =>
       (await look(jobs, {}, { 'set-linux': { ...cover, ...more } }))?.jobs.map(({ id }) => id);
     expect([await ids({}), await ids({ groupJobs: true })]).toEqual([[], ['1']]);
   });
 
-  test('10,000 jobs come in parts that Temporal takes; the last alone says what is absent', async () => {
+  test('10,000 jobs come in parts of a size that Temporal accepts; only the last says what is absent', async () => {
     const labels = ['self-hosted', 'linux', 'x64', 'large', 'gpu', 'ssd'];
     const jobs = Array.from({ length: 10_000 }, (_none, index) =>
       job(40_000_000_000 + index, { labels, repository: 'acme/'.padEnd(60, 'x') }),
@@ -145,7 +145,7 @@ describe('a set’s look at the CI server’s jobs', () => {
     expect(earlier.length + (last?.jobs.length ?? 0)).toBe(10_000);
   });
 
-  test('of equal sets each tells its own part, and all of them together every job', async () => {
+  test('each of equal sets gets its own part, and all of them together every job', async () => {
     const sets = { 'set-linux': cover, 'set-linux-2': cover, 'set-linux-3': cover };
     const jobs = Array.from({ length: 60 }, (_none, index) => job(index));
     const seen = await look(listing(jobs), {}, sets);
@@ -156,21 +156,21 @@ describe('a set’s look at the CI server’s jobs', () => {
   test.each<Partial<CiJobList>>([
     { complete: false, budgetUntil: 5_000_000 },
     { complete: false, unsupported: true },
-  ])('says why it is incomplete: %j', async (list) => {
+  ])('reports why it is incomplete: %j', async (list) => {
     expect(await look(listing([job(1)], list))).toMatchObject(list);
   });
 
-  test('is as old as it says', async () => {
+  test('reports its own age', async () => {
     expect(await look(listing([], { ageMs: 700 }))).toMatchObject({ checkedAt: 999_300 });
   });
 
-  test('names the sets that have ended with jobs of this one', async () => {
+  test('names ended sets that have jobs of this one', async () => {
     expect(await look(listing([]), { reroutedTo: ['set-linux', 'set-gone'] })).toMatchObject({
       endedSets: ['set-gone'],
     });
   });
 
-  test('asks for overdue jobs one by one where the list leaves something out', async () => {
+  test('requests overdue jobs one by one if the list is incomplete', async () => {
     const asked: string[] = [];
     const answers: Record<string, CiJob | 'absent' | undefined> = {
       7: job(7, { labels: ['gpu'] }),
@@ -199,7 +199,7 @@ describe('a set’s look at the CI server’s jobs', () => {
     expect(asked).toEqual([]);
   });
 
-  test('tells what it has found also when single jobs cannot be asked for', async () => {
+  test('returns what it has found even if single jobs cannot be read', async () => {
     const server = {
       ...listing([job(6)], { complete: false }),
       getJob: async () =>
@@ -215,7 +215,7 @@ describe('a set’s look at the CI server’s jobs', () => {
     ).toMatchObject({ jobs: [{ id: '6' }], absent: [] });
   });
 
-  test('of an overdue job that another set has to serve by now, says that it is not there', async () => {
+  test('reports an overdue job that another set has to serve now as absent', async () => {
     const sets = { 'set-linux': { ...cover, labels: ['linux', 'big'] }, 'set-new': cover };
     expect(
       await look(
@@ -226,7 +226,7 @@ describe('a set’s look at the CI server’s jobs', () => {
     ).toMatchObject({ jobs: [], absent: ['5/1'] });
   });
 
-  test('a CI server without a list is not asked', async () => {
+  test('a CI server without a list is not queried', async () => {
     expect(await look({})).toBeUndefined();
   });
 });

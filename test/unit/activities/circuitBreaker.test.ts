@@ -14,7 +14,7 @@ async function broken(): Promise<{ breaker: CircuitBreaker; clock: ManualClock }
   return { breaker, clock };
 }
 
-test('one failure among answers is no outage', async () => {
+test('one failure among responses is not an outage', async () => {
   const { breaker } = breakerOf();
   for (let i = 0; i < 20; i++) {
     (await breaker.enter()).failed('502');
@@ -23,12 +23,12 @@ test('one failure among answers is no outage', async () => {
   expect(breaker.closed).toBe(true);
 });
 
-test('the second failure in a row is', async () => {
+test('two consecutive failures are', async () => {
   const { breaker } = await broken();
   expect(breaker.closed).toBe(false);
 });
 
-test('an hour without an answer, with a thousand who wait, costs a request every two seconds', async () => {
+test('an hour of outage with a thousand waiting requests costs one request every two seconds', async () => {
   const { breaker, clock } = await broken();
   const start = clock.now();
   const sentAt: number[] = [];
@@ -53,7 +53,7 @@ test('an hour without an answer, with a thousand who wait, costs a request every
   expect(sentAt.length + turnedAway).toBe(4_600);
 }, 30_000);
 
-test('the first answer lets all go who wait at that moment', async () => {
+test('the first response releases all waiting requests', async () => {
   const { breaker, clock } = await broken();
   const probe = await breaker.enter();
   const waiting = Array.from({ length: 50 }, async () => await breaker.enter());
@@ -63,7 +63,7 @@ test('the first answer lets all go who wait at that moment', async () => {
   expect(breaker.closed).toBe(true);
 });
 
-test('who waits for longer than a probe takes is turned away', async () => {
+test('a request that waits longer than a probe is rejected', async () => {
   const { breaker, clock } = await broken();
   for (const pauseMs of [1_000, 2_000]) {
     (await breaker.enter()).failed('refused');
@@ -83,7 +83,7 @@ test('who waits for longer than a probe takes is turned away', async () => {
   expect(await waiting).toEqual([expect.objectContaining({ status: 'fulfilled' }), refused]);
 });
 
-test('a probe that is not answered does not hold up the next one', async () => {
+test('a probe without a response does not delay the next one', async () => {
   const { breaker, clock } = await broken();
   const silent = await breaker.enter();
   const next = breaker.enter();
@@ -96,7 +96,7 @@ test('a probe that is not answered does not hold up the next one', async () => {
   expect(breaker.closed).toBe(true);
 });
 
-test('an answer to a request from before the outage does not end it', async () => {
+test('a response to a request from before the outage does not end it', async () => {
   const { breaker } = breakerOf();
   const early = await breaker.enter();
   for (let failures = 0; failures < 2; failures++) (await breaker.enter()).failed('refused');
@@ -104,14 +104,14 @@ test('an answer to a request from before the outage does not end it', async () =
   expect(breaker.closed).toBe(false);
 });
 
-test('a probe that was not sent after all leaves its turn to the next', async () => {
+test('a probe that was not sent passes its turn on', async () => {
   const { breaker } = await broken();
   (await breaker.enter()).abandoned();
   (await breaker.enter()).answered();
   expect(breaker.closed).toBe(true);
 });
 
-test('who is aborted waits no longer', async () => {
+test('an aborted request stops waiting', async () => {
   const { breaker } = await broken();
   await breaker.enter();
   const abort = new AbortController();

@@ -41,7 +41,7 @@ afterEach(() => void jest.useRealTimers());
 const hold = (withinMs = 5_000): boolean =>
   waits.defer(waits.addWaiter(POD, 'online'), TASK, seen, withinMs);
 
-test('answers when the condition holds, with the pod as it is then, and only once', () => {
+test('completes when the condition is met, with the current pod, and only once', () => {
   expect(hold()).toBe(true);
   expect(waits.changed(SCHEDULED, 'online')).toBe(false);
   expect(waits.changed(ONLINE, 'online')).toBe(true);
@@ -50,7 +50,7 @@ test('answers when the condition holds, with the pod as it is then, and only onc
   expect(answers).toEqual([answer(ONLINE)]);
 });
 
-test('answers after its time with what was last seen', () => {
+test('completes after its time with the last view', () => {
   hold();
   waits.changed(SCHEDULED, 'online');
   jest.advanceTimersByTime(4_999);
@@ -67,13 +67,13 @@ test.each([
     'cannot start',
     { problem: { kind: 'invalid_image' as const, message: 'no such name', since: POD.createdAt } },
   ],
-])('a pod that has %s will never be online: answered at once', (_what, fields) => {
+])('a pod that has %s will never be online: completed immediately', (_what, fields) => {
   hold();
   expect(waits.changed({ ...POD, ...fields }, 'online')).toBe(true);
   expect(answers).toHaveLength(1);
 });
 
-test('nothing is answered before the activity has done its work: what was seen meanwhile is its result', () => {
+test('nothing completes before the activity has done its work: what was observed in the meantime is its result', () => {
   const lookOut = waits.addWaiter(POD, 'deleted');
   expect(waits.changed({ ...POD, deleted: true, ended: true }, 'deleted')).toBe(false);
   expect(waits.defer(lookOut, TASK, seen, 5_000)).toBe(false);
@@ -82,20 +82,20 @@ test('nothing is answered before the activity has done its work: what was seen m
   expect(answers).toEqual([]);
 });
 
-test('conditions of one pod are apart from each other', () => {
+test('conditions of one pod are independent', () => {
   waits.defer(waits.addWaiter(POD, 'deleted'), TASK, seen, 5_000);
   expect(waits.changed(ONLINE, 'online')).toBe(false);
   expect(waits.changed({ ...ONLINE, ended: true }, 'deleted')).toBe(false);
   expect(answers).toEqual([]);
 });
 
-test('another pod of the same name answers nobody', () => {
+test('another pod of the same name completes nothing', () => {
   hold();
   expect(waits.changed({ ...ONLINE, uid: 'u2' }, 'online')).toBe(false);
   expect(answers).toEqual([]);
 });
 
-test('holds nothing back where there is no time, before it is open, and once it is closed; then everybody is answered', () => {
+test('completes immediately without a time, before the start, and after the stop', () => {
   expect(hold(0)).toBe(false);
   const unopened = new DeferredCompletions();
   expect(unopened.defer(unopened.addWaiter(POD, 'online'), TASK, seen, 5_000)).toBe(false);
@@ -105,12 +105,12 @@ test('holds nothing back where there is no time, before it is open, and once it 
   expect(hold()).toBe(false);
 });
 
-describe('waiting in place', () => {
+describe('waiting in the activity', () => {
   const look = async (withinMs = 5_000) =>
     await waits.until(waits.addWaiter(POD, 'deleted'), withinMs);
   const GONE = { ...ONLINE, ended: true, deleted: true };
 
-  test('until the condition holds', async () => {
+  test('until the condition is met', async () => {
     const waiting = look();
     expect(waits.changed(ONLINE, 'deleted')).toBe(false);
     expect(waits.changed(GONE, 'deleted')).toBe(true);
@@ -118,7 +118,7 @@ describe('waiting in place', () => {
     expect(answers).toEqual([]);
   });
 
-  test('until the time is over, or nobody watches any more: with what was last seen', async () => {
+  test('until the time is over or the watch ends: with the last view', async () => {
     const [timed, closed] = [
       look(1_000),
       waits.until(waits.addWaiter({ ...POD, name: 'runner-2-ab' }, 'deleted'), 5_000),
@@ -130,7 +130,7 @@ describe('waiting in place', () => {
     expect(await closed).toBeUndefined();
   });
 
-  test('not at all where nothing tells of changes, or what was waited for is seen', async () => {
+  test('not if nothing reports changes, or the condition is already met', async () => {
     const lookOut = waits.addWaiter(POD, 'deleted');
     waits.changed(GONE, 'deleted');
     expect(await waits.until(lookOut, 5_000)).toEqual(GONE);

@@ -15,10 +15,10 @@ afterEach(async () => {
   for (const made of folders.splice(0)) await rm(made, { recursive: true, force: true });
 });
 
-describe('a directory as a store', () => {
+describe('a directory as artifact store', () => {
   artifactStoreContract(async () => createDirectoryStore(await folder()));
 
-  test('has files that people find by their keys, and nothing half written', async () => {
+  test('has files that users find by their keys, and no partial files', async () => {
     const root = await folder();
     const store = createDirectoryStore(root);
     await store.put('artifacts/run/build-log.txt', [Buffer.from('x')]);
@@ -36,7 +36,7 @@ describe('a directory as a store', () => {
   });
 
   test.each(['', '/etc/passwd', 'a//b', 'a/../../b', '.', 'a/./b', 'a\0b'])(
-    '%j is no key',
+    '%j is an invalid key',
     async (key) => {
       const root = join(await folder(), 'inner');
       const store = createDirectoryStore(root);

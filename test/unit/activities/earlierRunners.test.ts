@@ -6,7 +6,7 @@ import { pod } from '../../support/sweptThings.ts';
 const identity = { workflowId: 'runner-w', firstRunId: 'f', attempt: 2 };
 const first = `w-${runnerHash(identity)}`;
 
-test('only a runner that its running workflow has replaced, and whose pod is gone', () => {
+test('finds a runner only if its running workflow has replaced it, and its pod is deleted', () => {
   const isEarlier = earlierRunnerCheck([`${first}-r3`], [pod({}, { identity })]);
   expect(isEarlier(first)).toBe(true);
   expect(isEarlier(`${first}-r2`)).toBe(false); // its pod is there
@@ -15,7 +15,7 @@ test('only a runner that its running workflow has replaced, and whose pod is gon
   expect(isEarlier('w-0123456789')).toBe(false);
 });
 
-test('visibility that still has the name of an earlier runner', () => {
+test('visibility with the name of an earlier runner', () => {
   const isEarlier = earlierRunnerCheck([first], []);
   expect([first, `${first}-r2`].map(isEarlier)).toEqual([false, false]);
 });

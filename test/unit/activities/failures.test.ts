@@ -82,7 +82,7 @@ describe('every error, as Temporal gets it', () => {
     expect(failed.cause).toBeUndefined();
   });
 
-  test('a refused request says nothing final where a runner is removed', () => {
+  test('a rejection is not final if a registration has to be removed', () => {
     expect(toFailure(ci('rejected'), pace, { rejectionIsFinal: false })).toMatchObject({
       type: 'CiServerRejected',
       nonRetryable: false,
@@ -94,7 +94,7 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])(
-    'nothing that the cluster answers is final where something has to be done: %s',
+    'no response of the cluster is final if something has to be done: %s',
     (kind) => {
       expect(toFailure(compute(kind), pace, { rejectionIsFinal: false })).toMatchObject({
         nonRetryable: false,
@@ -103,14 +103,14 @@ describe('every error, as Temporal gets it', () => {
     },
   );
 
-  test('a denied deletion is asked for again every minute, under a name of its own', () => {
+  test('a denied deletion is retried every minute, with a failure type of its own', () => {
     expect(toFailure(compute('invalid'), pace, { rejectionIsFinal: false })).toMatchObject({
       type: 'ComputeRejected',
       nextRetryDelay: 60_000,
     });
   });
 
-  test('the cause of an error, which may hold a secret, is not passed on', () => {
+  test('the cause of an error, which may contain a secret, is not passed on', () => {
     const told = toFailure(
       new CiServerError('unavailable', 'no answer', { cause: new Error('Authorization: SECRET') }),
       pace,
@@ -119,7 +119,7 @@ describe('every error, as Temporal gets it', () => {
     expect(inspect(told, { depth: null, showHidden: true })).not.toContain('SECRET');
   });
 
-  test('the delay of a busy one is 10 % off at most, and not the same for all', () => {
+  test('the delay of a busy runner varies by 10 %', () => {
     const delays = Array.from({ length: 500 }, () =>
       Number(
         (
@@ -137,7 +137,7 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test.each([ci('unavailable'), compute('unavailable'), compute('forbidden')])(
-    'the delay of what is often over a moment later doubles up to a minute: %p',
+    'the delay after short failures doubles up to a minute: %p',
     (error) => {
       const delays = [1, 2, 3, 6, 7, 2_000].map(
         (times) =>
@@ -148,7 +148,7 @@ describe('every error, as Temporal gets it', () => {
     },
   );
 
-  test('the delay of a busy one doubles only where it may', () => {
+  test('the delay of a busy runner doubles only if it may', () => {
     const delays = (more: object): unknown[] => {
       jest.spyOn(Math, 'random').mockReturnValue(0.5);
       return [1, 2, 3, 5, 50].map(
@@ -169,14 +169,14 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])(
-    'anything else is passed on as it is: %p',
+    'any other error is returned unchanged: %p',
     (error) => {
       expect(toFailure(error, pace, { rejectionIsFinal: true })).toBe(error);
     },
   );
 });
 
-test('the types are stable: workflows, dashboards and people match on them', () => {
+test('failure types are stable: workflows, dashboards and users match them', () => {
   expect(FAILURE_TYPES).toEqual({
     foreignObject: 'ForeignObject',
     setNotFound: 'SetNotFound',
@@ -208,7 +208,7 @@ test('the types are stable: workflows, dashboards and people match on them', () 
   });
 });
 
-test('a failure is retried as the policy says, and is loud, unless told otherwise', () => {
+test('a failure is retried by the policy, and logged, unless it says otherwise', () => {
   const plain = applicationFailure('m', 'T');
   expect({
     retry: !plain.nonRetryable,

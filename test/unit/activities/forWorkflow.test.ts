@@ -25,7 +25,7 @@ test.each([
 test.each([
   [1, undefined],
   [0, true],
-])('a new pod that may be busy is so when the worker says it, in %d ms', (inMs, busy) => {
+])('a new pod that may be busy is busy when the worker says so, in %d ms', (inMs, busy) => {
   const assumed = { ...silent, assumedBusyFrom: ago(-inMs) };
   const told = forWorkflow(assumed, NOW);
   expect(told.busy).toBe(busy);

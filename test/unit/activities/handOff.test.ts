@@ -16,7 +16,7 @@ async function handOffWith(start: (...args: unknown[]) => Promise<unknown>): Pro
   );
 }
 
-test('starts one, and tells its id', async () => {
+test('starts a workflow and returns its ID', async () => {
   const started: unknown[][] = [];
   expect(await handOffWith(async (...args) => started.push(args))).toBe(ID);
   expect(started).toEqual([
@@ -38,7 +38,7 @@ test('starts one, and tells its id', async () => {
   ]);
 });
 
-test('one that runs already does the same', async () => {
+test('returns the same if it already runs', async () => {
   expect(
     await handOffWith(async () => {
       throw new WorkflowExecutionAlreadyStartedError('runs', ID, DEREGISTRATION_WORKFLOW);
@@ -46,7 +46,7 @@ test('one that runs already does the same', async () => {
   ).toBe(ID);
 });
 
-test('a registration that nobody goes on removing is an error, not handed off', async () => {
+test('a registration that nothing continues to remove is an error, not handed off', async () => {
   const unavailable = new Error('Temporal is unavailable');
   await expect(
     handOffWith(async () => {

@@ -52,7 +52,7 @@ test.each([64, 16, 3, 1])('all events are read, in order, in pages of at most %s
   expect(ids).toEqual(Array.from({ length: EVENTS }, (_none, index) => index));
 });
 
-test('later pages are not requested by who has seen enough', async () => {
+test('later pages are not requested if the caller has seen enough', async () => {
   const requests: Request[] = [];
   const events = historyEvents(serverWith(4, requests, TOO_LARGE), RUN);
   expect((await events.next()).value).toMatchObject({ eventId: 0 });

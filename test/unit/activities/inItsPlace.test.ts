@@ -71,7 +71,7 @@ const CALLS: {
   awaitClaims: { identity, claims: [] },
 };
 
-describe('for a life of another place', () => {
+describe('for a runner of another location', () => {
   const compute = new SealedCompute();
   const activities = createActivities({
     compute,
@@ -87,7 +87,7 @@ describe('for a life of another place', () => {
     }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], location });
 
   test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])(
-    '%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both',
+    '%s sends no request and returns nothing: it fails until a worker of that location runs it, and names both',
     async (name) => {
       await expect(run(name, THERE)).rejects.toMatchObject({
         type: 'WrongLocation',
@@ -106,16 +106,19 @@ describe('for a life of another place', () => {
     [1, 1_000],
     [6, 10_000],
     [100, 10_000],
-  ])('after %i others of the kind the next try comes in %i ms', async (refused, nextRetryDelay) => {
-    await expect(run('awaitPod', THERE, refused)).rejects.toMatchObject({ nextRetryDelay });
-  });
+  ])(
+    'after %i other failures of the kind the next attempt is in %i ms',
+    async (refused, nextRetryDelay) => {
+      await expect(run('awaitPod', THERE, refused)).rejects.toMatchObject({ nextRetryDelay });
+    },
+  );
 
-  test('one of its own place is answered', async () => {
+  test('an activity of its own location runs', async () => {
     expect(await run('awaitPod', HERE)).toMatchObject({ ...pod, deleted: true });
   });
 });
 
-describe('a life is admitted', () => {
+describe('a runner is admitted', () => {
   const admitted = async (served: ServedLocation, input: object): Promise<AdmittedRunner> => {
     const compute = new FakeCompute();
     compute.location = async () => served;
@@ -143,7 +146,7 @@ describe('a life is admitted', () => {
       {},
       undefined,
     ],
-  ])('%s, which its pods then name', async (_, served, input, namespace) => {
+  ])('%s, which is in its pods', async (_, served, input, namespace) => {
     const { location, pod: request } = await admitted(served, input);
     expect(location).toEqual(runnerLocation(served, namespace));
     expect(request.namespace).toBe(namespace);

@@ -72,7 +72,7 @@ const known = (
 ): ComparableRunner => ({ workflowId: `runner-linux-${of}`, state, runnerName });
 const idsOf = ({ runners }: RunnerList): string[] => runners.map(({ workflowId }) => workflowId);
 
-test('a part names the next one when it has 1,000 changed runners: Temporal takes 2 MiB at a time', async () => {
+test('a part of 1,000 changed runners names the next one: Temporal accepts 2 MiB at a time', async () => {
   const requests: Request[] = [];
   const client = visibility([page(0, 1_000), page(1_000, 1_000), page(2_000, 1)], requests);
   const first = await partOf(client);
@@ -83,7 +83,7 @@ test('a part names the next one when it has 1,000 changed runners: Temporal take
   expect(requests.map(({ pageSize }) => pageSize)).toEqual([1_000, 1_000, 1_000]);
 });
 
-test('a part has the changed runners of as many pages as there are, and says which are missing', async () => {
+test('a part has the changed runners of several pages, and says which are missing', async () => {
   const [one, other, gone, fresh]: Runner[] = [[suffix(0)], [suffix(1)], [suffix(2)], [suffix(3)]];
   const part = await partOf(visibility([[one as Runner], [other as Runner, fresh as Runner]]), [
     known(one as Runner),

@@ -70,7 +70,7 @@ test.each<[what: string, change: () => void]>([
   ['whose runner is not listed', () => ci.forget(NAME)],
   ['that has ended', () => reruns.end('1', 'failure')],
   ['that is unknown', () => void reruns.jobs.delete('1')],
-])('not a job %s', async (_what, change) => {
+])('not for a job %s', async (_what, change) => {
   change();
   expect(await isPermitted()).toBe(false);
 });

@@ -32,7 +32,7 @@ async function observed(
   )) as Awaited<ReturnType<typeof observeCapacity>>;
 }
 
-test('counts the pods of the set that have a node, and says why the others have none', async () => {
+test("counts the set's pods with a node, and reports why the others have none", async () => {
   const result = await observed(
     [
       { workflowId: id(1), scheduled: true },

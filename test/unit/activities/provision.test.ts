@@ -50,7 +50,7 @@ class SlowCiServer extends FakeCiServer {
   }
 }
 
-describe('for whoever finds the registration after its life', () => {
+describe('for a registration that outlives its runner', () => {
   async function provisioned(
     labels: readonly string[],
   ): Promise<{ asked: readonly string[]; stored: Registration | undefined }> {
@@ -83,7 +83,7 @@ describe('for whoever finds the registration after its life', () => {
     return { asked, stored: await compute.readRegistrationSecret(INPUT.pod.identity) };
   }
 
-  test('it has a label of its place, and its Secret says where it is', async () => {
+  test('it has a label of its location, and its Secret has the location', async () => {
     const { asked, stored } = await provisioned(['linux']);
     expect(asked).toEqual(['linux', locationLabel('process/c/i')]);
     expect(stored).toMatchObject({
@@ -92,13 +92,13 @@ describe('for whoever finds the registration after its life', () => {
     });
   });
 
-  test('a runner with as many labels as it may have gets no other', async () => {
+  test('a runner with the maximum number of labels gets no other', async () => {
     const most = Array.from({ length: 100 }, (_, index) => `l${index}`);
     expect((await provisioned(most)).asked).toEqual(most);
   });
 });
 
-describe('a retry that finds the Secret of an earlier try', () => {
+describe('a retry that finds the Secret of an earlier attempt', () => {
   const { identity } = INPUT.pod;
 
   async function retried(
@@ -127,7 +127,7 @@ describe('a retry that finds the Secret of an earlier try', () => {
   const vanish = (compute: FakeCompute): void =>
     void compute.pods.delete(compute.podName(identity));
 
-  test('and the pod: both are its own', async () => {
+  test('and the pod: both belong to it', async () => {
     const { error, ci, compute } = await retried(() => undefined);
     expect({
       error,
@@ -137,7 +137,7 @@ describe('a retry that finds the Secret of an earlier try', () => {
     }).toEqual({ error: undefined, registered: 1, found: 0, pods: 1 });
   });
 
-  test('and no pod, and a runner that never connected: a pod is made with it', async () => {
+  test('and no pod, and a runner that never connected: a pod is created with it', async () => {
     const { error, ci, compute } = await retried((world) => vanish(world.compute));
     expect({ error, registered: ci.count('register'), pods: compute.pods.size }).toEqual({
       error: undefined,
@@ -150,7 +150,7 @@ describe('a retry that finds the Secret of an earlier try', () => {
     ['online', false],
     ['busy', true],
   ])(
-    'and no pod, and a runner that is %s: nobody gets its registration a second time',
+    'and no pod, and a runner that is %s: its registration is not used again',
     async (word, busy) => {
       const { error, ci, compute } = await retried((world) => {
         vanish(world.compute);
@@ -168,7 +168,7 @@ describe('a retry that finds the Secret of an earlier try', () => {
     },
   );
 
-  test('and neither pod nor registration: it registers anew', async () => {
+  test('and neither pod nor registration: it registers again', async () => {
     const { error, ci, compute } = await retried((world) => {
       vanish(world.compute);
       world.ci.registrations.clear();
@@ -194,7 +194,7 @@ test.each([
   ['one of another place, by its label', OWN_NAME, ['holdfast-ffffffffff'], 1],
   ["another runner of Holdfast's, by its name", 'linux-0123456789', [], 1],
   ['one that an earlier try has lost', OWN_NAME, [], 2],
-])('a retry that finds the name taken by %s', async (_whose, runnerName, labels, registered) => {
+])('a retry that finds the name in use by %s', async (_whose, runnerName, labels, registered) => {
   const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
   const theirs = ci.connect(runnerName, false, labels);
   await new MockActivityEnvironment({ attempt: 2 }).run(
@@ -237,7 +237,7 @@ describe('while the CI server registers', () => {
     return { error: await ended, ci, compute };
   }
 
-  test('a worker that has to go hands it back at once: nothing is final', async () => {
+  test('a worker that shuts down hands it back immediately: nothing is final', async () => {
     const { error, ci, compute } = await interrupted('WORKER_SHUTDOWN', false);
     expect(error).toMatchObject({ name: 'CancelledFailure', message: 'WORKER_SHUTDOWN' });
     expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
@@ -246,7 +246,7 @@ describe('while the CI server registers', () => {
     });
   });
 
-  test('called off, it is over once the answer is there, which is given back', async () => {
+  test('cancelled, it ends when the response arrives, whose registration is removed', async () => {
     const { error, ci, compute } = await interrupted('CANCELLED', true);
     expect(error).toMatchObject({ type: 'ProvisioningSuperseded', nonRetryable: true });
     expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({

@@ -50,7 +50,7 @@ function expectStays(id: string): void {
   expect(ci.count('remove')).toBe(0);
 }
 
-describe('what is not ours stays', () => {
+describe('a foreign registration stays', () => {
   test.each<[what: string, name: string, labels: string[], why: string]>([
     ["somebody else's runner", 'their-big-runner', [], 'is not a runner of Holdfast'],
     [
@@ -59,14 +59,14 @@ describe('what is not ours stays', () => {
       ['holdfast-ffffffffff'],
       'is a runner of another place',
     ],
-  ])('%s, by its id and by its name', async (_what, name, labels, why) => {
+  ])('%s, by its ID and by its name', async (_what, name, labels, why) => {
     const id = ci.connect(name, false, labels);
     await expectForeign(remove({ name, id }), why);
     await expectForeign(remove({ name }), why);
     expectStays(id);
   });
 
-  test('the id of another runner', async () => {
+  test('the ID of another runner', async () => {
     const id = ci.connect('their-big-runner', false, []);
     await expectForeign(
       remove({ name: 'linux-0123456789', id }),
@@ -76,10 +76,10 @@ describe('what is not ours stays', () => {
   });
 });
 
-describe('what is ours goes', () => {
+describe('a registration of Holdfast is removed', () => {
   const seen = (): string[] => ci.calls.map(({ method }) => method);
 
-  test('after one look, however often it is asked for while it is busy', async () => {
+  test('after one read, however often it is retried while busy', async () => {
     const name = 'looked-at-0123456789';
     const id = ci.connect(name, true, [locationLabel(formatLocation(await compute.location()))]);
     ci.setBusy(name, true);
@@ -96,7 +96,7 @@ describe('what is ours goes', () => {
     expect(seen()).toEqual(['find', 'remove', 'remove', 'remove']);
   });
 
-  test('with a look of its own at each id, though the name is known', async () => {
+  test('with a read of each ID, even if the name is known', async () => {
     const name = 'again-0123456789';
     const id = ci.connect(name);
     expect(await remove({ name, id })).toMatchObject({ result: 'removed' });
@@ -106,7 +106,7 @@ describe('what is ours goes', () => {
     });
   });
 
-  test('or has gone: only the answer to its removal says so', async () => {
+  test('or is absent: only the response to its removal shows it', async () => {
     expect(await remove({ name: 'gone-0123456789', id: '7' })).toMatchObject({
       result: 'absent',
       runnerId: '7',
@@ -122,7 +122,7 @@ describe('at a server that removes busy runners', () => {
   test.each<[canDisable: boolean, calls: string[]]>([
     [false, ['find', 'find', 'find', 'remove']],
     [true, ['find', 'disable', 'find', 'disable', 'find', 'remove']],
-  ])('a job is not ended by the removal (canDisable: %s)', async (canDisable, expected) => {
+  ])('the removal does not end a job (canDisable: %s)', async (canDisable, expected) => {
     ci.traits = { ...ci.traits, refusesBusyRemoval: false, canDisable };
     const name = `${canDisable ? 'disabled' : 'asked-about'}-0123456789`;
     const id = ci.connect(name);
@@ -151,7 +151,7 @@ describe('a runner of a scale set, which the server does not list elsewhere', ()
     });
   });
 
-  test('is removed if its name is ours and has this ID', async () => {
+  test("is removed if its name is Holdfast's and it has this ID", async () => {
     expect(await remove({ name: 'gpu-0123456789', id: '8' }, true)).toMatchObject({
       result: 'removed',
     });
@@ -166,7 +166,7 @@ describe('a runner of a scale set, which the server does not list elsewhere', ()
     expect(removed).toEqual([]);
   });
 
-  test("a runner of somebody else's stays", async () => {
+  test("another owner's runner stays", async () => {
     await expectForeign(
       remove({ name: 'their-big-runner', id: '9' }, true),
       'is not a runner of Holdfast',

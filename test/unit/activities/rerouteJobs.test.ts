@@ -90,7 +90,7 @@ async function run(
 const ended = (workflowId: string): Error =>
   new WorkflowNotFoundError('ended', workflowId, undefined);
 
-describe('passing jobs on', () => {
+describe('rerouting jobs', () => {
   const sets = {
     'set-self': routing,
     'set-a': routing,
@@ -99,7 +99,7 @@ describe('passing jobs on', () => {
     'set-gpu': { ...routing, labels: ['linux', 'gpu'] },
   };
 
-  test('each goes to one set with room, in as few signals as can be, with the name of who passes it on', async () => {
+  test('each goes to one set with free capacity, in few signals, with the name of the sender', async () => {
     const { answer, told, signals } = await run({ sets }, { jobs: jobs(500) });
     expect(Object.keys(told).toSorted()).toEqual(['set-a', 'set-b']);
     const all = Object.values(told).flat();
@@ -122,7 +122,7 @@ describe('passing jobs on', () => {
     expect(answer.rerouted.flatMap(({ keys }) => keys)).toHaveLength(500);
   });
 
-  test('none has room: they stay, and a set that ends passes them on all the same', async () => {
+  test('without free capacity they stay; a draining set reroutes them all the same', async () => {
     const full = { 'set-self': routing, 'set-full': { ...routing, atCapacity: true as const } };
     expect((await run({ sets: full }, { jobs: jobs(3) })).answer).toMatchObject({
       rerouted: [],
@@ -133,7 +133,7 @@ describe('passing jobs on', () => {
     ]);
   });
 
-  test('what a set that has ended does not take comes back', async () => {
+  test('jobs that an ended set did not accept come back', async () => {
     const { answer, told } = await run(
       { sets, failing: { 'set-a': ended('set-a') } },
       { jobs: jobs(50) },
@@ -144,7 +144,7 @@ describe('passing jobs on', () => {
     expect(answer.rerouted[0]?.keys.length).toBeLessThan(50);
   });
 
-  test('a failure after one has taken some is none: those must not be tried elsewhere. Where nobody has, it is tried again', async () => {
+  test('a failure after some were accepted is none, because those must not be sent again; otherwise it is retried', async () => {
     const down = new Error('down');
     expect(
       (await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.rerouted.map(
@@ -156,7 +156,7 @@ describe('passing jobs on', () => {
     ).rejects.toThrow('down');
   });
 
-  test('news that fails keeps the jobs: they are passed on when it is tried again, and may then go elsewhere', async () => {
+  test('a failed signal keeps the jobs: a retry reroutes them, possibly elsewhere', async () => {
     const event: JobEvent = {
       action: 'completed',
       jobId: '1',
@@ -176,7 +176,7 @@ describe('passing jobs on', () => {
     expect(told).toEqual({});
   });
 
-  test('news goes to who has the job; if that set has ended, to all that may have it now. Without need of it nobody is listed', async () => {
+  test('events go to the set with the job; if that set has ended, to all that may have it; sets are listed only if necessary', async () => {
     const event: JobEvent = {
       action: 'completed',
       jobId: '1',

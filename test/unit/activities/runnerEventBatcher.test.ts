@@ -68,7 +68,7 @@ function telling(
 }
 
 describe('a batch', () => {
-  test('an end is told at once, and what comes soon after it goes together', async () => {
+  test('an end is sent immediately, and later events together', async () => {
     const { sent, tell } = telling();
     await tell(word('ended', 'a'));
     const others = [tell(word('ended', 'b')), tell(word('online', 'c')), tell(word('busy', 'd'))];
@@ -79,7 +79,7 @@ describe('a batch', () => {
     expect(sent.slice(1)).toEqual(['set-linux 250: ended b 0, online c 0, busy d 0']);
   });
 
-  test('that a runner is online waits for other news, but not for long', async () => {
+  test('an online event waits for other events for a limited time', async () => {
     const { sent, tell } = telling();
     const first = [tell(word('online', 'a')), tell(word('online', 'b'))];
     await jest.advanceTimersByTimeAsync(500);
@@ -93,7 +93,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('an end that may wait does, with others, until one comes that may not', async () => {
+  test('a deferrable end waits with others until a non-deferrable event comes', async () => {
     const { sent, tell } = telling();
     const late = [
       tell({ ...word('ended', 'a'), mayWait: true }),
@@ -104,7 +104,7 @@ describe('a batch', () => {
     expect(sent).toEqual(['set-linux 400: ended a 0, ended b 0, ended c 400']);
   });
 
-  test('many that may wait do not: each has a slot of the worker', async () => {
+  test('too many deferrable events do not wait: each takes a slot of the worker', async () => {
     const { sent, tell } = telling();
     await Promise.all(
       Array.from({ length: 20 }, async (_, index) => await tell(word('online', `r${index}`))),
@@ -112,13 +112,13 @@ describe('a batch', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('each set has its own', async () => {
+  test('each set has a batch of its own', async () => {
     const { sent, tell } = telling();
     await Promise.all([tell(word('ended', 'a')), tell(word('ended', 'b', 'arm'))]);
     expect(sent).toEqual(['set-linux 0: ended a 0', 'set-arm 0: ended b 0']);
   });
 
-  test('no signal is longer than Temporal likes', async () => {
+  test('no signal is longer than Temporal accepts', async () => {
     const { sent, tell } = telling();
     const all = Promise.all(
       Array.from({ length: 450 }, async (_, index) => await tell(word('ended', `r${index}`))),
@@ -129,15 +129,15 @@ describe('a batch', () => {
   });
 });
 
-describe('news that does not arrive', () => {
-  test('a set that is gone is nobody’s failure', async () => {
+describe('events that are not delivered', () => {
+  test('an ended set is no failure', async () => {
     const { tell } = telling(
       async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)),
     );
     await expect(tell(word('ended', 'a'))).resolves.toBeUndefined();
   });
 
-  test('Temporal that is away is: whoever told tells again', async () => {
+  test('an unreachable Temporal is: the sender retries', async () => {
     let away = true;
     const { sent, tell } = telling(async () =>
       away ? await Promise.reject(grpcError(14)) : undefined,
@@ -150,7 +150,7 @@ describe('news that does not arrive', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('whoever has waited too long tells again: its news does not go twice, nor before what is new', async () => {
+  test('a sender that waited too long retries: its event is not sent twice, nor before newer ones', async () => {
     let answers = (): void => undefined;
     const { sent, tell } = telling(
       async () =>
@@ -167,7 +167,7 @@ describe('news that does not arrive', () => {
     expect(sent.slice(1)).toEqual([expect.stringMatching(/: ended b 10001$/)]);
   });
 
-  test('one that Temporal refuses for good keeps no other from being told', async () => {
+  test('an event that Temporal rejects permanently does not block others', async () => {
     const { sent, tell } = telling(async (_to, news) =>
       news.some(({ workflowId }) => workflowId === 'bad')
         ? await Promise.reject(grpcError(3))

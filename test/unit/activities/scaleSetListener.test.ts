@@ -114,7 +114,7 @@ const listenIn = async ({ environment }: Attempt): Promise<ListenResult> =>
   await environment.run(async () => await listen(ports(), { listener }));
 
 describe('listen', () => {
-  test('the delays of failed attempts grow until a poll is answered, though the session opens', async () => {
+  test('the delays of failed attempts grow until a poll has a response, even if the session opens', async () => {
     const failures = async (details: object): Promise<unknown> => {
       const it = attempt({ heartbeatDetails: details });
       await expect(listenIn(it)).rejects.toMatchObject({ type: 'CiServerUnavailable' });
@@ -181,7 +181,7 @@ describe('closeScaleSet', () => {
       async () => await closeScaleSet(ports(), { listener, remove, ...(cursor && { cursor }) }),
     );
 
-  test('is for the listener of the set alone', async () => {
+  test('is allowed for the listener of the set only', async () => {
     await expect(close(attempt({}, 'scale-set-other'), CURSOR)).rejects.toMatchObject({
       type: 'InvalidInput',
     });

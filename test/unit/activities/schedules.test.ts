@@ -6,7 +6,7 @@ const at = (iso: string): number => Date.parse(iso);
 const office = { cron: '0 8 * * MON-FRI', timeZone: 'Europe/Berlin', durationMs: 10 * HOUR };
 const night = { cron: '30 2 * * *', timeZone: 'Europe/Berlin', durationMs: 2 * HOUR };
 
-describe('the schedule that holds', () => {
+describe('the active schedule', () => {
   test.each([
     ['before it begins', [office], '2026-11-23T06:59:59Z', { until: '2026-11-23T07:00:00Z' }],
     [
@@ -68,7 +68,7 @@ describe('the schedule that holds', () => {
     }).toEqual(expected);
   });
 
-  test('what overlaps without end is asked again, later', () => {
+  test('overlapping schedules without an end are checked again later', () => {
     const always = { cron: '* * * * *', timeZone: 'UTC', durationMs: HOUR };
     const now = at('2026-11-23T12:00:30Z');
     const { index, until = 0 } = activeSchedule([always], now);

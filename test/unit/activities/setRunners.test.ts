@@ -60,7 +60,7 @@ describe('starting the runners of a set', () => {
     );
   };
 
-  test('each has its id, the queue of the set, its template and a memo', async () => {
+  test('each has its ID, the task queue of the set, its template and a memo', async () => {
     const started: WorkflowStartOptions[] = [];
     expect(await start(() => undefined, started)).toEqual({ at: expect.any(Number), rejected: [] });
     expect(started).toHaveLength(3);
@@ -79,7 +79,7 @@ describe('starting the runners of a set', () => {
   });
 
   // The set may ask again for a runner that has ended meanwhile: it must not live twice.
-  test('an id is never used for a second runner, not even after the first has ended', async () => {
+  test('an ID is never used for a second runner, even after the first has ended', async () => {
     const started: WorkflowStartOptions[] = [];
     await start(() => undefined, started);
     expect(started.map(({ workflowIdReusePolicy }) => workflowIdReusePolicy)).toEqual(
@@ -87,7 +87,7 @@ describe('starting the runners of a set', () => {
     );
   });
 
-  test('one that was started before is as good; one that Temporal refuses for good comes back with the reason', async () => {
+  test('a runner started before counts as started; one that Temporal rejects permanently is returned with the reason', async () => {
     const outcome = (id: string): unknown =>
       ({
         'runner-linux-a': new WorkflowExecutionAlreadyStartedError('started', id, 'runner'),
@@ -99,7 +99,7 @@ describe('starting the runners of a set', () => {
     });
   });
 
-  test('anything else is tried again, after all the others were tried', async () => {
+  test('any other error is retried, after all the others were tried', async () => {
     const started: WorkflowStartOptions[] = [];
     await expect(
       start((id) => (id === 'runner-linux-a' ? grpcError(14, 'unavailable') : undefined), started),
@@ -139,13 +139,13 @@ describe('draining a runner of a set', () => {
     expect(await drain(failure)).toEqual(expected);
   });
 
-  test('anything else is tried again', async () => {
+  test('any other error is retried', async () => {
     await expect(drain(grpcError(14, 'unavailable'))).rejects.toThrow('refused');
   });
 });
 
-describe('runners that no list has', () => {
-  test('are gone when Temporal itself says that they have ended, or knows none', async () => {
+describe('runners that are missing in all lists', () => {
+  test('have ended if Temporal itself says so, or knows none', async () => {
     const handles: Record<string, unknown> = {
       'runner-a': { status: { name: 'RUNNING' } },
       'runner-b': { status: { name: 'COMPLETED' } },
@@ -169,7 +169,7 @@ describe('runners that no list has', () => {
     expect(gone).toEqual(['runner-b', 'runner-c']);
   });
 
-  test('are asked for again when Temporal does not answer', async () => {
+  test('are queried again if Temporal does not respond', async () => {
     const getHandle = () => ({
       describe: async () => Promise.reject(grpcError(14, 'unavailable')),
     });

@@ -45,7 +45,7 @@ async function pacesOf(client: Client, signals: number): Promise<SignalPace[]> {
   return seen;
 }
 
-test('a set that answers is checked with every 20th signal', async () => {
+test('a set that responds is checked with every 20th signal', async () => {
   const { client, checks } = clientOf({ historyLength: 100 });
   expect(new Set(await pacesOf(client, 60))).toEqual(new Set(['normal']));
   expect(checks).toHaveLength(3);
@@ -54,7 +54,7 @@ test('a set that answers is checked with every 20th signal', async () => {
 test.each<[SignalPace, { historyLength: number; sinceMs?: number }]>([
   ['slow', { historyLength: 100, sinceMs: 10_000 }],
   ['refuse', { historyLength: 8_500, sinceMs: 10_000 }],
-])('%s: from the first check on, and each signal is one', async (pace, run) => {
+])('%s: each signal is sent by itself from the first check on', async (pace, run) => {
   const { client, checks } = clientOf(run);
   const seen = await pacesOf(client, 25);
   expect([seen.slice(0, 19), seen.slice(19)]).toEqual([
@@ -64,7 +64,7 @@ test.each<[SignalPace, { historyLength: number; sinceMs?: number }]>([
   expect(checks).toHaveLength(6);
 });
 
-test('a check that fails changes nothing', async () => {
+test('a failed check changes nothing', async () => {
   const { client } = clientOf(new Error('unavailable'));
   expect(new Set(await pacesOf(client, 40))).toEqual(new Set(['normal']));
 });

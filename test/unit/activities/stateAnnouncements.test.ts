@@ -45,7 +45,7 @@ function world(pace?: NotificationLimits, delayMs = 0) {
   };
 }
 
-test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
+test('a pod that flaps for an hour sends a burst, then one signal per minute, and finally its state', async () => {
   const { states, told } = world();
   for (let second = 0; second < 3_600; second++) {
     states.notify(POD, second % 2 === 0 ? 'busy' : 'idle');
@@ -58,7 +58,7 @@ test('a pod that flaps for an hour tells no more than its burst and one a minute
   expect(told.at(-1)).toMatch(/^busy/);
 });
 
-test('a pod that has been quiet for an hour has its burst again, and is no other pod’s', async () => {
+test('a pod that has been quiet for an hour has a burst of its own again', async () => {
   const { states, told } = world({ burst: 2, everyMs: 60_000 });
   const flap = async (pod: PodView): Promise<number> => {
     told.length = 0;
@@ -74,7 +74,7 @@ test('a pod that has been quiet for an hour has its burst again, and is no other
   states.stop();
 });
 
-test('a job that comes between two announcements is told as another one', async () => {
+test('a job between two announcements is announced as a new one', async () => {
   const { states, told } = world({ burst: 1, everyMs: 60_000 });
   for (const state of ['busy', 'idle', 'busy'] as const) states.notify(POD, state);
   await jest.advanceTimersByTimeAsync(600_000);
@@ -83,7 +83,7 @@ test('a job that comes between two announcements is told as another one', async 
   expect(told).toEqual(['busy', 'busy again', 'idle']);
 });
 
-test('nothing is told of a pod that has ended, nor after the stop', async () => {
+test('nothing is announced for a pod that has ended, nor after the stop', async () => {
   const { states, told } = world({ burst: 1, everyMs: 60_000 });
   states.notify(POD, 'busy');
   states.notify(POD, 'idle');
@@ -95,7 +95,7 @@ test('nothing is told of a pod that has ended, nor after the stop', async () => 
   expect(told).toEqual(['busy', 'busy']);
 });
 
-test('a short job of a runner for one job is never told; a long one is, with how long it has been busy', async () => {
+test('a short job of a runner for one job is not announced; a long one is, with its duration', async () => {
   const { states, told, forMs } = world(undefined, 5_000);
   states.notify(POD, 'busy');
   await jest.advanceTimersByTimeAsync(4_999);
@@ -107,7 +107,7 @@ test('a short job of a runner for one job is never told; a long one is, with how
   expect([told, forMs]).toEqual([['busy'], [5_000]]);
 });
 
-test('one that was taken for busy for a moment has never been told as such', async () => {
+test('a state that was busy for a moment is not announced', async () => {
   const { states, told } = world(undefined, 5_000);
   states.notify(POD, 'busy');
   await jest.advanceTimersByTimeAsync(1_000);
@@ -119,7 +119,7 @@ test('one that was taken for busy for a moment has never been told as such', asy
 test.each<[string, Partial<PodView>]>([
   ['a runner for many jobs', { reusable: true }],
   ['one whose set waits for the word', { notifyBusy: true }],
-])('%s is told as busy at once', async (_what, more) => {
+])('%s is announced as busy immediately', async (_what, more) => {
   const { states, told, forMs } = world(undefined, 5_000);
   states.notify({ ...POD, ...more }, 'busy');
   await jest.advanceTimersByTimeAsync(0);

@@ -19,7 +19,7 @@ const busy = seen({ online: true, busy: true });
 const unknown = (assumedBusyFrom: string) => seen({ online: true, assumedBusyFrom });
 const reusableIdle = seen({ online: true, busy: false, reusable: true });
 
-describe('a state is news', () => {
+describe('a state is announced', () => {
   test.each<[string, PodView, PodView | undefined, 'busy' | 'idle' | undefined]>([
     ['busy, after idle', busy, idle, 'busy'],
     ['busy, seen for the first time', busy, undefined, 'busy'],

@@ -147,14 +147,14 @@ describe('a pod', () => {
       TERMINATED,
       { kind: 'skipped', why: 'in_transition' },
     ],
-  ])('that %s is not touched', async (_what, now, facts, expected) => {
+  ])('that %s is not changed', async (_what, now, facts, expected) => {
     const seen = new Seen();
     Object.assign(seen, { now, facts });
     expect(await repair(seen)).toEqual(expected);
     expect([seen.deletions, seen.ciServer.calls, seen.handedOn]).toEqual([[], [], []]);
   });
 
-  test('under the supervisor is told that it is cancelled, so that it does not wait for its job', async () => {
+  test('under the supervisor gets the reason, so that it does not wait for its job', async () => {
     const seen = new Seen();
     seen.now = aliveOrphan;
     expect(await repair(seen)).toEqual({ kind: 'repaired' });
@@ -162,7 +162,7 @@ describe('a pod', () => {
     expect(seen.marks).toEqual([expect.stringContaining('orphaned_pod: why')]);
   });
 
-  test('that does not tell is stopped with its own grace alone', async () => {
+  test('without supervisor is stopped with its own grace period', async () => {
     const seen = new Seen();
     const { online: _, busy: __, ...silent } = aliveOrphan.pod!;
     seen.now = { ...aliveOrphan, pod: silent };
@@ -170,14 +170,14 @@ describe('a pod', () => {
     expect(seen.deletions).toEqual([{}]);
   });
 
-  test('that has outlived its grace by a minute gets none', async () => {
+  test('that has outlived its grace period by a minute gets none', async () => {
     const seen = new Seen();
     seen.now = pod({ terminating: true, terminationDeadline: ago(MINUTE) }, marked);
     await repair(seen);
     expect(seen.deletions).toEqual([{ gracePeriodSeconds: 0 }]);
   });
 
-  test('whose registration says of no scope: as its life was started', async () => {
+  test('whose registration has no scope: as its workflow was started', async () => {
     const seen = new Seen();
     seen.ciServer.connect('w-0123456789', false);
     seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789' } });
@@ -200,7 +200,7 @@ describe('a pod', () => {
     ]);
   });
 
-  test('is stopped although the CI server does not answer, and its registration handed on', async () => {
+  test('is stopped although the CI server does not respond, and its registration handed off', async () => {
     const seen = new Seen();
     seen.ciServer.script.push({
       method: 'remove',
@@ -228,7 +228,7 @@ describe('a pod', () => {
     ]);
   });
 
-  test('whose workflow Temporal has forgotten: its registration is where its own notes say', async () => {
+  test('whose workflow Temporal has forgotten: its registration is at the scope of its annotations', async () => {
     const seen = new Seen();
     Object.assign(seen, { facts: UNKNOWN, input: undefined });
     seen.now = pod(
@@ -255,7 +255,7 @@ describe('a pod', () => {
     ]);
   });
 
-  test('that had ended, and whose registration was removed: nothing is left to hand on', async () => {
+  test('that had ended, with a removed registration: nothing is left to hand off', async () => {
     const seen = new Seen();
     seen.now = pod(
       { ended: true },
@@ -356,7 +356,7 @@ describe('a registration', () => {
     expect(seen.ciServer.count('remove')).toBe(removals);
   });
 
-  test('that turns out to be busy is left for the next sweep; what else is wrong is told', async () => {
+  test('that is busy is left for the next sweep; other errors are reported', async () => {
     const seen = new Seen();
     seen.ciServer.registrations.set('7', {
       id: '7',
@@ -376,7 +376,7 @@ describe('a registration', () => {
   });
 });
 
-describe('a zombie', () => {
+describe('a stuck runner', () => {
   const zombie = life({ hasPoller: false, pods: [], phase: 'Busy' });
   const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
     await terminateStuckRunner(
@@ -409,7 +409,7 @@ describe('a zombie', () => {
     ['is another run', (seen) => (seen.described.runId = 'r2'), []],
     ['has moved', (seen) => (seen.described.raw = {} as never), []],
     ['takes its work up again', (seen) => (seen.input = { replacesLost: true }), []],
-  ])('that %s is left alone', async (_what, change, pods) => {
+  ])('that %s is not changed', async (_what, change, pods) => {
     const seen = new Seen();
     change(seen);
     expect([await terminate(seen, pods), seen.terminations]).toEqual([CHANGED, []]);
@@ -433,7 +433,7 @@ describe('a runner that hangs', () => {
     );
   const listed = { id: '7', name: 'w-0123456789', online: false, busy: false };
 
-  test('has its life put another in its place', async () => {
+  test('is replaced by its workflow', async () => {
     const seen = new Seen();
     seen.ciServer.registrations.set('7', listed);
     expect([await replace(seen), seen.signals, seen.terminations]).toEqual([
@@ -454,7 +454,7 @@ describe('a runner that hangs', () => {
     ['has another pod now', {}, [pod({}, { registration: { name: 'w-0123456789-r2' } })], CHANGED],
     ['has lost its pod', {}, [], CHANGED],
     ['is held since', {}, [pod({}, { onHold: true })], { kind: 'skipped', why: 'on_hold' }],
-  ])('that %s is left alone', async (_what, now, pods, expected) => {
+  ])('that %s is not changed', async (_what, now, pods, expected) => {
     const seen = new Seen();
     if (now !== undefined) seen.ciServer.registrations.set('7', { ...listed, ...now });
     const outcome = await replace(seen, pods);
@@ -480,7 +480,7 @@ describe('a step that outlived its job', () => {
       async () => pods,
     );
 
-  test('is told to stop, and why', async () => {
+  test('gets the reason and is stopped', async () => {
     const seen = new Seen();
     seen.job = job;
     expect([await stop(seen), seen.signals, seen.terminations]).toEqual([
@@ -505,7 +505,7 @@ describe('a step that outlived its job', () => {
       [pod({}, { onHold: true })],
       { kind: 'skipped', why: 'on_hold' },
     ],
-  ])('that %s is left alone', async (_what, change, pods, expected) => {
+  ])('that %s is not changed', async (_what, change, pods, expected) => {
     const seen = new Seen();
     seen.job = job;
     change(seen);
@@ -519,7 +519,7 @@ describe('a plan', () => {
       ghostFinding(ghost({ id: String(index), name: `w${index}-0123456789` })),
     );
 
-  test('of more than 200 repairs is done to the 200th; the others keep their marks', async () => {
+  test('with more than 200 repairs executes the first 200; the others keep their marks', async () => {
     const seen = new Seen();
     const done = await executePlan(seen.tools(), {
       findings: ghosts(203),
@@ -531,7 +531,7 @@ describe('a plan', () => {
     expect(done.marks).toEqual(['200', '201', '202'].map(mark));
   });
 
-  test('that is called off begins nothing more', async () => {
+  test('that is cancelled starts nothing more', async () => {
     const seen = new Seen();
     const tools = seen.tools();
     const stop = new AbortController();

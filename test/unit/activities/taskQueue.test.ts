@@ -14,7 +14,7 @@ describe('TaskQueue', () => {
     jest.useRealTimers();
   });
 
-  test('runs so many at once, in turn', async () => {
+  test('runs a limited number concurrently, in order', async () => {
     const queue = queueOf(2);
     const running = new Set<string>();
     const started: string[] = [];
@@ -41,7 +41,7 @@ describe('TaskQueue', () => {
     expect(failures).toEqual([]);
   });
 
-  test('tries a failing one again, a little later each time, and holds its place meanwhile', async () => {
+  test('retries a failing task with growing delays, and keeps its slot', async () => {
     const queue = queueOf(1);
     const at: number[] = [];
     const begin = Date.now();
@@ -64,7 +64,7 @@ describe('TaskQueue', () => {
     });
   });
 
-  test('reports one that fails five times, once, and goes on', async () => {
+  test('reports a task that fails five times, once, and continues', async () => {
     const queue = queueOf(1);
     let tries = 0;
     void queue.add('broken', async () => {
@@ -78,7 +78,7 @@ describe('TaskQueue', () => {
     expect({ tries, failures }).toEqual({ tries: 5, failures: ['broken: Error: broken for good'] });
   });
 
-  test('one that throws before it promises anything is a failure like the others', async () => {
+  test('handles a task that throws synchronously as a failure', async () => {
     const queue = queueOf(1);
     void queue.add('hasty', () => {
       throw new Error('at once');
@@ -88,11 +88,11 @@ describe('TaskQueue', () => {
     expect(failures).toEqual(['hasty: Error: at once']);
   });
 
-  test('is idle at once when nothing was ever added', async () => {
+  test('is idle immediately if nothing was added', async () => {
     await expect(queueOf(1).idle()).resolves.toBeUndefined();
   });
 
-  test('stopped: what waits is dropped, what runs is awaited, what fails is not tried again, nothing is taken any more', async () => {
+  test('stopped: waiting tasks are dropped, running ones awaited, failed ones not retried, and none accepted', async () => {
     const queue = queueOf(1);
     const ran: string[] = [];
     let fail: () => void = () => undefined;

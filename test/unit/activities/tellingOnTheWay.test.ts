@@ -33,7 +33,7 @@ function stage(tell: () => Promise<void> = async () => undefined) {
   return { compute, ports, did, inActivity, telling };
 }
 
-describe('a wait that tells what it begins with', () => {
+describe('a wait that reports its first result', () => {
   const wait = async (
     attempt: number,
     tell?: () => Promise<void>,
@@ -51,19 +51,19 @@ describe('a wait that tells what it begins with', () => {
     return { did, outcome };
   };
 
-  test.each([1, 2, 3])('try %d tells, and goes on waiting', async (attempt) => {
+  test.each([1, 2, 3])('attempt %d reports, and continues waiting', async (attempt) => {
     const { did, outcome } = await wait(attempt);
     expect(did).toEqual(['told online']);
     expect(outcome).toBeInstanceOf(CompleteAsyncError);
   });
 
-  test('a re-sync of later tells nothing', async () => {
+  test('a later re-sync reports nothing', async () => {
     const { did, outcome } = await wait(4);
     expect(did).toEqual([]);
     expect(outcome).toBeInstanceOf(CompleteAsyncError);
   });
 
-  test('one that could not tell is tried again', async () => {
+  test('a failed report is retried', async () => {
     const { outcome } = await wait(
       1,
       async () => await Promise.reject(new Error('Temporal is away')),
@@ -72,7 +72,7 @@ describe('a wait that tells what it begins with', () => {
   });
 });
 
-describe('a tear-down that tells of the end', () => {
+describe('a teardown that reports the end', () => {
   const end = async (
     early: boolean,
     state: PodDeletion,
@@ -111,7 +111,7 @@ describe('a tear-down that tells of the end', () => {
   });
 
   test.each([true, false])(
-    'one that could not tell (early: %s) has failed, and what it did is done again',
+    'one whose report fails (early: %s) fails, and its work is repeated',
     async (early) => {
       const { did, outcome } = await end(
         early,

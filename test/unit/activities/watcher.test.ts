@@ -107,7 +107,7 @@ test('completes a wait when its condition comes true, once', async () => {
   await watcher.stop();
 });
 
-test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
+test('a deferred response replaces that of a wait, and at the stop has the known state', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
   const deferredCompletions = new DeferredCompletions();
@@ -148,7 +148,7 @@ test('an answer that is held back is given instead of a wait’s, and at the sto
   ]);
 });
 
-test('offers an answer again that came before its wait', async () => {
+test('offers a result again that came before its wait', async () => {
   const { compute, completer, watcher, name } = await world([20, 20]);
   compute.start(name);
   await until('the first offer', () => completer.offers.length >= 1);
@@ -157,7 +157,7 @@ test('offers an answer again that came before its wait', async () => {
   await watcher.stop();
 });
 
-test('deletes a pod whose job is done as soon as its end is known to its workflow, and not before', async () => {
+test('deletes a pod after its job as soon as its workflow knows the end, and not before', async () => {
   const { compute, completer, watcher, name } = await world([20, 20]);
   completer.complete = async (_workflowId, activityId) => {
     expect(compute.deletions).toEqual([]);
@@ -197,7 +197,7 @@ test.each<[string, Partial<PodView>, string[]]>([
 });
 
 test.each([true, undefined])(
-  'that a runner was busy (%s), and nobody was told, comes with its end',
+  'an unreported busy state (%s) comes with the end of the runner',
   async (busy) => {
     const { compute, completer, watcher, name } = await world([], quiet, new DeferredCompletions());
     completer.waits.set(`ended/${name}`, 'runner-1');
@@ -213,7 +213,7 @@ test.each([true, undefined])(
   },
 );
 
-test('leaves a pod that did not do its job to its workflow', async () => {
+test('leaves a pod without a completed job to its workflow', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`ended/${name}`, 'runner-1');
   compute.start(name);
@@ -224,7 +224,7 @@ test('leaves a pod that did not do its job to its workflow', async () => {
   await watcher.stop();
 });
 
-test('a pod that it cannot delete is left to its workflow', async () => {
+test('leaves a pod that it cannot delete to its workflow', async () => {
   const warnings: string[] = [];
   const { compute, completer, watcher, name } = await world([], {
     ...quiet,
@@ -240,7 +240,7 @@ test('a pod that it cannot delete is left to its workflow', async () => {
   await watcher.stop();
 });
 
-test('stops offering after the last time, and when it is stopped', async () => {
+test('stops offering after the last time, and at the stop', async () => {
   const { compute, completer, watcher, name } = await world([1]);
   compute.start(name);
   await until('both offers', () => completer.offers.length === 2);
@@ -249,7 +249,7 @@ test('stops offering after the last time, and when it is stopped', async () => {
   await watcher.stop();
 });
 
-test('tells idle and busy as changes, not as the state at the start', async () => {
+test('reports idle and busy as changes, not as the initial state', async () => {
   const { compute, completer, watcher, name } = await world();
   compute.start(name);
   compute.startJob(name);
@@ -259,7 +259,7 @@ test('tells idle and busy as changes, not as the state at the start', async () =
   await watcher.stop();
 });
 
-test('of two watchers one offers at once, and the other once it is needed', async () => {
+test('one of two watchers offers immediately, the other when it is needed', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
   const start = async () =>
@@ -292,7 +292,7 @@ test('of two watchers one offers at once, and the other once it is needed', asyn
   for (const watcher of watchers) await watcher.stop();
 });
 
-test('a watcher that let others go first takes over when nobody does', async () => {
+test('a watcher that waits for others takes over if none offers', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
   const watcher = await startWatcher({
@@ -324,7 +324,7 @@ test('a watcher that let others go first takes over when nobody does', async () 
   await watcher.stop();
 });
 
-test('a watcher that let others go first offers again, for a wait that began meanwhile', async () => {
+test('a watcher that waited for others offers again, for a wait that started in the meantime', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
   const watcher = await startWatcher({
@@ -357,7 +357,7 @@ test('a watcher that let others go first offers again, for a wait that began mea
   await watcher.stop();
 });
 
-test('two watchers tell of each change under one id, and of the next under another: the server keeps one of each', async () => {
+test('two watchers report each change with one ID, and the next with another: the server keeps one of each', async () => {
   const { compute, completer, watcher, name } = await world();
   const second = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
   compute.start(name);
@@ -377,7 +377,7 @@ test('two watchers tell of each change under one id, and of the next under anoth
   await Promise.all([watcher.stop(), second.stop()]);
 });
 
-test('tells them in their order, also when one takes long', async () => {
+test('reports them in order, even if one takes long', async () => {
   const { compute, completer, watcher, name } = await world();
   let arrive = (): void => undefined;
   const onItsWay = new Promise<void>((resolve) => (arrive = resolve));
@@ -397,7 +397,7 @@ test('tells them in their order, also when one takes long', async () => {
   await watcher.stop();
 });
 
-test('one that has to be told again keeps its place before the next', async () => {
+test('a report that is repeated keeps its place before the next', async () => {
   const { compute, completer, watcher, name } = await world();
   const tell = completer.signalPodState.bind(completer);
   let failures = 1;
@@ -413,7 +413,7 @@ test('one that has to be told again keeps its place before the next', async () =
   await watcher.stop();
 });
 
-test('a new watcher has the waits of pods that it does not find look again, and answers none of them', async () => {
+test('a new watcher makes waits of pods that it does not find read again, and completes none of them', async () => {
   const { compute, completer, watcher, name } = await world();
   await watcher.stop();
   completer.waits.set(`ended/${name}`, 'runner-1');
@@ -427,7 +427,7 @@ test('a new watcher has the waits of pods that it does not find look again, and 
   await next.stop();
 });
 
-test('an image problem that persists answers the wait by itself', async () => {
+test('a persistent image problem completes the wait by itself', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`online/${name}`, 'runner-1');
   const since = new Date(Date.now() - 29_950).toISOString();

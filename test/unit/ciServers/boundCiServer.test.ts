@@ -35,7 +35,7 @@ describe('a credential is used for its scopes and groups only', () => {
     expect(refusal).toEqual(allowed ? undefined : refused);
   });
 
-  test('every call is refused before the server hears of it, whatever admission said', async () => {
+  test('every call is rejected before it reaches the server, whatever admission decided', async () => {
     const server = new FakeCiServer();
     const main = restrictCiServer(server, 'main', { scopes: ['acme'], groups: ['3'] });
     const request: RegisterRequest = {
@@ -103,7 +103,7 @@ describe('a credential is used for its scopes and groups only', () => {
     expect(server.calls).toHaveLength(why === undefined ? 1 : 0);
   });
 
-  test('a group that is asked for by its name is judged by its id, and joined by that', async () => {
+  test('a group requested by name is checked by its ID, and joined by it', async () => {
     const joined: unknown[] = [];
     const server = Object.assign(new FakeCiServer(), {
       runnerGroupId: async (_scope: Scope, name: string) =>
@@ -132,7 +132,7 @@ describe('a credential is used for its scopes and groups only', () => {
     expect(joined).toEqual([{ id: '3' }]);
   });
 
-  test('admission says so to the starter', async () => {
+  test('admission reports it to the user', async () => {
     const ciServers = createCiServers(
       parseCredentials({
         main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: ['2'] },
@@ -178,7 +178,7 @@ describe('a credential is used for its scopes and groups only', () => {
       /^credential "any" is for a github server.*"gitea"/,
     ],
     ['that has no such field', {}, undefined],
-  ])('a credential is for the CI server of its kind: input %s', async (_what, input, error) => {
+  ])('a credential belongs to a CI server of its kind: input %s', async (_what, input, error) => {
     const ciServers = createCiServers(parseCredentials({ any: { type: 'pat', tokenEnv: 'T' } }));
     const use = { credential: 'any', scope: organization('acme'), ...input };
     const refused: unknown = expect.stringMatching(error ?? '');
@@ -186,7 +186,7 @@ describe('a credential is used for its scopes and groups only', () => {
     await ciServers.close();
   });
 
-  test('of several credentials one without scopes is a warning', async () => {
+  test('with several credentials, one without scopes is a warning', async () => {
     const readable = { type: 'pat', tokenEnv: 'PATH' } as const;
     const warnings = async (raw: object): Promise<string[]> =>
       (await checkCredentials(parseCredentials(raw)))

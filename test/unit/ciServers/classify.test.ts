@@ -455,7 +455,7 @@ const rows: Row[] = [
   ],
 ];
 
-describe('an answer of GitHub is classified by call, status, headers and message', () => {
+describe('a response of GitHub is classified by call, status, headers and message', () => {
   test.each(rows)('%s', (_title, answer, expected) => {
     const result = classifyResponse({ call: 'list', headers: {}, ...answer }, NOW);
     expect({ retryAfterMs: undefined, ...result }).toMatchObject({
@@ -464,7 +464,7 @@ describe('an answer of GitHub is classified by call, status, headers and message
     });
   });
 
-  test('no form of a limit is read as forbidden or not found, whatever the call', () => {
+  test('no variant of a rate limit is classified as forbidden or not found, for any call', () => {
     const calls: RestCall[] = [
       'jit',
       'registration_token',
@@ -486,7 +486,7 @@ describe('an answer of GitHub is classified by call, status, headers and message
   });
 });
 
-describe('a request without an answer is unavailable, with the innermost reason', () => {
+describe('a request without a response is unavailable, with the innermost reason', () => {
   const wrapped = (code: string, message: string): Error =>
     new Error('fetch failed', { cause: Object.assign(new Error(message), { code }) });
   test.each([
@@ -523,13 +523,13 @@ describe('a request without an answer is unavailable, with the innermost reason'
     expect(classifyFailure(error)).toEqual({ kind: 'unavailable', reason });
   });
 
-  test('TLS failures say what to set', () => {
+  test('TLS failures name the setting', () => {
     expect(
       classifyFailure(wrapped('DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate')).reason,
     ).toMatch(/DEPTH_ZERO_SELF_SIGNED_CERT.*caFile/);
   });
 
-  test('a closed connection is told from a refused one', () => {
+  test('a closed connection is distinguished from a refused one', () => {
     expect(isConnectionReset(wrapped('UND_ERR_SOCKET', 'other side closed'))).toBe(true);
     expect(isConnectionReset(wrapped('ECONNRESET', 'read ECONNRESET'))).toBe(true);
     expect(isConnectionReset(wrapped('ECONNREFUSED', 'connect ECONNREFUSED'))).toBe(false);

@@ -36,7 +36,7 @@ describe('credentials', () => {
     expect(main && pointsPerMinute(main)).toBe(900);
   });
 
-  test('an app of a GitHub Enterprise Server: ids may be strings, slashes at the end go, not paced unless told', () => {
+  test('an App of a GitHub Enterprise Server: IDs may be strings, trailing slashes are removed, no rate limit by default', () => {
     const { ghes, paced } = parseCredentials({
       ghes: {
         type: 'app',
@@ -61,7 +61,7 @@ describe('credentials', () => {
     expect(paced && pointsPerMinute(paced)).toBe(500);
   });
 
-  test('a secret in memory comes from a function, which is called at every use', async () => {
+  test('a secret in memory comes from a function, which is called for each use', async () => {
     let token = 'first';
     const { main } = parseCredentials({ main: { type: 'pat', tokenProvider: () => token } });
     assert(main);
@@ -107,7 +107,7 @@ describe('credentials', () => {
     for (const problem of problems) expect(problem).toContain('"github"');
   });
 
-  test('every problem is told at once, with the field and the fix', () => {
+  test('every problem is reported at once, with the field and the fix', () => {
     const problems = problemsOf({
       none: { type: 'pat' },
       both: { type: 'app', appId: 1, installationId: 2, privateKeyFile: 'a', privateKeyEnv: 'b' },
@@ -146,11 +146,11 @@ describe('credentials', () => {
     expect(problems.join()).not.toContain('ghp_x');
   });
 
-  test.each([undefined, 'x', []])('%p is no set of credentials', (raw) => {
+  test.each([undefined, 'x', []])('%p is not a set of credentials', (raw) => {
     expect(problemsOf(raw)).toHaveLength(1);
   });
 
-  test('an unknown credential is told with the known ones', () => {
+  test('an unknown credential is reported with the known ones', () => {
     const servers = createCiServers(
       parseCredentials({ a: { type: 'pat', tokenEnv: 'T' }, b: { type: 'pat', tokenEnv: 'T' } }),
     );
@@ -163,7 +163,7 @@ describe('credentials', () => {
   });
 });
 
-test('a file of certificate authorities that cannot be read is told at start', () => {
+test('an unreadable file of certificate authorities is reported at start', () => {
   const credentials = parseCredentials({
     a: { type: 'pat', tokenEnv: 'T', caFile: '/nowhere/ca.pem' },
   });

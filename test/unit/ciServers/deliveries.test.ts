@@ -69,7 +69,7 @@ const failures = (count: number): Sent[] =>
 const process = (app: App): WebhookRedelivery => new WebhookRedelivery(app, { now: () => NOW });
 
 describe('failed deliveries', () => {
-  test('are all found, however many: those that were sent again stay listed before them', async () => {
+  test('are all found, in any number: redelivered ones stay listed before them', async () => {
     const app = new App(failures(2_500));
     const one = process(app);
     let postponed = 1;
@@ -78,7 +78,7 @@ describe('failed deliveries', () => {
     expect(app.asked).toEqual(Array.from({ length: 2_500 }, (_none, index) => index + 1));
   });
 
-  test('are sent again once, also by a process that has just started, or by another', async () => {
+  test('are redelivered once, also by another process or one that has just started', async () => {
     const app = new App(failures(300));
     await process(app).redeliverFailed({ maxRedeliveries: 150 });
     await process(app).redeliverFailed({ maxRedeliveries: 1_000 });
@@ -91,7 +91,7 @@ describe('failed deliveries', () => {
     );
   });
 
-  test('cost one list where there are none; what arrived at once is not read', async () => {
+  test('cost one list if there are none; successful ones are not read', async () => {
     const app = new App(
       Array.from({ length: 5_000 }, (_none, index) => ({
         id: index + 1,

@@ -16,7 +16,7 @@ test.each<[what: string, runAttempt: number, runnerId: number | undefined, attem
   expect(attemptOf({ runAttempt, runnerId })).toBe(attempt);
 });
 
-test('times that are not set are left out, and so is the runner of a job without one', () => {
+test('absent times are left out, and so is the runner of a job without one', () => {
   const { items } = jobListAnswer.parse({
     total_count: 1,
     jobs: [
@@ -44,7 +44,7 @@ test('times that are not set are left out, and so is the runner of a job without
   ]);
 });
 
-test('the server is where its API is, in a folder too', () => {
+test('the server is at the URL of its API, also with a path', () => {
   expect(giteaUrlOf('https://git.example.com/api/v1')).toBe('https://git.example.com');
   expect(giteaUrlOf('https://example.com/git/api/v1')).toBe('https://example.com/git');
 });

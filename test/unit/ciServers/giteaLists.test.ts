@@ -74,7 +74,7 @@ test('an entry that moves to a page that was already read is found', async () =>
   expect(await new FakeList(upTo(100), toTop).read()).toEqual({ ids: upTo(100), complete: true });
 });
 
-test('an entry that left while another one came moved a third one over the edge of a page', async () => {
+test('an entry that was removed while another was added has moved a third one over the edge of a page', async () => {
   const list = new FakeList(
     upTo(100),
     once((changed) => (changed.ids = upTo(101).slice(1))),
@@ -83,7 +83,7 @@ test('an entry that left while another one came moved a third one over the edge 
   expect(list.pages).toHaveLength(8);
 });
 
-test('a list that always changes is incomplete after three reads, and an error where it must be whole', async () => {
+test('a list that always changes is incomplete after three reads, and an error if it must be complete', async () => {
   const shrink = (list: FakeList): void => void (list.ids = list.ids.slice(1));
   const list = new FakeList(upTo(100), shrink);
   expect(await list.read()).toMatchObject({ complete: false });
@@ -94,7 +94,7 @@ test('a list that always changes is incomplete after three reads, and an error w
   expect(() => lists.allOf(seen, REQUEST)).toThrow(CiServerError);
 });
 
-test('an entry that is there all the time is seen, however the others change', async () => {
+test('an entry that is always there is found, however the others change', async () => {
   let next = 1_000;
   const churn = (list: FakeList): void => {
     next++;

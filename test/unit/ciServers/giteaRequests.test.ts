@@ -98,7 +98,7 @@ function answerTo(method: string, path: string): [status: number, body?: object]
 
 const count = (request: string): number => requests.filter((one) => one === request).length;
 
-test('runners that are removed together share the list of running jobs, after they are disabled', async () => {
+test('concurrent removals of runners share the list of running jobs, after they are disabled', async () => {
   const ids = Array.from({ length: 20 }, (_, index) => String(index + 1));
   toDisable = ids.length;
   await Promise.all(ids.map((id) => server.removeRegistration(REPOSITORY, id)));
@@ -110,7 +110,7 @@ test('runners that are removed together share the list of running jobs, after th
   }
 });
 
-test('lists of queued jobs are shared, and used again for their maximum age', async () => {
+test('lists of queued jobs are shared, and reused up to their maximum age', async () => {
   const list = async (maxAgeMs?: number) =>
     await server.listQueuedJobs?.(REPOSITORY, undefined, undefined, maxAgeMs);
   const sent = (): number => requests.filter((one) => one.includes('/jobs?')).length;
@@ -123,7 +123,7 @@ test('lists of queued jobs are shared, and used again for their maximum age', as
   expect(sent()).toBe(first + 1);
 });
 
-test('a token of another user does not see its own runners as those of the token before', async () => {
+test('a token of another user does not see its own runners as those of the previous token', async () => {
   const scope: Scope = { kind: 'organization', name: 'tester' };
   expect(await server.listRunners(scope)).toEqual([]);
   login = 'someone';

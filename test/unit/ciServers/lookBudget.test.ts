@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { PollBudget } from '../../../activities/ciServers/github/pollBudget.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
-test('so many requests in a span of time, whoever asks; then none until the next', async () => {
+test('a number of requests per period for all callers; then none until the next', async () => {
   const clock = new ManualClock();
   const budget = new PollBudget({ requests: 3, everyMs: 3_600_000 }, clock);
   const spend = (): number => {

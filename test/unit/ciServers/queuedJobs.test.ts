@@ -34,7 +34,7 @@ test.each([
   expect(organization.pages()).toBe(pages);
 });
 
-test('of a run that waits for an approval the jobs that wait for runners are found', async () => {
+test('for a run that waits for an approval the waiting jobs are found', async () => {
   const ask: AskList = async (schema, { route, parameters }) => {
     if (route.endsWith('/jobs'))
       return schema.parse({
@@ -90,7 +90,7 @@ test('an enterprise has no list', async () => {
   });
 });
 
-test('queued runs of all repositories come first: requests may run out', async () => {
+test('queued runs of all repositories come first, because requests may run out', async () => {
   const asked: unknown[] = [];
   const ask: AskList = async (schema, { route, parameters }) => {
     if (route.endsWith('/repos'))

@@ -32,8 +32,8 @@ async function refusal(promise: Promise<unknown>): Promise<CiServerError> {
   return error;
 }
 
-describe('when one request is told to wait', () => {
-  test('the others are turned away with the rest of the wait, without being sent', async () => {
+describe('after a rate limit for one request', () => {
+  test('the others are rejected with the rest of the wait, without being sent', async () => {
     const { gate, clock } = gateOf();
     const first = await gate.enter(GET, 1);
     expect(first.rateLimited(300_000)).toBe(300_000);
@@ -44,7 +44,7 @@ describe('when one request is told to wait', () => {
   });
 
   test.each([-600_000, 600_000])(
-    'the wait is as long as the server said, although the machine’s time is set by %i ms meanwhile',
+    "the wait is as long as the server said, even if the machine's time is changed by %i ms in the meantime",
     async (byMs) => {
       const { gate, clock } = gateOf();
       expect((await gate.enter(GET, 1)).rateLimited(5_000)).toBe(5_000);
@@ -58,7 +58,7 @@ describe('when one request is told to wait', () => {
     },
   );
 
-  test('those waiting for a slot are turned away at once', async () => {
+  test('requests that wait for a slot are rejected immediately', async () => {
     const { gate } = gateOf({ maxInFlight: 1 });
     const first = await gate.enter(GET, 1);
     const second = refusal(gate.enter(GET, 1));
@@ -66,7 +66,7 @@ describe('when one request is told to wait', () => {
     expect(await second).toMatchObject({ kind: 'rate_limited', retryAfterMs: 60_000 });
   });
 
-  test('what is given back is spread, by up to a tenth', async () => {
+  test('returned waits are spread by up to a tenth', async () => {
     const clock = new ManualClock();
     const gate = new RateLimitGate(
       'acme',
@@ -78,7 +78,7 @@ describe('when one request is told to wait', () => {
     expect(await refusal(gate.enter(GET, 1))).toMatchObject({ retryAfterMs: 110_000 });
   });
 
-  test('after the wait one request goes ahead alone; a second wait costs one call, not ninety', async () => {
+  test('after the wait one request is sent first; a second wait costs one request, not ninety', async () => {
     const { gate, clock } = gateOf({ maxInFlight: 90 });
     (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
@@ -88,7 +88,7 @@ describe('when one request is told to wait', () => {
     for (const error of await Promise.all(others)) expect(error.kind).toBe('rate_limited');
   });
 
-  test('after the wait a good answer lets the others follow', async () => {
+  test('after the wait a successful response releases the others', async () => {
     const { gate, clock } = gateOf({ maxInFlight: 3 });
     (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
@@ -100,7 +100,7 @@ describe('when one request is told to wait', () => {
     for (const pass of passes) pass.completed();
   });
 
-  test('no answer to the first request after the wait lets the next one try, alone', async () => {
+  test('without a response to the first request after the wait the next one is sent first', async () => {
     const { gate, clock } = gateOf();
     (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
@@ -122,7 +122,7 @@ describe('when one request is told to wait', () => {
     [4, 480_000],
     [5, 960_000],
     [6, 960_000],
-  ])('a server that does not say how long: wait %i in a row is %i ms', async (nth, expected) => {
+  ])('a server without a duration: wait %i in a row is %i ms', async (nth, expected) => {
     const { gate, clock } = gateOf();
     let waited = 0;
     for (let i = 0; i < nth; i++) {
@@ -132,13 +132,13 @@ describe('when one request is told to wait', () => {
     expect(waited).toBe(expected);
   });
 
-  test('requests that were in flight together count as one wait', async () => {
+  test('requests that were concurrent count as one wait', async () => {
     const { gate } = gateOf();
     const together = await Promise.all(Array.from({ length: 50 }, () => gate.enter(GET, 1)));
     expect(together.map((pass) => pass.rateLimited(undefined))).toEqual(together.map(() => 60_000));
   });
 
-  test('a good answer starts the count anew, but not one that was sent before the wait', async () => {
+  test('a successful response resets the count, unless its request was sent before the wait', async () => {
     const { gate, clock } = gateOf();
     const [early, first] = [await gate.enter(GET, 1), await gate.enter(GET, 1)];
     first.rateLimited(undefined);
@@ -152,7 +152,7 @@ describe('when one request is told to wait', () => {
 });
 
 describe('pace per endpoint', () => {
-  test('180 writes a minute; the next one is told when', async () => {
+  test('180 writes per minute; the next one gets its time', async () => {
     const { gate, clock } = gateOf();
     for (let i = 0; i < 180; i++) (await gate.enter(POST, 5)).completed();
     await clock.advance(20_000);
@@ -181,7 +181,7 @@ describe('pace per endpoint', () => {
     expect(through).toBe(90);
   });
 
-  test('off when no budget is set', async () => {
+  test('disabled without a budget', async () => {
     const { gate } = gateOf({ pointsPerMinute: undefined });
     let passed = 0;
     for (; passed < 1000; passed++) (await gate.enter(POST, 5)).completed();
@@ -190,7 +190,7 @@ describe('pace per endpoint', () => {
 });
 
 describe('slots', () => {
-  test('no more than allowed are in flight, first come first served', async () => {
+  test('a limited number of concurrent requests, in order', async () => {
     const { gate } = gateOf({ maxInFlight: 2 });
     const [a, b] = [await gate.enter(GET, 1), await gate.enter(GET, 1)];
     const order: number[] = [];
@@ -207,7 +207,7 @@ describe('slots', () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
-  test('who would wait too long for a slot is turned away', async () => {
+  test('a request that would wait too long for a slot is rejected', async () => {
     const { gate, clock } = gateOf({ maxInFlight: 1 });
     const pass = await gate.enter(GET, 1);
     const second = refusal(gate.enter(GET, 1));

@@ -14,7 +14,7 @@ const failed = (id: number, agoMs: number, more: Partial<ListedDelivery> = {}): 
   ...more,
 });
 
-describe('what is sent again', () => {
+describe('what is redelivered', () => {
   test.each<[what: string, deliveries: ListedDelivery[], redeliver: number[]]>([
     ['nothing failed', [], []],
     ['failed just now', [failed(1, 0)], [1]],
@@ -60,7 +60,7 @@ describe('what is sent again', () => {
       expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, postponed: 0 });
   });
 
-  test('no more than so many at once', () => {
+  test('a limited number at once', () => {
     const many = Array.from({ length: 10 }, (_, index) =>
       failed(index + 10, HOUR - index, { guid: `g${index}` }),
     );

@@ -13,7 +13,7 @@ function world() {
 }
 const settled = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 
-test('join: all share the call under way; the next after it is another', async () => {
+test('join: all share the running call; the next one after it is another', async () => {
   const { calls, flight } = world();
   const both = [flight.run(), flight.run()];
   calls[0]?.resolve('first');
@@ -24,7 +24,7 @@ test('join: all share the call under way; the next after it is another', async (
   expect(calls).toHaveLength(2);
 });
 
-test('next: who comes while one is under way shares the one after it, whatever becomes of that', async () => {
+test('next: callers during a call share the one after it, whatever its result', async () => {
   const { calls, flight } = world();
   const first = flight.runFresh();
   const others = [flight.runFresh(), flight.runFresh()];
@@ -42,7 +42,7 @@ test('next: who comes while one is under way shares the one after it, whatever b
   expect(await third).toBe('third');
 });
 
-test('who is aborted waits no longer, and the call goes on for the others', async () => {
+test('an aborted caller stops waiting, and the call continues for the others', async () => {
   const { calls, flight } = world();
   const controller = new AbortController();
   const aborted = flight.run(controller.signal);
@@ -54,7 +54,7 @@ test('who is aborted waits no longer, and the call goes on for the others', asyn
   expect(calls).toHaveLength(1);
 });
 
-test('a failure is nobody’s for ever', async () => {
+test('a failure is not cached', async () => {
   const { calls, flight } = world();
   const failing = flight.run();
   calls[0]?.reject(new Error('down'));

@@ -56,14 +56,14 @@ test('a message with statistics only has no events', () => {
 });
 
 test.each(['{', '{}', '[{"messageType":"JobStarted","runnerRequestId":1}]'])(
-  'a message with the body %s is rejected as a whole: its statistics are not to be trusted',
+  'a message with the body %s is rejected as a whole, because its statistics cannot be trusted',
   (body) => {
     const read = (): unknown => messageAnswer.parse(message(body));
     expect(read).toThrow(/JSON|expected/);
   },
 );
 
-test('a session without the address of its queue is no session', () => {
+test('a session without the URL of its queue is invalid', () => {
   const session = {
     sessionId: 's',
     messageQueueUrl: '',

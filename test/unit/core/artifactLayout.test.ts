@@ -52,7 +52,7 @@ describe('the folder of a step', () => {
     'jobs//0198-run/test-e2e',
     '/jobs/x/0198-run/test-e2e',
     'artifacts/jobs/x/0198-run/test-e2e',
-  ])('%j is none', (path) => {
+  ])('%j is invalid', (path) => {
     expect(jobRunOfStep(path)).toBeUndefined();
     expect(storagePathError({ path, sharedDirSources: [] })).toContain(
       "is not the folder of a job's step",
@@ -60,7 +60,7 @@ describe('the folder of a step', () => {
   });
 });
 
-describe('a step may begin with', () => {
+describe('a step can start with', () => {
   const path = 'jobs/x/0198-run/test-e2e';
   test.each<[what: string, key: string, may: boolean]>([
     ['what one before it has left', 'shared/jobs/x/0198-run/pre-rent/2.json', true],
@@ -78,7 +78,7 @@ describe('a step may begin with', () => {
   });
 });
 
-test('what attempts at a step leave for the next is looked for in the last of them first', () => {
+test("snapshots of a step's attempts are searched from the last attempt on", () => {
   expect(sharedDirKeys('jobs/x/0198-run/test-e2e', 2)).toEqual([
     'shared/jobs/x/0198-run/test-e2e/2.json',
     'shared/jobs/x/0198-run/test-e2e/1.json',

@@ -14,7 +14,7 @@ const asked = (mode: CancelMode, reason: string = mode): Cancellation => ({
   by: 'cancelled',
 });
 
-describe('a stronger cancel upgrades, a weaker or an equal one changes nothing', () => {
+describe('a stronger cancellation upgrades, a weaker or equal one changes nothing', () => {
   test.each(
     MODES.flatMap((current, strength) =>
       MODES.map((wanted, rank) => [current, wanted, rank > strength] as const),
@@ -29,7 +29,7 @@ describe('a stronger cancel upgrades, a weaker or an equal one changes nothing',
     expect(upgradeCancellation(undefined, asked(mode))).toEqual(asked(mode));
   });
 
-  test('whatever the order, the strongest mode stands, with its first reason', () => {
+  test('in any order the strongest mode applies, with its first reason', () => {
     for (const a of MODES) {
       for (const b of MODES) {
         for (const c of MODES) {
@@ -84,7 +84,7 @@ describe('the body of the cancel signal', () => {
     expect(parseCancelRequest(body as never)).toMatchObject({ by });
   });
 
-  test('a reason is shown to people: it is bounded', () => {
+  test('a reason is limited, because users see it', () => {
     expect(parseCancelRequest('x'.repeat(10_000)).reason).toHaveLength(500);
   });
 });

@@ -12,7 +12,7 @@ function censored(pieces: readonly string[], secrets: readonly string[]): string
   ]).toString();
 }
 
-describe('secrets are hidden', () => {
+describe('secrets are masked', () => {
   test.each<[what: string, pieces: string[], secrets: string[], expected: string]>([
     ['in the middle', ['token=hunter22 ok'], ['hunter22'], 'token=******** ok'],
     ['at both ends', ['hunter22 x hunter22'], ['hunter22'], '******** x ********'],
@@ -39,7 +39,7 @@ describe('secrets are hidden', () => {
     expect(censored(pieces, secrets)).toBe(expected);
   });
 
-  test('however the bytes are cut into pieces', () => {
+  test('in any division of the bytes into chunks', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 40 });
     const secrets = fc.array(
       fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 }),
@@ -60,20 +60,20 @@ describe('secrets are hidden', () => {
     );
   });
 
-  test('only what a secret may begin with is held back', () => {
+  test('only the possible beginning of a secret is held back', () => {
     const censor = new SecretMasker(['hunter22']);
     expect(Buffer.from(censor.push(bytes('plain line\nhun'))).toString()).toBe('plain line\n');
     expect(Buffer.from(censor.push(bytes('gry\n'))).toString()).toBe('hungry\n');
   });
 
-  test('bytes that are no text stay what they are', () => {
+  test('bytes that are not text stay unchanged', () => {
     const censor = new SecretMasker(['hunter22']);
     const all = Uint8Array.from({ length: 256 }, (_, index) => index);
     expect([...censor.push(all), ...censor.end()]).toEqual([...all]);
   });
 });
 
-describe('the forms of a secret', () => {
+describe('the variants of a secret', () => {
   test.each<[what: string, secret: string, forms: string[]]>([
     ['as it is, and as Kubernetes shows it', 'hunter22', ['hunter22', 'aHVudGVyMjI=']],
     [
@@ -92,7 +92,7 @@ describe('the forms of a secret', () => {
     expect(secretVariants(secret)).toEqual(expect.arrayContaining(forms));
   });
 
-  test('short lines are not among them', () => {
+  test('short lines are not included', () => {
     expect(secretVariants('{\nlong enough\n}')).not.toContain('{');
   });
 
@@ -105,22 +105,19 @@ describe('the forms of a secret', () => {
     ['JSON', (text) => JSON.stringify(text)],
     ['hexadecimal', (text) => Buffer.from(text).toString('hex')],
     ['hexadecimal in capitals', (text) => Buffer.from(text).toString('hex').toUpperCase()],
-  ])(
-    'within other text, in %s: what is left tells less than a byte at each end',
-    (_what, encode) => {
-      fc.assert(
-        fc.property(secret, more, more, (hidden, before, after) => {
-          fc.pre(hidden.trim() === hidden && hidden.isWellFormed());
-          const whole = encode(before + hidden + after);
-          const shown = censored([whole], secretVariants(hidden));
-          expect(shown.length - shown.replaceAll('*', '').length).toBeGreaterThanOrEqual(
-            encode(hidden).replaceAll(/^"|"$|=/g, '').length - 3,
-          );
-        }),
-        { numRuns: 300 },
-      );
-    },
-  );
+  ])('within other text, in %s: the rest reveals less than a byte at each end', (_what, encode) => {
+    fc.assert(
+      fc.property(secret, more, more, (hidden, before, after) => {
+        fc.pre(hidden.trim() === hidden && hidden.isWellFormed());
+        const whole = encode(before + hidden + after);
+        const shown = censored([whole], secretVariants(hidden));
+        expect(shown.length - shown.replaceAll('*', '').length).toBeGreaterThanOrEqual(
+          encode(hidden).replaceAll(/^"|"$|=/g, '').length - 3,
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
 
   test('within the header of basic authentication', () => {
     const header = Buffer.from('bot:hunter22').toString('base64');
@@ -129,7 +126,7 @@ describe('the forms of a secret', () => {
     );
   });
 
-  test.each([[''], ['1'], ['yes']])('%j is no secret', (secret) => {
+  test.each([[''], ['1'], ['yes']])('%j is not a secret', (secret) => {
     expect(secretVariants(secret)).toEqual([]);
   });
 });

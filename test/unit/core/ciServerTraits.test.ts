@@ -18,7 +18,7 @@ test.each<[refusesBusyRemoval: boolean, canDisable: boolean, ends: boolean]>([
   [true, false, false],
   [false, true, false],
   [false, false, true],
-])('removal (refused while busy: %s, can disable: %s) ends a job: %s', (refuses, can, ends) => {
+])('removal (rejected while busy: %s, can disable: %s) ends a job: %s', (refuses, can, ends) => {
   expect(removalEndsJob({ refusesBusyRemoval: refuses, canDisable: can })).toBe(ends);
 });
 
@@ -31,7 +31,7 @@ test.each<[singleUseRegistration: boolean, ephemeral: boolean, mode: 'jit' | 'to
   expect(registrationModeFor({ singleUseRegistration }, ephemeral)).toBe(mode);
 });
 
-describe('what admission takes from the traits', () => {
+describe('what admission derives from the traits', () => {
   test.each<[traits: Partial<CiServerTraits>, ephemeral: boolean, taken: object]>([
     [{}, true, { registrationMode: 'jit' }],
     [{}, false, { registrationMode: 'token' }],
