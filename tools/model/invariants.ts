@@ -118,6 +118,6 @@ function checkEnd(s: State, workflow: WorkflowModel): string | undefined {
   return s.staleProvisioning ? undefined : checkVerdict(s, workflow);
 }
 
-/** Whether the CI server removes the registration, as it does for an ephemeral runner after its job. */
+/** Whether the CI server removes the registration, as for an ephemeral runner after its job. */
 const isRemovedByServer = (s: State): boolean =>
   isEphemeral(s) && (isDone(s) || (isLost(s) && s.exit === '0'));

@@ -29,7 +29,7 @@ const LOCATION = {
   installation: 'i',
 } as const;
 
-/** Time of a job event by the CI server's clock. The events of the two jobs are 10 minutes apart. */
+/** Time of a job event by the CI server's clock. Events of the two jobs are 10 minutes apart. */
 const jobTimeMs = (job: 'A' | 'B', action: string): number =>
   STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
 

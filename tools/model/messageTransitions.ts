@@ -3,7 +3,7 @@ import { hasJob, isCommand, type State } from './state.ts';
 import type { Transition } from './transition.ts';
 import { notifyWorkflow } from './watcher.ts';
 
-/** Whether events still matter. After the verdict only a cancellation does, before a replacement. */
+/** Whether events still matter. After the verdict only a cancellation before a replacement does. */
 const acceptsEvents = (s: State): boolean => s.stage !== 'completed' && s.stage !== 'replacing';
 
 const hasStarted = ({ job }: State, which: 'A' | 'B'): boolean =>

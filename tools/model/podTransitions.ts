@@ -47,7 +47,7 @@ const ends = (
   exitRecorded: recorded && !lacksSupervisor(s),
 });
 
-/** Whether the registration is gone, which ends the runner, except an ephemeral one after its job. */
+/** Whether the registration is gone, which ends a runner, except an ephemeral one after its job. */
 function lostRegistration(s: State): boolean {
   return (
     runs(s) &&

@@ -21,12 +21,14 @@ import {
 } from './state.ts';
 
 const MINUTE_MS = 60_000;
-/** Start of the container (ms since the epoch). The model has five times, enough for their order. */
+/** Start of the container (ms since the epoch). The model has five times, enough for the order. */
 export const STARTED_MS = Date.parse('2026-01-01T00:00:00Z');
 const GRACE_SECONDS = 30;
 const EXIT_CODES = { unknown: 0, '0': 0, '1': 1, '137, out of memory': 137, '143': 143 } as const;
 
-/** Time of the deletion: a minute after the clock of the states before, and before those after it. */
+/**
+ * Time of the deletion: a minute after the clock of states before it, a minute before those after.
+ */
 const deletedAtMs = ({ pastRegistrationDeadline }: State): number =>
   STARTED_MS + (pastRegistrationDeadline ? 12 : 2) * MINUTE_MS;
 

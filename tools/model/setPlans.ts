@@ -1,6 +1,6 @@
 /**
- * Model of the plan of a runner set: all sets with few runners, whose runners start, drain, take jobs
- * and get lost in every order, while size and template change. The plan comes from `planSet`
+ * Model of the plan of a runner set: all sets with few runners, whose runners start, drain, take
+ * jobs and get lost in every order, while size and template change. The plan comes from `planSet`
  * (workflows/runnerSet/plan.ts).
  */
 import { planSet, type PlannedRunner, type SetPlan } from '../../workflows/runnerSet/plan.ts';

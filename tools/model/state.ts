@@ -139,7 +139,7 @@ export function encode(state: State): string {
   return key;
 }
 
-/** Template of all states. Copies of one object have the same hidden class, which is much faster. */
+/** Template of all states. Copies of one object share its hidden class, which is much faster. */
 const TEMPLATE = {
   ...(Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]])) as unknown as Fields),
   knowledge: 0,

@@ -81,8 +81,8 @@ export class StateGraph {
   }
 
   /**
-   * Returns the states from which fair steps do not lead to a goal. A state with an excluded timeout
-   * counts as a goal.
+   * Returns the states from which fair steps do not lead to a goal. A state with an excluded
+   * timeout counts as a goal.
    */
   withoutProgress(isGoal: (state: State) => boolean): number[] {
     const reaches = new Uint8Array(this.size);

@@ -168,10 +168,11 @@ const isLossKnown = (s: State, workflow: WorkflowModel): boolean =>
 /** Whether the pod, an event or the CI server (422) has reported the last job to the workflow. */
 function isJobReported(s: State, workflow: WorkflowModel): boolean {
   const { podBusy, jobs } = workflow.knowledge(s).runner;
-  // Probes of a terminating pod fail in any case, and a static runner's event may be of another job.
+  // Probes of a terminating pod fail in any case, and a static runner's event may be of another
+  // job.
   if (s.probesLate) return jobs.running !== undefined && !isStatic(s);
-  // The keys of jobs begin with their ids: 1 and 2. Of a static runner only an event of the last job
-  // counts.
+  // The keys of jobs begin with their ids: 1 and 2. Of a static runner only an event of the last
+  // job counts.
   const isLastJob = jobs.running?.key.startsWith(s.job.startsWith('A') ? '1' : '2') === true;
   return (
     podBusy === true ||

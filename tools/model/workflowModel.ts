@@ -1,7 +1,7 @@
 /**
- * Evaluates the workflow's own functions in states of the model. Each function is evaluated once for
- * the same arguments. Knowledge, progress, decisions and verdicts are interned: a state refers to
- * them by number.
+ * Evaluates the workflow's own functions in states of the model. Each function is evaluated once
+ * for the same arguments. Knowledge, progress, decisions and verdicts are interned: a state refers
+ * to them by number.
  */
 import type { PodView } from '../../core/domain/pod.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';

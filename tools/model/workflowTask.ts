@@ -95,8 +95,8 @@ export function recordDeadlineJob(before: State, after: State, workflow: Workflo
   if (hasDeadline === (previous.jobDeadline !== undefined) && !renewed) return after;
   if (!hasDeadline) return { ...after, deadlineJob: 'none' };
   // A missed probe shows a runner as busy before its first job. If the job starts before the next
-  // probe is published, that deadline is the job's, early by seconds: an event of a job that started
-  // later renews it.
+  // probe is published, that deadline is the job's, early by seconds: an event of a job that
+  // started later renews it.
   if (after.job === 'none' || after.job === 'A running') return { ...after, deadlineJob: 'A' };
   return { ...after, deadlineJob: hasJob(after) ? 'B' : 'none' };
 }
