@@ -13,6 +13,7 @@ interface Flags {
   readonly runners?: number;
   readonly nodes: 'kwok' | 'kubelet';
   readonly scaleSets?: true;
+  readonly cutOff?: true;
   readonly why?: true;
   readonly jobs: number;
   readonly kills: number;
@@ -51,11 +52,18 @@ async function chaos(flags: Flags): Promise<void> {
 }
 
 async function scaleSetChaos(
-  { jobs, kills, stateDir, json }: Flags,
+  { jobs, kills, cutOff, stateDir, json }: Flags,
   seed: number,
   progress: (line: string) => void,
 ): Promise<void> {
-  const report = await runScaleSetChaos({ seed, jobs, kills, stateDir, progress });
+  const report = await runScaleSetChaos({
+    seed,
+    jobs,
+    kills,
+    fault: cutOff === true ? 'cut off' : 'kill',
+    stateDir,
+    progress,
+  });
   for (const line of scaleSetLines(report)) (json ? console.error : console.log)(line);
   if (json) console.log(JSON.stringify(report));
   if (report.violations.length > 0) process.exitCode = 3;
@@ -102,6 +110,12 @@ const program = createCommand(
     new Option(
       '--scale-sets',
       'kill the workers while GitHub assigns jobs to a scale set; no other faults',
+    ),
+  )
+  .addOption(
+    new Option(
+      '--cut-off',
+      'with --scale-sets: cut off the worker with the session from Temporal, instead of kills',
     ),
   )
   .addOption(

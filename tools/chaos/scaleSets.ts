@@ -1,19 +1,34 @@
 /** `npm run chaos -- --scale-sets`: kills the workers while GitHub assigns jobs to a scale set. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { RUNNER_SET_WORKFLOW, setWorkflowId } from '../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  setWorkflowId,
+} from '../../core/contract/index.ts';
 import { openChaosEnvironment, ORGANIZATION, type ChaosEnvironment } from './world.ts';
 import { until } from './waitUntil.ts';
 
 export interface ScaleSetChaosOptions {
   readonly seed: number;
   readonly jobs: number;
+  /** How often the workers are killed, or one is cut off. */
   readonly kills: number;
+  /** What happens to workers: all are killed, or one is cut off from Temporal and not from GitHub. @default kill */
+  readonly fault?: 'kill' | 'cut off';
+  /** Least time between two of them (ms). @default 20 s */
+  readonly betweenKillsMs?: number;
+  /** Least time from when the session is continued to the next of them (ms). @default 0 */
+  readonly servedMs?: number;
+  /** Time between two jobs (ms). @default 1 s */
+  readonly betweenJobsMs?: number;
   readonly stateDir: string;
   readonly progress: (line: string) => void;
 }
 
 /** What was seen, and what must not have been. */
 export interface ScaleSetChaosReport {
+  readonly fault: 'kill' | 'cut off';
   readonly jobs: number;
   readonly kills: number;
   /** Sessions opened and continued, and requests that met a conflict. */
@@ -28,7 +43,9 @@ export interface ScaleSetChaosReport {
   readonly servedWaitMs: Spread;
   /** From each kill until a worker was ready again, and until the session was continued (ms). */
   readonly recoveries: readonly Recovery[];
-  /** Registrations made; one for each job if there is no spare runner. */
+  /** Runners started; one for each job if there is no spare one. */
+  readonly runners: number;
+  /** Registrations made. One whose worker died before it was stored is removed, and made again. */
   readonly registrations: number;
   /** Requests to GitHub for each job, polls left out. */
   readonly requestsPerJob: number;
@@ -62,6 +79,10 @@ const BETWEEN_KILLS_MS = 20_000;
 const RESTART_AFTER_MS = 1_000;
 /** A busy machine takes long to start a worker. */
 const CONTINUED_WITHIN_MS = 120_000;
+/** Longer than a worker goes on without Temporal. */
+const CUT_OFF_MS = 25_000;
+/** Metric of the worker that has the session of a scale set. */
+const HAS_SESSION = 'holdfast_scaleset_session_up';
 const POLL = 'GET /tenant/queue/{id}/{session}';
 const CONTINUED = 'sessions/{session} 200';
 const OPENED = '/sessions 200';
@@ -73,14 +94,21 @@ const SETTLE_MS = 120_000;
 export async function runScaleSetChaos(
   options: ScaleSetChaosOptions,
 ): Promise<ScaleSetChaosReport> {
-  const { seed, stateDir, progress, jobs, kills } = options;
-  const world = await openChaosEnvironment({ seed, nodes: 'kwok', stateDir, progress });
+  const { seed, stateDir, progress, fault = 'kill' } = options;
+  const temporalProxies = fault === 'cut off';
+  const world = await openChaosEnvironment({
+    seed,
+    nodes: 'kwok',
+    stateDir,
+    progress,
+    temporalProxies,
+  });
   try {
     await startSet(world);
     await until('a session', async () => world.simulator.scaleSet(SET)?.session !== undefined);
     world.simulator.resetRequests();
-    const killing = killWorkers(world, kills, progress);
-    const ids = await queueJobs(world, jobs, killing);
+    const killing = disturb(world, options);
+    const ids = await queueJobs(world, options, killing);
     const isOver = (id: number): boolean => world.simulator.job(id)?.status === 'completed';
     await settled('every job to be over', () => ids.every(isOver));
     const outages = await killing;
@@ -91,7 +119,7 @@ export async function runScaleSetChaos(
       return unacknowledged === 0 && undelivered === 0;
     };
     await settled('every message to be acknowledged', areRead);
-    return judge(world, ids, outages);
+    return { fault, ...judge(world, ids, outages, await runnersStarted(world)) };
   } finally {
     await world.close();
   }
@@ -112,52 +140,83 @@ async function startSet({ client, name }: ChaosEnvironment): Promise<void> {
   });
 }
 
-/** Queues jobs at a constant pace: at least `count`, and until the last kill is overcome. */
+/** Queues jobs at a constant pace: at least `jobs`, and until the last kill is overcome. */
 async function queueJobs(
   { simulator }: ChaosEnvironment,
-  count: number,
+  { jobs, betweenJobsMs = BETWEEN_JOBS_MS }: ScaleSetChaosOptions,
   killing: Promise<unknown>,
 ): Promise<number[]> {
   const ids: number[] = [];
   let areOver = false;
   const over = killing.finally(() => (areOver = true));
   over.catch(() => undefined); // awaited below
-  while (ids.length < count || !areOver) {
+  while (ids.length < jobs || !areOver) {
     const spec = { repo: `${ORGANIZATION}/web`, labels: [LABEL], sleepMs: JOB_MS };
     ids.push(simulator.queueJob(spec).id);
-    await delay(BETWEEN_JOBS_MS);
+    await delay(betweenJobsMs);
   }
   await over;
   return ids;
 }
 
-/** Kills all workers at once, again and again, each time after there is a session again. */
-async function killWorkers(
+/** Disturbs the workers, again and again, each time after there is a session again. */
+async function disturb(
   world: ChaosEnvironment,
-  kills: number,
-  progress: (line: string) => void,
+  {
+    kills,
+    fault = 'kill',
+    betweenKillsMs = BETWEEN_KILLS_MS,
+    servedMs = 0,
+    progress,
+  }: ScaleSetChaosOptions,
 ): Promise<Outage[]> {
   const outages: Outage[] = [];
   while (outages.length < kills) {
-    const last = outages.at(-1)?.from ?? Date.now();
-    await delay(Math.max(0, last + BETWEEN_KILLS_MS - Date.now()));
-    const outage = await killOnce(world);
+    const { from = Date.now(), continuedMs: tookMs = 0 } = outages.at(-1) ?? {};
+    const waitMs = Math.max(betweenKillsMs, tookMs + servedMs);
+    await delay(Math.max(0, from + waitMs - Date.now()));
+    const outage = fault === 'kill' ? await killOnce(world) : await cutOffHolder(world);
     outages.push(outage);
     const { readyMs, continuedMs } = outage;
     progress(
-      `kill ${outages.length} of ${kills}: a worker after ${readyMs} ms, the session after ${continuedMs} ms`,
+      `${fault} ${outages.length} of ${kills}: a worker after ${readyMs} ms, the session after ${continuedMs} ms`,
     );
   }
   return outages;
 }
 
-async function killOnce({ workers, simulator }: ChaosEnvironment): Promise<Outage> {
+/** How often a session was opened or continued. Where no worker came up for a minute, GitHub has ended it. */
+function heldTimes({ simulator }: ChaosEnvironment): number {
+  const { byStatus } = simulator.requestCounts();
+  return countOf(byStatus, CONTINUED) + countOf(byStatus, OPENED);
+}
+
+/** Cuts off the worker that has the session from Temporal until the other one has continued it. */
+async function cutOffHolder(world: ChaosEnvironment): Promise<Outage> {
+  const { workers, temporalProxies } = world;
+  let holder = -1;
+  await until('a worker that has the session', async () => {
+    holder = await workers.find(HAS_SESSION);
+    return holder >= 0;
+  });
+  const before = heldTimes(world);
+  const from = Date.now();
+  const restore = temporalProxies[holder]?.cutOff();
+  try {
+    await until('the session', () => heldTimes(world) > before, CONTINUED_WITHIN_MS);
+    const continuedMs = Date.now() - from;
+    // The other worker was ready all the time.
+    await delay(Math.max(0, CUT_OFF_MS - continuedMs));
+    return { from, readyMs: 0, continuedMs };
+  } finally {
+    restore?.();
+  }
+}
+
+async function killOnce(world: ChaosEnvironment): Promise<Outage> {
+  const { workers } = world;
   const numbers = Array.from({ length: workers.count }, (_none, number) => number);
-  // Where no worker came up for a minute, GitHub has ended the session, and it is opened again.
-  const held = (): number => {
-    const { byStatus } = simulator.requestCounts();
-    return countOf(byStatus, CONTINUED) + countOf(byStatus, OPENED);
-  };
+  const held = (): number => heldTimes(world);
   await Promise.all(numbers.map(async (number) => await workers.stop(number, 'SIGKILL')));
   const before = held();
   const from = Date.now();
@@ -180,11 +239,20 @@ async function settled(what: string, isSo: () => boolean): Promise<void> {
   await until(what, async () => isSo(), SETTLE_MS);
 }
 
+/** Runner workflows of the set, those that have ended included. */
+async function runnersStarted({ client, name }: ChaosEnvironment): Promise<number> {
+  const { count } = await client.workflow.count(
+    `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${name}' AND ${SEARCH_ATTRIBUTES.set.name} = '${SET}'`,
+  );
+  return count;
+}
+
 function judge(
   { simulator }: ChaosEnvironment,
   ids: readonly number[],
   outages: readonly Outage[],
-): ScaleSetChaosReport {
+  runners: number,
+): Omit<ScaleSetChaosReport, 'fault'> {
   const { byStatus, byEndpoint } = simulator.requestCounts();
   const jobs = ids.flatMap((id) => simulator.job(id) ?? []);
   const times = jobs.map(({ created_at: queued, started_at: started }) => ({
@@ -207,6 +275,7 @@ function judge(
     waitMs: spreadOf(times.map(({ from, to }) => to - from)),
     servedWaitMs: spreadOf(served),
     recoveries: outages.map(({ readyMs, continuedMs }) => ({ readyMs, continuedMs })),
+    runners,
     registrations,
     requestsPerJob: perJob(requests.reduce((sum, [, count]) => sum + count, 0)),
     requestsByEndpoint: Object.fromEntries(
@@ -220,9 +289,7 @@ function judge(
         .filter((wait) => !(wait <= MAX_WAIT_MS))
         .map((wait) => `a job waited for its runner for ${wait} ms while a worker was ready`),
       ...(conflicts === 0 ? [] : [`${conflicts} conflicts about the session`]),
-      ...(registrations <= ids.length
-        ? []
-        : [`${registrations} registrations for ${ids.length} jobs`]),
+      ...(runners <= ids.length ? [] : [`${runners} runners for ${ids.length} jobs`]),
     ],
   };
 }
@@ -245,15 +312,20 @@ function spreadOf(values: readonly number[]): Spread {
   return { p50: at(0.5), p95: at(0.95), max: at(1) };
 }
 
+const FAULTS = {
+  kill: 'all workers were killed',
+  'cut off': 'the worker with the session was cut off from Temporal',
+} as const;
+
 /** Lines for people. */
 export function scaleSetLines(report: ScaleSetChaosReport): string[] {
   const { sessions, waitMs, servedWaitMs, violations } = report;
   return [
-    `${report.jobs} jobs, ${report.kills} kills of all workers`,
+    `${report.jobs} jobs, ${report.kills} times ${FAULTS[report.fault]}`,
     `sessions: ${sessions.opened} opened, ${sessions.continued} continued, ${sessions.conflicts} conflicts`,
     `from queued to started: p50 ${waitMs.p50} ms, p95 ${waitMs.p95} ms, max ${waitMs.max} ms`,
     `while a worker was ready: p50 ${servedWaitMs.p50} ms, p95 ${servedWaitMs.p95} ms, max ${servedWaitMs.max} ms`,
-    `registrations: ${report.registrations}; requests to GitHub for each job, without polls: ${report.requestsPerJob}`,
+    `runners: ${report.runners}; registrations: ${report.registrations}; requests to GitHub for each job, without polls: ${report.requestsPerJob}`,
     ...Object.entries(report.requestsByEndpoint).map(
       ([endpoint, count]) => `  ${count} ${endpoint}`,
     ),

@@ -39,12 +39,14 @@ export class Workers {
 
   /**
    * @param folder - for logs and clocks
+   * @param settingsOf - more settings of each worker
    * @param receiver - told the address of a worker to which deliveries may go, whenever that is another one
    */
   static async start(
     count: number,
     settings: Readonly<Record<string, string>>,
     folder: string,
+    settingsOf: (number: number) => Readonly<Record<string, string>>,
     receiver: (url: string) => void,
   ): Promise<Workers> {
     const slots: Slot[] = [];
@@ -59,6 +61,7 @@ export class Workers {
         clockFile,
         settings: {
           ...settings,
+          ...settingsOf(number),
           HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
           HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}`,
         },
@@ -107,6 +110,18 @@ export class Workers {
   /** Waits until all poll, and their watches are up to date. @throws Error when one does not come up */
   async ready(): Promise<void> {
     await Promise.all(this.#slots.map(async ({ worker }) => await worker?.ready()));
+  }
+
+  /** The number of the worker whose metric of that name is not 0, or -1. */
+  async find(metric: string): Promise<number> {
+    const found = await Promise.all(
+      this.#slots.map(async ({ worker }) =>
+        ((await worker?.metrics().catch(() => [])) ?? []).some(
+          ({ name, value }) => name === metric && value > 0,
+        ),
+      ),
+    );
+    return found.indexOf(true);
   }
 
   /** Waits until one of them polls. @throws AggregateError when none comes up */

@@ -12,6 +12,8 @@ import { down, status, up, type LabState } from '../lab/lab.ts';
 import { preparesNamespace } from '../lab/temporalNamespace.ts';
 import { startSimulator, type Simulator } from '../simulator/simulator.ts';
 import { startApiServerProxy, type ApiServerProxy } from './apiServerProxy.ts';
+import { startTemporalProxy, type TemporalProxy } from './temporalProxy.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { Observer } from './observer.ts';
 import { until } from './waitUntil.ts';
 import { Workers } from './workers.ts';
@@ -22,6 +24,8 @@ export interface ChaosWorldOptions {
   /** Folder of the lab, its data and all logs. */
   readonly stateDir: string;
   readonly progress: (line: string) => void;
+  /** Each worker reaches Temporal through a proxy of its own. @default they connect to it */
+  readonly temporalProxies?: boolean;
 }
 
 /** A real worker's pods and registrations are these for the whole run. */
@@ -54,6 +58,8 @@ export interface ChaosEnvironment {
   /** When the observer's time began, in ms since the epoch. */
   readonly startedAtMs: number;
   readonly workers: Workers;
+  /** In front of Temporal, one for each worker, if there are any. */
+  readonly temporalProxies: readonly TemporalProxy[];
   /** The workers' present token at the CI server. */
   readonly token: { current: string; readonly file: string };
   /** @throws Error when what plays the runners on fake nodes has failed */
@@ -67,6 +73,7 @@ export async function openChaosEnvironment({
   nodes,
   stateDir,
   progress,
+  temporalProxies: areProxied = false,
 }: ChaosWorldOptions): Promise<ChaosEnvironment> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
@@ -147,8 +154,18 @@ export async function openChaosEnvironment({
       HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       HOLDFAST_LOG_LEVEL: 'debug',
     };
-    const workers = await Workers.start(WORKERS, settings, folder, (url) =>
-      simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
+    const temporalProxies: TemporalProxy[] = [];
+    for (let number = 0; areProxied && number < WORKERS; number++)
+      temporalProxies.push(await startTemporalProxy(lab.temporal?.address ?? ''));
+    closers.unshift(
+      async () => await Promise.all(temporalProxies.map(async (proxy) => await proxy.close())),
+    );
+    const workers = await Workers.start(
+      WORKERS,
+      settings,
+      folder,
+      (number) => omitUndefined({ TEMPORAL_ADDRESS: temporalProxies[number]?.address }),
+      (url) => simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
     );
     closers.unshift(async () => await workers.close());
     const client = new Client({ connection });
@@ -167,6 +184,7 @@ export async function openChaosEnvironment({
       observer,
       startedAtMs,
       workers,
+      temporalProxies,
       token,
       check: () => agent?.check(),
       close,
