@@ -229,10 +229,12 @@ export function ciServerTraits(
 export function traitsForRunner(
   traits: CiServerTraits | undefined,
   ephemeral: boolean,
-): Pick<AdmittedRunner, 'removalEndsJob'> & Partial<Pick<AdmittedRunner, 'registrationMode'>> {
+): Pick<AdmittedRunner, 'removalEndsJob' | 'outlivesRegistration'> &
+  Partial<Pick<AdmittedRunner, 'registrationMode'>> {
   if (traits === undefined) return {};
   return {
     registrationMode: registrationModeFor(traits, ephemeral),
     ...(removalEndsJob(traits) ? { removalEndsJob: true as const } : {}),
+    ...(traits.runnerOutlivesRegistration ? { outlivesRegistration: true as const } : {}),
   };
 }

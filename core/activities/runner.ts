@@ -27,6 +27,11 @@ export interface AdmittedRunner extends RunnerSpec {
    */
   readonly removalEndsJob?: true;
   /**
+   * Whether the runner continues when its registration is removed, and must be stopped.
+   * @default it ends by itself
+   */
+  readonly outlivesRegistration?: true;
+  /**
    * Reason why the input of a continued run is not valid anymore. The other fields are then only
    * those needed to drain the runner.
    */

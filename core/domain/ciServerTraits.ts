@@ -17,6 +17,11 @@ export interface CiServerTraits {
    * immediately.
    */
   readonly singleUseRegistration: boolean;
+  /**
+   * Whether the process of a runner continues when its registration is removed. The server then
+   * accepts no result of a job from it.
+   */
+  readonly runnerOutlivesRegistration: boolean;
   /** Runner groups. Absent if the server has none. */
   readonly groups?: {
     /** ID of the group for runners without a group. */

@@ -1,6 +1,6 @@
 /** Runners from their workflow to their end: a real Temporal, a real Gitea with its official runner as a process, real workflow files. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { RunnerResult } from '../../core/contract/index.ts';
+import { drainUpdate, type RunnerResult } from '../../core/contract/index.ts';
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import type { GiteaJobState } from '../support/gitea.ts';
 import { GiteaWorld } from '../support/giteaWorld.ts';
@@ -31,6 +31,15 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
     expect(await runner.result()).toMatchObject({ outcome: 'succeeded' });
     expect(await world.job(job.id)).toMatchObject({ conclusion: 'success' });
     expect(await world.jobLog(job.id)).toMatch(/^\S+ finished$/m);
+    expect(await world.gitea.runners()).toEqual([]);
+  });
+
+  test('drained while idle, as a process that does not report it: it ends with its registration', async () => {
+    await world.startWorker().started();
+    const runner = await world.startRunner();
+    await world.reaches(runner, 'Idle');
+    await runner.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
+    expect(await runner.result()).toMatchObject({ outcome: 'succeeded' });
     expect(await world.gitea.runners()).toEqual([]);
   });
 

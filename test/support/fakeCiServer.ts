@@ -15,6 +15,7 @@ const TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,
   singleUseRegistration: true,
+  runnerOutlivesRegistration: false,
   groups: { defaultId: '1' },
   jobLimits: DEFAULT_JOB_LIMITS,
 };

@@ -104,6 +104,7 @@ export function currentFacts(state: RunnerState): ObservedFacts {
       endUnobserved: pod === undefined ? runner.podInDoubt : pod.endUnobserved,
       idleInDoubt: state.isIdleInDoubt && !spec.ephemeral ? (true as const) : undefined,
       removalEndsJob: spec.removalEndsJob,
+      outlivesRegistration: spec.outlivesRegistration,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
     }),
   };
@@ -288,8 +289,13 @@ export function waitMs(
       return intervals.idleConfirmationMs - sinceProofMs;
     case 'settled':
       // A runner that was never online cannot have a job for long. A runner that was online may
-      // have taken a job that nothing reports.
-      return (runner.online ? timeouts.jobTimeoutMs : intervals.removalGraceMs) - sinceProofMs;
+      // have taken a job that nothing reports. If it continues without a registration, the CI server
+      // no longer accepts the result of that job.
+      return (
+        (runner.online && spec.outlivesRegistration !== true
+          ? timeouts.jobTimeoutMs
+          : intervals.removalGraceMs) - sinceProofMs
+      );
     case 'terminated':
       return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(state);
     case 'jobDeadline':

@@ -13,6 +13,8 @@ export interface ObservedFacts {
    * says busy in time.
    */
   readonly removalEndsJob?: true;
+  /** Whether the runner continues when its registration is removed, and must be stopped. */
+  readonly outlivesRegistration?: true;
   /**
    * Whether the runner container was observed to start. A container that never started cannot have
    * a job.

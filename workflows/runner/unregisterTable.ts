@@ -121,6 +121,9 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
     return awaitJob(f, row, `${because}, but a job is running: it may finish`);
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
+  // The server removed it only because it had no job. After an absence, it may still be ending.
+  if (f.outlivesRegistration === true && f.removalResult === 'removed')
+    return stopOrAwait(f, row, `${because} and the runner does not end by itself`);
   // A CI server may remove a runner whose job has only just started (docs/lifecycle.md). Unless the
   // runner itself reports idle, the pod may be busy.
   return { kind: 'wait', row, reason: `${because}; the runner ends by itself`, until: 'settled' };

@@ -41,6 +41,7 @@ export const GITEA_TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,
   singleUseRegistration: true,
+  runnerOutlivesRegistration: true,
   jobLimits: DEFAULT_JOB_LIMITS,
 };
 

@@ -67,6 +67,7 @@ export const GITHUB_TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,
   singleUseRegistration: true,
+  runnerOutlivesRegistration: false,
   groups: { defaultId: DEFAULT_GROUP_ID },
   // https://docs.github.com/en/actions/reference/limits: a job that finds no runner is ended after
   // 24 hours, a running one after 5 days.

@@ -38,6 +38,11 @@ describe('what admission derives from the traits', () => {
     [{ singleUseRegistration: false }, true, { registrationMode: 'token' }],
     [{ refusesBusyRemoval: false }, true, { registrationMode: 'jit', removalEndsJob: true }],
     [{ refusesBusyRemoval: false, canDisable: true }, true, { registrationMode: 'jit' }],
+    [
+      { runnerOutlivesRegistration: true },
+      true,
+      { registrationMode: 'jit', outlivesRegistration: true },
+    ],
   ])('%j, ephemeral: %s', (traits, ephemeral, taken) => {
     expect(traitsForRunner({ ...GITHUB_TRAITS, ...traits }, ephemeral)).toEqual(taken);
   });

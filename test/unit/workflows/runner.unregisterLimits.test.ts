@@ -138,6 +138,16 @@ describe('a wait', () => {
       ({ runner }) => (runner.online = true),
       2 * HOUR - 4 * SECOND,
     ],
+    [
+      'settled',
+      'once online, and it does not end with its registration',
+      { absentSinceMs },
+      (state) => {
+        state.runner.online = true;
+        state.admit({ ...state.spec, outlivesRegistration: true });
+      },
+      9 * SECOND,
+    ],
     ['terminated', 'a forced stop', { stopped: 'force' }, () => undefined, 10 * SECOND],
     [
       'terminated',

@@ -127,6 +127,31 @@ describe('the decision table, row by row', () => {
       { kind: 'remove' },
     ],
 
+    [
+      '3: 204, silent, and it does not end with its registration',
+      { removalResult: 'removed', outlivesRegistration: true },
+      { kind: 'stopPod', row: '3', mode: 'stop', overdue: false },
+    ],
+    [
+      '1: … and it has been asked to stop',
+      { absentSinceMs: 1, outlivesRegistration: true, stopped: 'stop' },
+      { kind: 'wait', row: '1', until: 'terminated' },
+    ],
+    [
+      '3: … it is idle by its own word: torn down as any other',
+      { removalResult: 'removed', outlivesRegistration: true, observedActivity: 'idle' },
+      { kind: 'wait', row: '3', until: 'idleConfirmed' },
+    ],
+    [
+      '3: … it is busy by its own word: its job may finish',
+      { removalResult: 'removed', outlivesRegistration: true, observedActivity: 'busy' },
+      { kind: 'wait', row: '3', until: 'jobDeadline' },
+    ],
+    [
+      '4a: … its registration has gone before, perhaps with its job: it may be ending',
+      { removalResult: 'absent', outlivesRegistration: true },
+      { kind: 'wait', row: '4a', until: 'settled' },
+    ],
     ['3: 204, ended', { removalResult: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
     [
       '3: 204, idle by its own word, which may be old',
