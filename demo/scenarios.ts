@@ -242,8 +242,8 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 
 /**
- * Scenarios that are otherwise on Gitea. Its runners are ephemeral, it does not refuse to remove a
- * busy one, and it would fail a killed job ten minutes later only.
+ * Scenarios that are otherwise on Gitea. It does not refuse to remove a busy runner, and it would
+ * fail a killed job ten minutes later only.
  */
 const ON_GITEA: Readonly<Record<string, Scenario>> = {
   drained: {

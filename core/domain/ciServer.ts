@@ -51,8 +51,8 @@ export interface RegisterRequest {
   readonly group: RunnerGroupRef;
   readonly ephemeral: boolean;
   /**
-   * `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token that
-   * the runner uses itself.
+   * `jit`: single-use just-in-time config (always ephemeral). `token`: a registration for any number
+   * of jobs, or a registration token that the runner uses itself.
    */
   readonly mode: 'jit' | 'token';
   /** Whether the runner never updates itself. Only with `token`. @default false */

@@ -108,7 +108,7 @@ await describeWithLab('Gitea', { gitea: true, kubernetes: false }, (lab) => {
     'Gitea',
     {
       scopes: [ORGANIZATION, REPOSITORY, USER, INSTANCE],
-      modes: ['jit'],
+      modes: ['jit', 'token'],
       limits: [],
       revocable: true,
       uniqueNames: true,

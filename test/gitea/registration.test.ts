@@ -55,6 +55,14 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
     });
   });
 
+  test('a static runner gets its own credentials, too, and Gitea has it for any number of jobs', async () => {
+    const { runnerId, env } = await server.register(request({ mode: 'token', ephemeral: false }));
+    const file = { id: Number(runnerId), ephemeral: false };
+    expect(JSON.parse(env['GITEA_RUNNER_FILE'] ?? '')).toMatchObject(file);
+    const path = `/orgs/acme/actions/runners/${runnerId}`;
+    expect(await gitea.api('GET', path)).toMatchObject({ ephemeral: false });
+  });
+
   test('every page of a list is read, also by name', async () => {
     for (let n = 1; n <= MANY; n++)
       await server.register(request({ scope: REPOSITORY, name: `r-${n}` }));
@@ -90,18 +98,12 @@ await describeWithLab('Registrations at Gitea', { gitea: true, kubernetes: false
 
   describe('are rejected before anything is registered for', () => {
     test.each<[what: string, more: Partial<RegisterRequest>]>([
-      ['a static runner', { mode: 'token', ephemeral: false }],
       ['a label with a way to run the job', { labels: ['x64:docker://alpine'] }],
       ['an enterprise', { scope: { kind: 'enterprise', name: 'big' } }],
     ])('%s', async (_what, more) => {
       const error = await ciServerError(server.register(request(more)));
       expect(error.kind).toBe('rejected');
       expect(await gitea.runners()).toEqual([]);
-    });
-
-    test('a static runner, already at admission', () => {
-      expect(server.accessError?.(ORGANIZATION, 'default', { mode: 'token' })).toBeDefined();
-      expect(server.accessError?.(ORGANIZATION, 'default', { mode: 'jit' })).toBeUndefined();
     });
   });
 });

@@ -43,6 +43,27 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
     expect(await world.gitea.runners()).toEqual([]);
   });
 
+  test('static: it runs one job after another; drained while busy, it ends with that job', async () => {
+    await world.startWorker().started();
+    const runner = await world.startRunner({ ephemeral: false });
+    await world.reaches(runner, 'Idle');
+    const first = await world.queueJob();
+    expect(await world.waitForJob(first.id, 'completed')).toMatchObject({ conclusion: 'success' });
+    const { job, finish } = await world.heldJob();
+    await world.reaches(runner, 'Busy');
+    await runner.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
+    await until('Gitea to have it disabled', async () =>
+      (await world.gitea.runners()).every(({ disabled }) => disabled),
+    );
+    const later = await world.queueJob();
+    await finish();
+    expect(await runner.result()).toMatchObject({ outcome: 'succeeded' });
+    expect(await world.job(job.id)).toMatchObject({ conclusion: 'success' });
+    expect(await world.jobLog(job.id)).toMatch(/^\S+ finished$/m);
+    expect(await world.job(later.id)).toMatchObject({ status: 'queued' });
+    expect(await world.gitea.runners()).toEqual([]);
+  });
+
   test.each<[string, KillPoint]>([
     ['registered it', { method: 'POST', path: /RunnerService\/Register$/, when: 'after' }],
     ['disabled it', { method: 'PATCH', path: RUNNER, when: 'after' }],

@@ -122,6 +122,23 @@ await describeWithLab(
       expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
     });
 
+    test('static: it runs one job after another; drained while busy, it ends with that job', async () => {
+      const run = await start({ ephemeral: false });
+      const first = await heldJob(run);
+      await letGo(world.namespace, first.pod);
+      expect(await gitea.waitForJob(REPOSITORY, first.job.id, 'completed')).toMatchObject({
+        conclusion: 'success',
+      });
+      await run.reaches('idle again', ({ phase }) => phase === 'Idle');
+      const { job, pod } = await heldJob(run);
+      expect(pod).toBe(first.pod);
+      await run.handle.executeUpdate(drainUpdate.name, { args: [{ reason: 'test' }] });
+      await letGo(world.namespace, pod);
+      expect(await run.handle.result()).toMatchObject({ outcome: 'succeeded' });
+      expect(await gitea.job(REPOSITORY, job.id)).toMatchObject({ conclusion: 'success' });
+      expect(await gitea.jobLog(REPOSITORY, job.id)).toMatch(FINISHED);
+    });
+
     test('pod deleted while busy: a job that ends in the grace period is not lost', async () => {
       const run = await start({ stop: { signalTimeout: '40s' } });
       const { job, pod } = await heldJob(run);

@@ -11,6 +11,14 @@ export interface GiteaJobState {
   readonly runner_name?: string;
 }
 
+/** A runner, as Gitea's REST API shows it. */
+export interface GiteaRunnerState {
+  readonly id: number;
+  readonly name: string;
+  readonly status: string;
+  readonly disabled: boolean;
+}
+
 const USER = 'tester';
 const PASSWORD = 'tester-Passw0rd!';
 const OUTSIDER = 'outsider';
@@ -85,9 +93,9 @@ export class Gitea {
   }
 
   /** Returns the runners under a path such as `/orgs/acme`. */
-  async runners(at = '/admin'): Promise<{ id: number; name: string; status: string }[]> {
+  async runners(at = '/admin'): Promise<GiteaRunnerState[]> {
     const path = `${at}/actions/runners?limit=50`;
-    return (await this.api<{ runners: { id: number; name: string; status: string }[] }>('GET', path)).runners; // prettier-ignore
+    return (await this.api<{ runners: GiteaRunnerState[] }>('GET', path)).runners;
   }
 
   /** Runs a script as a workflow's only job. @param repository `owner/repo` */

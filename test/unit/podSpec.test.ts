@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
-import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import { podErrors, podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import {
   parseRegistrationAnnotations,
@@ -42,6 +42,25 @@ const supervision = {
   signalTarget: 'group',
   startupTimeoutMs: 1,
 } as const;
+
+test.each<[runnerKind: 'github' | 'gitea', registers: boolean]>([
+  ['github', true],
+  ['gitea', false],
+])('a static runner of %s has a container that registers it: %s', (runnerKind, registers) => {
+  const { identity: _identity, ...asked } = request;
+  const initContainers: string[] = [];
+  podErrors(
+    { ...asked, supervision: { ...supervision, mode: 'none', runnerKind } },
+    {},
+    'main',
+    ({ spec }) => {
+      initContainers.push(...(spec?.initContainers ?? []).map(({ name }) => name));
+      return [];
+    },
+    { scope: { kind: 'organization', name: 'acme' }, credential: 'default', mode: 'token' },
+  );
+  expect(initContainers.includes('holdfast-register')).toBe(registers);
+});
 
 describe('the image and command of a runner on a worker for several kinds', () => {
   const { image: giteas } = GITEA_RUNNER;

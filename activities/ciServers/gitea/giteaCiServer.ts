@@ -6,7 +6,10 @@ import type {
   Scope,
 } from '../../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
-import { GITEA_RUNNER_FILE } from '../../../core/domain/runnerKinds/gitea.ts';
+import {
+  GITEA_RUNNER_EPHEMERAL,
+  GITEA_RUNNER_FILE,
+} from '../../../core/domain/runnerKinds/gitea.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 // The REST API is GitHub's in form, so the client is the same.
 import { RestApi, type RestApiOptions, type RestRequest } from '../github/api.ts';
@@ -77,10 +80,8 @@ export class GiteaCiServer implements CiServer {
   accessError(
     _scope: Scope,
     _group?: RunnerGroupRef,
-    { mode, labels = [] }: Partial<Pick<RegisterRequest, 'labels' | 'mode'>> = {},
+    { labels = [] }: Partial<Pick<RegisterRequest, 'labels'>> = {},
   ): string | undefined {
-    if (mode === 'token')
-      return 'ephemeral: must be true for a runner of Gitea; remove ephemeral: false';
     // The runner would read the rest as the way to run the job.
     const label = labels.find((each) => each.includes(':'));
     return label && `labels: a label of Gitea must not contain ":", got "${label}"; rename it`;
@@ -88,10 +89,10 @@ export class GiteaCiServer implements CiServer {
 
   /** Registers the runner itself, so that no registration token gets into a pod. */
   async register(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, labels, mode } = wanted;
+    const { scope, name, labels, ephemeral } = wanted;
     signal?.throwIfAborted();
     const request = await this.#request('registration_token', 'POST', scope, '/registration-token');
-    const refusal = this.accessError(scope, undefined, { mode, labels });
+    const refusal = this.accessError(scope, undefined, { labels });
     if (refusal !== undefined) throw this.#api.toError('rejected', request, refusal);
     // Gitea permits several runners of one name. A second one would hide a registration that an
     // earlier attempt has lost.
@@ -106,7 +107,7 @@ export class GiteaCiServer implements CiServer {
       {
         call: 'registration_token',
         route: `POST ${giteaUrlOf(this.#options.credential.apiUrl)}/api/actions/runner.v1.RunnerService/Register`,
-        parameters: { name, token, labels, ephemeral: true },
+        parameters: { name, token, labels, ephemeral },
         subject: `${request.subject}, runner ${name}`,
       },
       signal,
@@ -119,12 +120,15 @@ export class GiteaCiServer implements CiServer {
       address: this.#webUrl,
       // Jobs run in the runner's own container.
       labels: labels.map((label) => `${label}:host`),
-      ephemeral: true,
+      ephemeral,
     };
     return {
       runnerName: name,
       runnerId: runner.id,
-      env: { [GITEA_RUNNER_FILE]: JSON.stringify(file) },
+      env: {
+        [GITEA_RUNNER_FILE]: JSON.stringify(file),
+        [GITEA_RUNNER_EPHEMERAL]: String(ephemeral),
+      },
     };
   }
 

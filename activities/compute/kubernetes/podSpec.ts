@@ -7,11 +7,7 @@ import type {
   V1PodSpec,
 } from '@kubernetes/client-node';
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import {
-  isImageOfOtherKind,
-  RUNNER_KINDS,
-  TOKEN_VARIABLES,
-} from '../../../core/domain/runnerKinds/runnerKinds.ts';
+import { isImageOfOtherKind, RUNNER_KINDS } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName, podName } from '../naming.ts';
@@ -253,8 +249,8 @@ export function podErrors(
   try {
     const pod = podSpec(request, defaults, installation, {
       secretName: podName(request.identity),
-      // The pod of a runner with a token has one container more.
-      keys: at?.mode === 'token' ? TOKEN_VARIABLES : [],
+      // The pod of a runner that registers itself has one container more.
+      keys: at?.mode === 'token' ? tokenVariables(request) : [],
       annotations: registrationAnnotations({ runnerName: '', ...omitUndefined({ at }), env: {} }),
     });
     return [...mountErrors(pod), ...judge(pod, request)];
@@ -262,6 +258,12 @@ export function podErrors(
     if (error instanceof ComputeError) return [error.message];
     throw error;
   }
+}
+
+function tokenVariables({ supervision }: Omit<PodRequest, 'identity'>): readonly string[] {
+  const kind = supervision && RUNNER_KINDS[supervision.runnerKind];
+  const token = kind?.registration?.token;
+  return token === undefined ? [] : [token.variable];
 }
 
 /**

@@ -3,6 +3,8 @@ import type { RunnerKind } from './runnerKind.ts';
 
 /** Variable with the content of the runner's file `.runner`: its ID, its own token, its labels. */
 export const GITEA_RUNNER_FILE = 'GITEA_RUNNER_FILE';
+/** Variable that is `true` for a runner of one job, otherwise `false`. */
+export const GITEA_RUNNER_EPHEMERAL = 'GITEA_RUNNER_EPHEMERAL';
 
 /**
  * The same as deploy/images/gitea-runner-entrypoint.sh, line by line. Without a `timeout` the
@@ -16,13 +18,30 @@ const START_SCRIPT = [
   'mkdir -p "$HOME"',
   'cd "$HOME"',
   '(umask 077 && printf %s "$GITEA_RUNNER_FILE" >.runner)',
-  'unset GITEA_RUNNER_FILE',
+  'ephemeral="$GITEA_RUNNER_EPHEMERAL"',
+  'unset GITEA_RUNNER_FILE GITEA_RUNNER_EPHEMERAL',
   'cat >runner.yaml <<END',
   'runner: {timeout: 8760h, shutdown_timeout: 24h}',
   'cache: {enabled: false}',
   'END',
   '# The supervisor reads the log on standard output.',
-  'exec gitea-runner daemon --config runner.yaml 2>&1',
+  'if [ "$ephemeral" = true ]; then exec gitea-runner daemon --config runner.yaml 2>&1; fi',
+  '# A static runner has a process for each job, because its log does not show the end of a job otherwise.',
+  'stopped= child= status=0',
+  'trap \'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || :\' TERM INT',
+  'while [ -z "$stopped" ] && [ "$status" = 0 ]; do',
+  '  gitea-runner daemon --once --config runner.yaml 2>&1 &',
+  '  child=$!',
+  '  # A signal that arrived before the line above.',
+  '  [ -z "$stopped" ] || kill -TERM "$child" 2>/dev/null || :',
+  '  # A signal ends `wait`, and not the runner.',
+  '  while :; do',
+  '    status=0',
+  '    wait "$child" || status=$?',
+  '    kill -0 "$child" 2>/dev/null || break',
+  '  done',
+  'done',
+  'exit "$status"',
 ];
 
 /** Start of a line: `time="2026-01-01T00:00:00Z" level=info msg="`. */
@@ -31,7 +50,7 @@ const MESSAGE = String.raw`^time="[^"]+" level=info msg="`;
 /** Runner of Gitea Actions: registration, image, log lines and how it is stopped. */
 export const GITEA_RUNNER: RunnerKind = {
   registration: {
-    variables: [GITEA_RUNNER_FILE],
+    variables: [GITEA_RUNNER_FILE, GITEA_RUNNER_EPHEMERAL],
     variablePrefixes: ['GITEA_RUNNER_'],
     needsCommand: true,
   },
@@ -43,8 +62,8 @@ export const GITEA_RUNNER: RunnerKind = {
   },
   // Gitea gives runners no labels of its own.
   defaultLabels: ['self-hosted'],
-  // https://gitea.com/gitea/runner/src/branch/main/internal/app/cmd/daemon.go. An ephemeral runner
-  // shuts down when its job has been reported.
+  // https://gitea.com/gitea/runner/src/branch/main/internal/app/cmd/daemon.go. A runner of
+  // one job shuts down when its job has been reported.
   log: {
     listening: new RegExp(`${MESSAGE}runner: .+, declare successfully"$`),
     jobStarted: new RegExp(String.raw`${MESSAGE}task \d+ repo is `),
