@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
-import { podErrors, podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import {
+  podErrors,
+  podSpec,
+  type PodDefaults,
+} from '../../activities/compute/kubernetes/podSpec.ts';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import {
   parseRegistrationAnnotations,
@@ -51,7 +55,7 @@ test.each<[runnerKind: 'github' | 'gitea', registers: boolean]>([
   const initContainers: string[] = [];
   podErrors(
     { ...asked, supervision: { ...supervision, mode: 'none', runnerKind } },
-    {},
+    { image: 'own' },
     'main',
     ({ spec }) => {
       initContainers.push(...(spec?.initContainers ?? []).map(({ name }) => name));
