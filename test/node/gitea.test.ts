@@ -2,12 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { cancelSignal, drainUpdate, type RunnerInput } from '../../core/contract/index.ts';
-import { GITEA_RUNNER } from '../../core/domain/runnerKinds/gitea.ts';
-import { giteaRunnerImage } from '../../tools/lab/images/definitions.ts';
-import { addImages } from '../../tools/lab/lab.ts';
 import { letGo, HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
-import { ClusterWorld } from '../support/clusterWorld.ts';
+import type { ClusterWorld } from '../support/clusterWorld.ts';
 import { Gitea, type GiteaJobState } from '../support/gitea.ts';
+import { openGiteaPods } from '../support/giteaPods.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -26,26 +24,7 @@ await describeWithLab(
     let label: string;
 
     beforeAll(async () => {
-      await addImages(lab.stateDir, [giteaRunnerImage]);
-      await gitea.clear();
-      world = await ClusterWorld.open(lab, {
-        webhook: false,
-        settings: {
-          HOLDFAST_CREDENTIALS: JSON.stringify({
-            default: {
-              server: 'gitea',
-              type: 'pat',
-              tokenEnv: 'GITEA_TOKEN',
-              apiUrl: `${gitea.access.url}/api/v1`,
-              webUrl: gitea.access.urlForPods,
-            },
-          }),
-          GITEA_TOKEN: gitea.access.token,
-          HOLDFAST_RUNNER_IMAGE: giteaRunnerImage.reference,
-          HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITEA_RUNNER.image?.command),
-          HOLDFAST_WEBHOOK_SECRET: SECRET,
-        },
-      });
+      world = await openGiteaPods(lab, gitea, { HOLDFAST_WEBHOOK_SECRET: SECRET });
       const url = new URL('/webhooks/gitea', world.worker.webhook()).href;
       ({ id: hook } = await gitea.api<{ id: number }>('POST', '/orgs/acme/hooks', {
         type: 'gitea',

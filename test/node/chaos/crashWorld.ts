@@ -1,11 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { RequestOptions } from 'node:https';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import type { LabState } from '../../../tools/lab/lab.ts';
 import { ClusterWorld } from '../../support/clusterWorld.ts';
+import { startKubernetesProxy } from './kubernetesProxy.ts';
 import { Meeting } from './meeting.ts';
 import {
   startWithholdingProxy,
@@ -47,22 +46,7 @@ export class CrashWorld {
   /** @param lives - how many take part: each must come to both meetings */
   static async open(lab: LabState, lives: number): Promise<CrashWorld> {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-crash-'));
-    const direct = new KubeConfig();
-    direct.loadFromFile(lab.kubernetes?.kubeconfig ?? '');
-    const credentials: RequestOptions = {};
-    await direct.applyToHTTPSOptions(credentials);
-    const kubernetes = await startWithholdingProxy({
-      url: () => direct.getCurrentCluster()?.server ?? '',
-      credentials,
-    });
-    const proxied = new KubeConfig();
-    proxied.loadFromClusterAndUser(
-      { name: 'proxy', server: kubernetes.url, skipTLSVerify: true },
-      { name: 'nobody' },
-    );
-    const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(kubeconfig, proxied.exportConfig());
-
+    const { proxy: kubernetes, kubeconfig } = await startKubernetesProxy(lab, folder);
     let simulator = '';
     // Runners that register with a token are given this address too: it must be one that pods reach.
     const gitHub = await startWithholdingProxy({ url: () => simulator }, lab.hostAddress);

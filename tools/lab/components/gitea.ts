@@ -79,6 +79,9 @@ async function settings(lab: Lab): Promise<string> {
     queue: { TYPE: 'channel' },
     indexer: { ISSUE_INDEXER_TYPE: 'db' },
     webhook: { ALLOWED_HOST_LIST: 'loopback,private' },
+    // By default it fails the job of a lost runner after 10 to 15 minutes.
+    actions: { ZOMBIE_TASK_TIMEOUT: '45s' },
+    'cron.stop_zombie_tasks': { SCHEDULE: '@every 5s' },
     oauth2: { ENABLED: false },
     log: { MODE: 'console', LEVEL: 'warn' },
   };
