@@ -20,10 +20,10 @@ import { createTestNamespace, testNamespace, type TestNamespace } from './pods.t
 import { Relay } from './relay.ts';
 import { SHORT_SET_INTERVALS } from './setRun.ts';
 import { terminateAll } from './terminateAll.ts';
-import { until } from './until.ts';
+import { untilSeen } from './until.ts';
 
 export const RELEASE = 'holdfast';
-const WEBHOOK_SECRET = randomUUID();
+export const WEBHOOK_SECRET = randomUUID();
 
 /** Names that the user of the chart has chosen and created. */
 export interface Installed {
@@ -226,28 +226,33 @@ export class ChartWorld {
    * @returns the names of the pods
    */
   async leadWebhook(secret: string = WEBHOOK_SECRET): Promise<string[]> {
-    const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
-    let names: string[] = [];
-    await until('the Service to lead to pods', async () => {
-      const { items } = await discovery.listNamespacedEndpointSlice({
-        namespace: this.home.name,
-        labelSelector: `kubernetes.io/service-name=${RELEASE}-webhook`,
-      });
-      const ready = items.flatMap(({ endpoints = [], ports }) =>
-        endpoints
-          .filter(({ conditions }) => conditions?.ready === true)
-          .map((endpoint) => ({ endpoint, port: ports?.[0]?.port })),
-      );
-      names = ready.map(({ endpoint }) => endpoint.targetRef?.name ?? '').toSorted();
-      const [first] = ready;
-      if (first !== undefined)
-        this.simulator.setWebhook({
-          url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`,
-          secret,
-        });
-      return ready.length === 2;
-    });
+    const { names, url } = await this.webhook();
+    this.simulator.setWebhook({ url: `${url}/webhooks/github`, secret });
     return names;
+  }
+
+  /** Waits until both pods of the webhook are ready. Returns their names, and the URL of one. */
+  async webhook(): Promise<{ readonly names: string[]; readonly url: string }> {
+    const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
+    const ready = await untilSeen(
+      'the Service to have two ready pods',
+      async () => {
+        const { items } = await discovery.listNamespacedEndpointSlice({
+          namespace: this.home.name,
+          labelSelector: `kubernetes.io/service-name=${RELEASE}-webhook`,
+        });
+        return items.flatMap(({ endpoints = [], ports }) =>
+          endpoints
+            .filter(({ conditions }) => conditions?.ready === true)
+            .map((endpoint) => ({ endpoint, port: ports?.[0]?.port })),
+        );
+      },
+      ({ length }) => length === 2,
+    );
+    return {
+      names: ready.map(({ endpoint }) => endpoint.targetRef?.name ?? '').toSorted(),
+      url: `http://${ready[0]?.endpoint.addresses[0]}:${ready[0]?.port}`,
+    };
   }
 
   /** Returns the ids of the workflows that run on the release's task queue. */
