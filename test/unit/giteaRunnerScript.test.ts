@@ -14,7 +14,17 @@ import { until } from '../support/until.ts';
 
 let home: string;
 beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'holdfast-gitea-script-'))));
-afterEach(() => rmSync(home, { recursive: true }));
+afterEach(() => {
+  for (const { pid } of started.splice(0)) {
+    try {
+      process.kill(-(pid ?? 0), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+  rmSync(home, { recursive: true });
+});
+const started: ChildProcess[] = [];
 
 /** @param program - body of the runner's program; `$n` is the number of its calls so far */
 function start(ephemeral: boolean, program: string): ChildProcess {
@@ -24,7 +34,7 @@ function start(ephemeral: boolean, program: string): ChildProcess {
     { mode: 0o755 },
   );
   const [shell = '', ...args] = GITEA_RUNNER.image?.command ?? [];
-  return spawn(shell, args, {
+  const script = spawn(shell, args, {
     env: {
       PATH: `${home}:${process.env['PATH']}`,
       RUNNER_HOME: home,
@@ -32,7 +42,10 @@ function start(ephemeral: boolean, program: string): ChildProcess {
       [GITEA_RUNNER_EPHEMERAL]: String(ephemeral),
     },
     stdio: 'ignore',
+    detached: true,
   });
+  started.push(script);
+  return script;
 }
 
 const read = (file: string): string => {
