@@ -1,4 +1,4 @@
-/** Jobs that are queued at a pace, for a set that learns of them from webhooks. */
+/** Jobs that are queued at a pace. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
@@ -14,21 +14,21 @@ export interface Pace {
   readonly rate: number;
   readonly count: number;
   readonly jobMs: number;
+  /** Labels that the jobs request. @default those of a set of {@link startSet} */
+  readonly labels?: readonly string[];
 }
 
 /** Queues jobs for runners of the set, whatever becomes of those before. @returns the IDs of the jobs */
 export async function queueAtPace(
   { simulator }: BenchEnvironment,
   set: string,
-  { rate, count, jobMs }: Pace,
+  { rate, count, jobMs, labels = ['self-hosted', set] }: Pace,
 ): Promise<ReadonlySet<number>> {
   const startedAt = performance.now();
   const queued: Promise<SimulatedJob>[] = [];
   for (let number = 0; number < count; number++) {
     await delay(Math.max(0, startedAt + (number * 1_000) / rate - performance.now()));
-    queued.push(
-      simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: jobMs }),
-    );
+    queued.push(simulator.queueJob({ repo: REPOSITORY, labels: [...labels], sleepMs: jobMs }));
   }
   return new Set((await Promise.all(queued)).map(({ id }) => id));
 }

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import { until } from '../../chaos/waitUntil.ts';
 import { BarePods } from '../barePods.ts';
 import { baselineQueue } from '../baseline.ts';
 import type { FigureInfo, Measured, WorldBenchmark } from '../benchmark.ts';
 import { cpuMsByProcess, cpuOfJobs } from '../cpuAccount.ts';
 import { queueAtPace, timeOfStep, untilAtRest } from '../jobPace.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
-import { countClosed } from '../runners.ts';
+import { ORGANIZATION, countClosed } from '../runners.ts';
 import { startSet } from '../sets.ts';
 import { percentile, roundTo } from '../statistics.ts';
 import { requestsSince, temporalRequests, totalRequests } from '../temporalRequests.ts';
@@ -37,7 +39,7 @@ const MAX_BEYOND_FLOOR_MS = 100;
 export const queue: WorldBenchmark = {
   name: 'queue',
   summary:
-    'single jobs of 4 s for a set of at most N runners with webhook and without idle runners: 0.5, 1, 2 and 5 per second; then 50 at once',
+    'single jobs of 4 s for a set of at most N runners with webhook and without idle runners: 0.5, 1, 2 and 5 per second; then 50 at once; then 1 per second and 50 at once for a set of a scale set',
   defaultRunners: 100,
   figures: {
     ...Object.fromEntries([...JOBS.keys()].flatMap((rate) => Object.entries(figuresOf(rate)))),
@@ -53,6 +55,7 @@ export const queue: WorldBenchmark = {
       unit: '×',
       what: `CPU of a job at ${BUDGET_RATE} per second, relative to one in the burst`,
     },
+    ...scaleSetFigures(),
     beyondFloorP95Ms: {
       unit: 'ms',
       what: `p95 at ${BUDGET_RATE} per second, minus that of the baseline`,
@@ -90,11 +93,14 @@ export const queue: WorldBenchmark = {
     progress(`${BURST} jobs at once`);
     const burst = await follow(world, worker, set, { rate: Infinity, count: BURST });
     details['burst'] = { ...burst.details, p50Ms: burst.figures['p50Ms'] };
+    const assigned = await followScaleSet(world, worker, runners);
+    details['scaleSet'] = assigned.details;
     const of = (key: string): number => figures[`rates.${BUDGET_RATE}.${key}`] ?? Number.NaN;
     const { requestsPerJob = Number.NaN, cpuMsPerJob = Number.NaN } = burst.figures;
     return {
       figures: {
         ...figures,
+        ...assigned.figures,
         'burst.requestsPerJob': requestsPerJob,
         'burst.cpuMsPerJob': cpuMsPerJob,
         singleTimes: roundTo(of('cpuMsPerJob') / cpuMsPerJob, 2),
@@ -128,19 +134,100 @@ function figuresOf(rate: number): Record<string, FigureInfo> {
   };
 }
 
+/** Requests with which a session waits for messages: as many as there is time, whatever the jobs are. */
+const POLL = 'GET /tenant/queue/{id}/{session}';
+
+function scaleSetFigures(): Record<string, FigureInfo> {
+  return {
+    'scaleSet.p50Ms': {
+      unit: 'ms',
+      what: `job queued → job started, at ${BUDGET_RATE} per second, by a scale set, median`,
+    },
+    'scaleSet.p95Ms': { unit: 'ms', what: '… p95' },
+    'scaleSet.requestsPerJob': { unit: 'requests', what: 'to Temporal' },
+    'scaleSet.cpuMsPerJob': {
+      unit: 'ms',
+      what: 'CPU of worker and Temporal, without that of an idle worker',
+    },
+    'scaleSet.gitHubRequestsPerJob': {
+      unit: 'requests',
+      what: `to GitHub, without polls, at ${BUDGET_RATE} per second`,
+    },
+    'scaleSet.burst.p95Ms': { unit: 'ms', what: `the same, ${BURST} jobs queued at once` },
+    'scaleSet.burst.gitHubRequestsPerJob': {
+      unit: 'requests',
+      what: `to GitHub, without polls, ${BURST} jobs queued at once`,
+      budget: { kind: 'max', limit: 2 },
+    },
+  };
+}
+
+/** The same jobs for a set that takes them from a scale set, and no webhook. */
+async function followScaleSet(
+  world: BenchEnvironment,
+  worker: WorkerProcess,
+  runners: number,
+): Promise<Measured> {
+  const { simulator, taskQueue, progress } = world;
+  await simulator.setWebhook(undefined);
+  const label = `${taskQueue}-assigned`;
+  const set = await startSet(world, 'assigned', {
+    minIdle: 0,
+    max: runners,
+    template: { organization: ORGANIZATION, labels: [label], demand: 'scaleSet' },
+  });
+  await until('a session', async () => (await simulator.scaleSet(label))?.session !== undefined);
+  const measure = async (rate: number, count: number): Promise<Measured> => {
+    progress(`${count} jobs of a scale set, ${rate} per second`);
+    await simulator.resetRequests();
+    const measured = await follow(world, worker, set, { rate, count, labels: [label] });
+    const { byEndpoint } = await simulator.requestCounts();
+    const { [POLL]: polls = 0, ...others } = byEndpoint;
+    const perJob = (number: number): number => roundTo(number / count, 2);
+    const total = Object.values(others).reduce((sum, number) => sum + number, 0);
+    return {
+      figures: { ...measured.figures, gitHubRequestsPerJob: perJob(total) },
+      details: {
+        ...measured.details,
+        pollsPerJob: perJob(polls),
+        gitHub: Object.fromEntries(
+          Object.entries(others).map(([endpoint, number]) => [endpoint, perJob(number)]),
+        ),
+      },
+    };
+  };
+  const single = await measure(BUDGET_RATE, JOBS.get(BUDGET_RATE) ?? 0);
+  const burst = await measure(Infinity, BURST);
+  return {
+    figures: {
+      ...Object.fromEntries(
+        Object.entries(single.figures).map(([key, value]) => [`scaleSet.${key}`, value]),
+      ),
+      'scaleSet.burst.p95Ms': burst.figures['p95Ms'] ?? Number.NaN,
+      'scaleSet.burst.gitHubRequestsPerJob': burst.figures['gitHubRequestsPerJob'] ?? Number.NaN,
+    },
+    details: { single: single.details, burst: burst.details },
+  };
+}
+
 /** Queues jobs at a rate, waits until all have ended, and measures their cost. */
 async function follow(
   world: BenchEnvironment,
   worker: WorkerProcess,
   set: string,
-  { rate, count }: { rate: number; count: number },
+  { rate, count, labels }: { rate: number; count: number; labels?: readonly string[] },
 ): Promise<Measured> {
   const { agent, simulator } = world;
   const before = { gone: agent.count('gone'), closed: await countClosed(world) };
   const idle = await world.idleCpu();
   const requestsBefore = temporalRequests(await worker.metrics());
   const account = await world.cpuAccount();
-  const ids = await queueAtPace(world, set, { rate, count, jobMs: JOB_MS });
+  const ids = await queueAtPace(world, set, {
+    rate,
+    count,
+    jobMs: JOB_MS,
+    ...omitUndefined({ labels }),
+  });
   await agent.until(
     `${count} jobs are done and their pods are gone`,
     () => agent.count('gone') >= before.gone + count,
