@@ -7,7 +7,7 @@ import type { BarePods } from './barePods.ts';
 import { mapConcurrently } from './concurrency.ts';
 import type { Pace } from './jobPace.ts';
 import { percentile, roundTo } from './statistics.ts';
-import { STARTUP_MS } from './world.ts';
+import { DEFAULT_TIMING } from './world.ts';
 
 /** Pods made at once where making them is not what is measured. */
 const CONCURRENCY = 16;
@@ -20,7 +20,10 @@ export async function baselineScaleup(pods: BarePods, count: number): Promise<nu
   const created = await Promise.all(
     numbers(count).map(async () => await pods.create().then(() => Date.now())),
   );
-  return roundTo(count / ((Math.max(...created) + STARTUP_MS - startedAt) / 1_000), 1);
+  return roundTo(
+    count / ((Math.max(...created) + DEFAULT_TIMING.startupMs - startedAt) / 1_000),
+    1,
+  );
 }
 
 /** @returns containers that end together → their pods gone, p95 in ms */
@@ -48,7 +51,7 @@ export async function baselineQueue(
       await delay(Math.max(0, startedAt + (job * 1_000) / rate - performance.now()));
       const queuedAt = Date.now();
       const name = await pods.create();
-      await delay(STARTUP_MS);
+      await delay(DEFAULT_TIMING.startupMs);
       const tookMs = Date.now() - queuedAt;
       await delay(jobMs);
       await pods.end(name);
@@ -84,7 +87,7 @@ export async function baselineSteady(
       const finishedAt = Date.now();
       await pods.end(name);
       const replaced = pods.create().then(async (created) => {
-        await delay(STARTUP_MS);
+        await delay(DEFAULT_TIMING.startupMs);
         names.push(created);
         return Date.now() - finishedAt;
       });
@@ -114,7 +117,7 @@ export async function baselineChurn(
   const gone: number[] = [];
   const replaced: number[] = [];
   const first = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
-  await delay(STARTUP_MS);
+  await delay(DEFAULT_TIMING.startupMs);
   const startedAt = Date.now();
   let left = jobs;
   let lastFinishedAt = startedAt;
@@ -126,7 +129,7 @@ export async function baselineChurn(
       await pods.end(name);
       const [next] = await Promise.all([
         pods.create().then(async (created) => {
-          await delay(STARTUP_MS);
+          await delay(DEFAULT_TIMING.startupMs);
           replaced.push(Date.now() - finishedAt);
           return created;
         }),

@@ -18,15 +18,20 @@ describe('the figures of the benchmarks', () => {
     [
       'lifecycle',
       [
-        'workflowTasks',
-        'workflowTasksInSet',
-        'events',
-        'bytes',
-        'temporalRequests',
-        'temporalRequestsInSet',
-        'visibilityWrites',
-        'githubRequests',
-        'kubernetesRequests',
+        'bench.workflowTasks',
+        'bench.workflowTasksInSet',
+        'bench.events',
+        'bench.bytes',
+        'bench.temporalRequests',
+        'bench.temporalRequestsInSet',
+        'bench.visibilityWrites',
+        'bench.githubRequests',
+        'bench.kubernetesRequests',
+        ...['real', 'slow'].flatMap((profile) =>
+          ['workflowTasks', 'events', 'bytes', 'temporalRequests', 'visibilityWrites'].map(
+            (key) => `${profile}.${key}`,
+          ),
+        ),
       ],
     ],
     [

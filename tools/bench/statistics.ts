@@ -12,3 +12,9 @@ export function percentile(values: readonly number[], share: number): number {
 export function roundTo(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
 }
+
+/** Returns the arithmetic mean. @throws Error without values */
+export function mean(values: readonly number[]): number {
+  if (values.length === 0) throw new Error('there is no mean of no values');
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

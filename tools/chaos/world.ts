@@ -122,7 +122,7 @@ export async function openChaosEnvironment({
     });
     closers.unshift(async () => await proxy.close());
     const agent = nodes === 'kubelet' ? undefined : await KwokAgentProcess.start(
-      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: installationSelector(name), simulatorUrl: simulator.url, startupTimeoutMs: STARTUP_MS },
+      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: installationSelector(name), simulatorUrl: simulator.url, timing: { startupMs: STARTUP_MS, deletionMs: 0 } },
       () => undefined,
     ); // prettier-ignore
     closers.unshift(async () => await agent?.stop());

@@ -1,9 +1,14 @@
 /**
  * Behavior of fake nodes and their pods. A pod is Running as soon as it is scheduled, and never
  * ends by itself; the benchmark patches its status to end it or to change its probes. A deleted pod
- * is removed immediately. Based on KWOK's "fast" stages (sigs.k8s.io/kwok v0.7.0, kustomize/stage).
- * They check podIP, so that an ended pod is not set to Running again.
+ * is removed after the time in its annotation {@link DELETION_DELAY_ANNOTATION}, otherwise
+ * immediately. Based on KWOK's "fast" stages (sigs.k8s.io/kwok v0.7.0, kustomize/stage). They check
+ * podIP, so that an ended pod is not set to Running again.
  */
+
+/** Annotation of a pod: how long KWOK takes to delete it, for example `3s`. */
+export const DELETION_DELAY_ANNOTATION = 'holdfast-lab/deletion-delay';
+
 export const KWOK_STAGES = `
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -78,6 +83,9 @@ spec:
   selector:
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: Exists}
+  delay:
+    durationMilliseconds: 0
+    durationFrom: {expressionFrom: '.metadata.annotations["${DELETION_DELAY_ANNOTATION}"]'}
   next:
     finalizers: {empty: true}
     delete: true

@@ -53,7 +53,7 @@ export class FleetWorld {
         namespace: world.namespace.name,
         labelSelector: installationSelector(world.namespace.name),
         simulatorUrl: world.simulator.url,
-        startupTimeoutMs: STARTUP_MS,
+        timing: { startupMs: STARTUP_MS, deletionMs: 0 },
       },
       () => undefined,
     );

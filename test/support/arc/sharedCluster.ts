@@ -104,7 +104,7 @@ export class SharedCluster {
         namespace: namespace.name,
         labelSelector: installationSelector(namespace.name),
         simulatorUrl: simulator.url,
-        startupTimeoutMs: 100,
+        timing: { startupMs: 100, deletionMs: 0 },
       },
       () => undefined,
     );

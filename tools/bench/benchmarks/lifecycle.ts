@@ -1,191 +1,184 @@
-import { setWorkflowId } from '../../../core/contract/index.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { apiServerMetrics } from '../apiServerMetrics.ts';
-import type { Measured, WorldBenchmark } from '../benchmark.ts';
+import type { FigureInfo, Measured, WorldBenchmark } from '../benchmark.ts';
+import { historyCost, type HistoryCost } from '../historyCost.ts';
 import { sum, type Sample } from '../metrics.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY, startRunner, untilClosed, untilPhase } from '../runners.ts';
-import { startSet } from '../sets.ts';
+import { measureSetRunners, type RunnerProfile, type SetRunnersCost } from '../setRunners.ts';
 import { roundTo } from '../statistics.ts';
 import { requestsSince, temporalRequests, totalRequests } from '../temporalRequests.ts';
-import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
+import { DEFAULT_TIMING, type BenchEnvironment } from '../world.ts';
 
-/** From temporal.api.enums.v1.EventType. */
-const EVENT = { workflowTaskCompleted: 7, searchAttributes: 40 } as const;
 const JOB_MS = 1_000;
-const IN_SET = 50;
 /** The worker's count of its requests. */
 const OWN = 'holdfast_kubernetes_requests_total';
-/** The verbs of those that belong to a life, as the worker and as the API server name them. The watch is shared. */
+/**
+ * The verbs of the requests for one runner, as the worker and as the API server name them. The
+ * watch is shared.
+ */
 const VERBS = { get: 'GET', create: 'POST', delete: 'DELETE' } as const;
-/** Only the worker does these: the agent reads Secrets, KWOK and the agent patch, and KWOK's deletion of a deleted pod comes too late. */
+/**
+ * Requests that only the worker makes. The agent reads Secrets, KWOK and the agent patch, and KWOK
+ * deletes a pod that is deleted already.
+ */
 const WORKER_ONLY = [['create', 'pods'], ['create', 'secrets'], ['delete', 'pods'], ['delete', 'secrets']] as const; // prettier-ignore
+
+/** Fifty concurrent short jobs, whose signals share workflow tasks. */
+const CONCURRENT: RunnerProfile = {
+  name: 'bench',
+  ...DEFAULT_TIMING,
+  jobMs: JOB_MS,
+  rate: Number.POSITIVE_INFINITY,
+  count: 50,
+};
+/**
+ * Runners as users have them. A job of 30 s stands for one of five minutes: it is longer than every
+ * delay of a notification, and after these nothing happens until its end.
+ */
+const PROFILES: readonly RunnerProfile[] = [
+  { name: 'real', startupMs: 10_000, deletionMs: 3_000, jobMs: 30_000, rate: 1, count: 10 },
+  { name: 'slow', startupMs: 30_000, deletionMs: 5_000, jobMs: 30_000, rate: 1, count: 10 },
+];
 
 export const lifecycle: WorldBenchmark = {
   name: 'lifecycle',
   summary:
-    'what one uneventful ephemeral life costs, alone (with --runners N: N lives, one after the other; the dearest, and the mean of the requests); and as one of fifty of a set that follows webhooks',
+    'the cost of an ephemeral runner with one job. bench: a single runner with a job of 1 s (with --runners N: N one after the other, the most expensive, and the mean of the requests); …InSet: the mean of fifty in a set that follows webhooks. real and slow: the mean of ten in such a set, whose jobs of 30 s come one a second; start-up 10 s and 30 s, pod gone after 3 s and 5 s',
   defaultRunners: 1,
   figures: {
-    workflowTasks: { unit: 'tasks', what: 'workflow tasks', budget: { kind: 'max', limit: 3 } },
-    workflowTasksInSet: {
-      unit: 'tasks',
-      what: 'workflow tasks of a life and of its share of the set',
-      budget: { kind: 'max', limit: 7, note: 'aim: 4' },
-    },
-    events: {
-      unit: 'events',
-      what: 'events in the workflow history',
-      budget: { kind: 'max', limit: 22 },
-    },
-    bytes: {
-      unit: 'bytes',
-      what: 'size of the workflow history',
-      budget: { kind: 'max', limit: 6_800, note: 'aim: 6,144' },
-    },
-    temporalRequests: {
-      unit: 'requests',
-      what: 'to Temporal, with the start, and with polls that were answered',
-      budget: { kind: 'max', limit: 10, note: 'aim: 9' },
-    },
-    temporalRequestsInSet: {
-      unit: 'requests',
-      what: '… of a life, of its share of the set, and of its webhooks',
-      budget: { kind: 'max', limit: 24, note: 'aim: 12' },
-    },
-    visibilityWrites: {
+    'bench.workflowTasks': max('tasks', 'workflow tasks', 3),
+    'bench.workflowTasksInSet': max('tasks', '… with its share of the set', 7, 'aim: 4'),
+    'bench.events': max('events', 'events in the workflow history', 22),
+    'bench.bytes': max('bytes', 'size of the workflow history', 6_800, 'aim: 6,144'),
+    'bench.temporalRequests': max(
+      'requests',
+      'to Temporal, with the start, and with polls that returned a task',
+      10,
+      'aim: 9',
+    ),
+    'bench.temporalRequestsInSet': max(
+      'requests',
+      '… with its share of the set, and its webhooks',
+      24,
+      'aim: 12',
+    ),
+    'bench.visibilityWrites': {
       unit: 'writes',
       what: 'of its record in lists: start, search attributes, end',
     },
-    githubRequests: {
-      unit: 'requests',
-      what: 'to the CI server',
-      budget: { kind: 'max', limit: 1 },
-    },
-    kubernetesRequests: {
-      unit: 'requests',
-      what: 'to the Kubernetes API, without the shared watch',
-      budget: { kind: 'max', limit: 4 },
+    'bench.githubRequests': max('requests', 'to the CI server', 1),
+    'bench.kubernetesRequests': {
+      ...max('requests', 'to the Kubernetes API, without the shared watch', 4),
       compare: 'actions-runner-controller: 13.6 to 16.6 for each job',
     },
+    ...profileFigures('real', { events: 27, workflowTasks: 4, temporalRequests: 14 }),
+    ...profileFigures('slow', { events: 40, temporalRequests: 19 }),
   },
 
   async run(world, runners): Promise<Measured> {
     const worker = await world.startWorker().ready();
-    const before = await readCounters(world, await worker.metrics());
-    const ids: string[] = [];
-    for (let number = 1; number <= runners; number++) {
-      const { workflowId } = await startRunner(world, number);
-      await untilPhase(world, 'Idle', 1);
-      await world.simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
-      await untilClosed(world, number);
-      ids.push(workflowId);
-    }
-    const after = await readCounters(world, await worker.metrics());
-    const lives = await Promise.all(ids.map(async (id) => await lifeOf(world, id)));
-    for (const [verb, resource] of WORKER_ONLY) {
-      const key = `${verb} ${resource}`;
-      const own = (after.done.worker[key] ?? 0) - (before.done.worker[key] ?? 0);
-      const servers = (after.done.apiServer[key] ?? 0) - (before.done.apiServer[key] ?? 0);
-      // By then KWOK may have deleted what it has seen deleted.
-      const others = key === 'delete pods' ? runners : 0;
-      if (servers < own || servers > own + others)
-        throw new Error(
-          `the worker counts ${own} requests "${key}", and the API server ${servers}: one of them is wrong`,
-        );
-    }
-    const kubernetes = requestsSince(before.worker, after.worker);
-    const github = requestsSince(before.github, after.github);
-    // Whoever starts it is no worker.
-    const temporal = {
-      ...requestsSince(before.temporal, after.temporal),
-      StartWorkflowExecution: runners,
+    const single = await measureSingle(world, worker, runners);
+    const inSet = await measureSetRunners(world, worker, CONCURRENT);
+    const figures: Record<string, number> = {
+      ...single.figures,
+      'bench.workflowTasksInSet': inSet.workflowTasks,
+      'bench.temporalRequestsInSet': inSet.temporalRequests,
     };
-    const inSet = await livesInSet(world, worker, runners);
-    const dearest = (of: (life: Life) => number): number => Math.max(...lives.map(of));
-    return {
-      figures: {
-        workflowTasks: dearest(({ workflowTasks }) => workflowTasks),
-        workflowTasksInSet: inSet.workflowTasks,
-        events: dearest(({ events }) => events),
-        bytes: dearest(({ bytes }) => bytes),
-        temporalRequests: roundTo(totalRequests(temporal) / runners, 1),
-        temporalRequestsInSet: inSet.temporalRequests,
-        visibilityWrites: dearest(({ visibilityWrites }) => visibilityWrites),
-        githubRequests: roundTo(totalRequests(github) / runners, 1),
-        kubernetesRequests: roundTo(totalRequests(kubernetes) / runners, 1),
-      },
-      details: { github, kubernetes, temporal, inSet: inSet.details },
-    };
+    const details: Record<string, unknown> = { ...single.details, inSet: inSet.details };
+    for (const profile of PROFILES) {
+      world.progress(`${profile.count} runners, as "${profile.name}"`);
+      const { details: more, ...cost } = await measureSetRunners(world, worker, profile);
+      for (const [key, value] of Object.entries(cost)) figures[`${profile.name}.${key}`] = value;
+      details[profile.name] = more;
+    }
+    return { figures, details };
   },
 };
 
-interface Life {
-  readonly events: number;
-  readonly bytes: number;
-  readonly workflowTasks: number;
-  readonly visibilityWrites: number;
+function max(unit: string, what: string, limit: number, note?: string): FigureInfo {
+  return { unit, what, budget: { kind: 'max', limit, ...omitUndefined({ note }) } };
 }
 
-async function lifeOf({ client }: BenchEnvironment, workflowId: string): Promise<Life> {
-  const handle = client.workflow.getHandle(workflowId);
-  const { historyLength, historySize } = await handle.describe();
-  const kinds = (await handle.fetchHistory()).events?.map(({ eventType }) => eventType) ?? [];
-  const count = (wanted: number): number => kinds.filter((kind) => kind === wanted).length;
+function profileFigures(
+  name: string,
+  aims: Partial<Record<keyof SetRunnersCost, number>>,
+): Record<string, FigureInfo> {
+  const withAim = (key: keyof SetRunnersCost, what: string): string =>
+    aims[key] === undefined ? what : `${what} (aim: ≤ ${aims[key]})`;
   return {
-    events: historyLength,
-    bytes: historySize ?? Number.NaN,
-    workflowTasks: count(EVENT.workflowTaskCompleted),
-    visibilityWrites: 2 + count(EVENT.searchAttributes),
+    [`${name}.workflowTasks`]: {
+      unit: 'tasks',
+      what: withAim('workflowTasks', 'workflow tasks, with its share of the set'),
+    },
+    [`${name}.events`]: { unit: 'events', what: withAim('events', 'events in its history') },
+    [`${name}.bytes`]: { unit: 'bytes', what: 'size of its history' },
+    [`${name}.temporalRequests`]: {
+      unit: 'requests',
+      what: withAim('temporalRequests', 'to Temporal, with its share of the set, and its webhooks'),
+    },
+    [`${name}.visibilityWrites`]: { unit: 'writes', what: 'of its record in lists' },
   };
 }
 
-/** Lives under way together: all jobs are queued at once, and GitHub's webhooks tell of them. */
-async function livesInSet(
+/** Runs one runner after the other, without a set. */
+async function measureSingle(
   world: BenchEnvironment,
   worker: WorkerProcess,
-  before: number,
-): Promise<{ workflowTasks: number; temporalRequests: number; details: unknown }> {
-  const { agent, client, simulator, taskQueue } = world;
-  await simulator.setWebhook({ url: (await worker.webhook()).href, secret: WEBHOOK_SECRET });
-  const set = await startSet(world, 'lives', { minIdle: 0, max: IN_SET });
-  agent.startOver();
-  const ofSet = async (): Promise<number> => {
-    let tasks = 0;
-    for await (const { runId } of client.workflow.list({
-      query: `WorkflowId = '${setWorkflowId(set)}' AND TaskQueue = '${taskQueue}'`,
-    })) {
-      const { events } = await client.workflow.getHandle(setWorkflowId(set), runId).fetchHistory();
-      tasks +=
-        events?.filter(({ eventType }) => eventType === EVENT.workflowTaskCompleted).length ?? 0;
-    }
-    return tasks;
+  runners: number,
+): Promise<Measured> {
+  const before = await readCounters(world, await worker.metrics());
+  const ids: string[] = [];
+  for (let number = 1; number <= runners; number++) {
+    const { workflowId } = await startRunner(world, number);
+    await untilPhase(world, 'Idle', 1);
+    await world.simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
+    await untilClosed(world, number);
+    ids.push(workflowId);
+  }
+  const after = await readCounters(world, await worker.metrics());
+  checkCounters(before, after, runners);
+  const costs = await Promise.all(ids.map(async (id) => await historyCost(world.client, id)));
+  const kubernetes = requestsSince(before.worker, after.worker);
+  const github = requestsSince(before.github, after.github);
+  // The benchmark starts the runners, not the worker.
+  const temporal = {
+    ...requestsSince(before.temporal, after.temporal),
+    StartWorkflowExecution: runners,
   };
-  const tasksBefore = await ofSet();
-  const requestsBefore = temporalRequests(await worker.metrics());
-  for (let job = 0; job < IN_SET; job++)
-    await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS });
-  await untilClosed(world, before + IN_SET);
-  const requests = requestsSince(requestsBefore, temporalRequests(await worker.metrics()));
-  const setTasks = (await ofSet()) - tasksBefore;
-  const lives = await Promise.all(
-    [...agent.all().keys()].map(async (workflowId) => await lifeOf(world, workflowId)),
-  );
-  if (lives.length !== IN_SET)
-    throw new Error(`${IN_SET} jobs were queued, and ${lives.length} runners of the set had one`);
-  const sum = (of: (life: Life) => number): number =>
-    lives.reduce((all, life) => all + of(life), 0);
-  const tasks = sum(({ workflowTasks }) => workflowTasks);
+  const highest = (key: keyof HistoryCost): number => Math.max(...costs.map((cost) => cost[key]));
+  const each = (requests: Record<string, number>): number =>
+    roundTo(totalRequests(requests) / runners, 1);
   return {
-    workflowTasks: roundTo((tasks + setTasks) / IN_SET, 1),
-    temporalRequests: roundTo(totalRequests(requests) / IN_SET, 1),
-    details: {
-      workflowTasksOfLife: roundTo(tasks / IN_SET, 1),
-      events: roundTo(sum(({ events }) => events) / IN_SET, 1),
-      bytes: roundTo(sum(({ bytes }) => bytes) / IN_SET),
-      setTasks,
-      requests,
+    figures: {
+      'bench.workflowTasks': highest('workflowTasks'),
+      'bench.events': highest('events'),
+      'bench.bytes': highest('bytes'),
+      'bench.temporalRequests': each(temporal),
+      'bench.visibilityWrites': highest('visibilityWrites'),
+      'bench.githubRequests': each(github),
+      'bench.kubernetesRequests': each(kubernetes),
     },
+    details: { github, kubernetes, temporal },
   };
+}
+
+/**
+ * Compares the worker's count of its requests with the API server's.
+ * @throws Error if they differ
+ */
+function checkCounters(before: Counters, after: Counters, runners: number): void {
+  for (const [verb, resource] of WORKER_ONLY) {
+    const key = `${verb} ${resource}`;
+    const own = (after.done.worker[key] ?? 0) - (before.done.worker[key] ?? 0);
+    const servers = (after.done.apiServer[key] ?? 0) - (before.done.apiServer[key] ?? 0);
+    // By then KWOK may have deleted the pods that it has seen deleted.
+    const others = key === 'delete pods' ? runners : 0;
+    if (servers < own || servers > own + others)
+      throw new Error(
+        `the worker counts ${own} requests "${key}", and the API server ${servers}: one of them is wrong`,
+      );
+  }
 }
 
 interface Counters {

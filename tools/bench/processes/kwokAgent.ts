@@ -17,8 +17,15 @@ import { PodCache } from '../../../activities/compute/kubernetes/podCache.ts';
 import { Fleet } from '../../simulator/fleet.ts';
 import type { SimulatedRunner } from '../../simulator/simulatedRunner.ts';
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { DELETION_DELAY_ANNOTATION } from '../../lab/kwokStages.ts';
 import { mapConcurrently } from '../concurrency.ts';
-import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgentProtocol.ts';
+import type {
+  AgentMessage,
+  AgentRequest,
+  KwokAgentOptions,
+  PodStep,
+  PodTiming,
+} from './kwokAgentProtocol.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 /** Status patches under way at once while many containers are ended together. */
@@ -35,6 +42,7 @@ const record = (exitCode: number, hadJob: boolean): string =>
 
 interface SimulatedPod {
   view: PodView;
+  readonly timing: PodTiming;
   runner?: SimulatedRunner;
   ended: boolean;
   hadJob?: boolean;
@@ -53,9 +61,11 @@ class KwokAgent {
   readonly #api: ApiServer;
   readonly #fleet: Fleet;
   readonly #pods = new Map<string, SimulatedPod>();
+  #timing: PodTiming;
 
   constructor(options: KwokAgentOptions) {
     this.#options = options;
+    this.#timing = options.timing;
     this.#api = new ApiServer(loadKubeConfig({ path: options.kubeconfig }));
     this.#fleet = new Fleet(options.simulatorUrl);
     const cache = new PodCache(this.#api, {
@@ -70,6 +80,11 @@ class KwokAgent {
       },
     });
     void waitUntil(() => cache.synced()).then(() => send({ type: 'ready' }));
+  }
+
+  /** Sets the timing of all pods that are first seen from now on. */
+  setTiming(timing: PodTiming): void {
+    this.#timing = timing;
   }
 
   /** Ends the containers of these workflows, all at once. */
@@ -94,7 +109,7 @@ class KwokAgent {
     }
     const known = this.#pods.get(view.name);
     if (known) known.view = view;
-    else this.#pods.set(view.name, { view, ended: false });
+    else this.#add(view);
     if (previous === undefined) this.#step('created', view, at);
     if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
     this.#step('running', view, at);
@@ -106,10 +121,26 @@ class KwokAgent {
     );
   }
 
+  #add(view: PodView): void {
+    const timing = this.#timing;
+    this.#pods.set(view.name, { view, timing, ended: false });
+    if (timing.deletionMs <= 0) return;
+    const annotations = { [DELETION_DELAY_ANNOTATION]: `${timing.deletionMs}ms` };
+    this.#call(view, {
+      verb: 'patch',
+      resource: 'pods',
+      path: `/api/v1/namespaces/${this.#options.namespace}/pods/${view.name}`,
+      body: { metadata: { annotations } },
+    }).catch((error: unknown) =>
+      isNotFound(error) ? undefined : fail(`the annotation of ${view.name}: ${String(error)}`),
+    );
+  }
+
   async #play(view: PodView): Promise<void> {
-    await delay(this.#options.startupTimeoutMs);
     const pod = this.#pods.get(view.name);
     if (pod === undefined) return;
+    await delay(pod.timing.startupMs);
+    if (this.#pods.get(view.name) !== pod) return;
     const secret = await this.#call<V1Secret>(view, {
       verb: 'get',
       resource: 'secrets',
@@ -264,7 +295,8 @@ async function waitUntil(holds: () => boolean): Promise<void> {
 }
 
 const agent = new KwokAgent(JSON.parse(process.argv[2] ?? '{}') as KwokAgentOptions);
-process.on('message', (message: EndAll) => {
+process.on('message', (message: AgentRequest) => {
+  if (message.type === 'timing') return agent.setTiming(message.timing);
   agent.endAll(message.workflowIds).catch((error: unknown) => fail(String(error)));
 });
 // The benchmark is gone: nobody is left to play for.

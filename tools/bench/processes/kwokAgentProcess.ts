@@ -3,7 +3,13 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cleanEnvironment, end, track } from './child.ts';
-import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgentProtocol.ts';
+import type {
+  AgentMessage,
+  AgentRequest,
+  KwokAgentOptions,
+  PodStep,
+  PodTiming,
+} from './kwokAgentProtocol.ts';
 
 const MAIN = fileURLToPath(new URL('./kwokAgent.ts', import.meta.url));
 
@@ -73,10 +79,15 @@ export class KwokAgentProcess {
     this.#listeners.add(listener);
   }
 
+  /** Sets the timing of all pods created from now on. */
+  setTiming(timing: PodTiming): void {
+    this.#child.send({ type: 'timing', timing } satisfies AgentRequest);
+  }
+
   /** Ends the containers of these workflows' runners; resolves when the API server has taken all patches. @returns how many there were */
   async endAll(workflowIds: readonly string[]): Promise<number> {
     this.#allEnded = -1;
-    this.#child.send({ type: 'endAll', workflowIds } satisfies EndAll);
+    this.#child.send({ type: 'endAll', workflowIds } satisfies AgentRequest);
     await this.until('all containers are ended', () => this.#allEnded >= 0, 120_000);
     return this.#allEnded;
   }

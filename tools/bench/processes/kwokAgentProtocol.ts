@@ -7,8 +7,16 @@ export interface KwokAgentOptions {
   readonly labelSelector: string;
   /** Where the simulator listens. */
   readonly simulatorUrl: string;
-  /** From a pod's container running to its runner connecting to the CI server, in ms. */
-  readonly startupTimeoutMs: number;
+  /** Timing of the pods, until the benchmark sets another. */
+  readonly timing: PodTiming;
+}
+
+/** How long a simulated runner and its node take. */
+export interface PodTiming {
+  /** From the start of the container until the runner connects to the CI server (ms). */
+  readonly startupMs: number;
+  /** From the deletion of the pod until it no longer exists (ms). */
+  readonly deletionMs: number;
 }
 
 /** One step of a runner's pod, with the time (ms since the epoch) at which the agent saw or did it. */
@@ -31,6 +39,15 @@ export type AgentMessage =
   /** All containers of an `endAll` have been ended. */
   | { readonly type: 'allEnded'; readonly count: number }
   | { readonly type: 'failed'; readonly message: string };
+
+/** Messages from the benchmark to its agent. */
+export type AgentRequest = EndAll | SetTiming;
+
+/** Sets the timing of all pods created from now on. */
+export interface SetTiming {
+  readonly type: 'timing';
+  readonly timing: PodTiming;
+}
 
 /** Ends the containers of these workflows' runners with exit code 0, whatever their runners do. */
 export interface EndAll {
