@@ -61,7 +61,10 @@ export async function provision(
     ports.deferredCompletions,
     lookOut,
     (pod) => ({ ...provisioned, pod: forWorkflow(pod ?? provisioned.pod) }),
-    input.completeWithinMs,
+    Math.min(
+      input.completeWithinMs ?? Number.POSITIVE_INFINITY,
+      ports.deferredCompletions?.limits.provisioningMs ?? 0,
+    ),
   );
 }
 

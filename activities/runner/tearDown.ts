@@ -59,8 +59,11 @@ async function deleteAll(
       return deleted;
     },
   );
-  return await completeOrDefer(deferredCompletions, lookOut, (seen) =>
-    seen?.deleted === true ? 'deleted' : state,
+  return await completeOrDefer(
+    deferredCompletions,
+    lookOut,
+    (seen) => (seen?.deleted === true ? 'deleted' : state),
+    deferredCompletions?.limits.tearDownMs ?? 0,
   );
 }
 

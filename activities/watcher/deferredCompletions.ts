@@ -10,7 +10,7 @@
  * completion that is early or without the state, the workflow waits as usual. A cancellation takes
  * effect after the completion.
  */
-import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
+import { CompleteAsyncError, activityInfo, type Info } from '@temporalio/activity';
 import { conditionMet, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 
@@ -38,29 +38,46 @@ export interface PodWaiter {
   held?: { readonly timer: NodeJS.Timeout; readonly give: (seen: PodView | undefined) => void };
 }
 
+/** Maximum times to defer notifications of workflows (ms). */
+export interface DeferralLimits {
+  /** Completion of a provisioning, until the pod is online. Covers a start-up of ten seconds. */
+  readonly provisioningMs: number;
+  /**
+   * Completion of a tear-down, until the pod is gone. A kubelet needs up to three seconds for a pod
+   * whose containers have ended. Queries and updates of the workflow wait meanwhile.
+   */
+  readonly tearDownMs: number;
+  /**
+   * Notification that a single-use runner is busy. The event of the CI server about the same job
+   * arrives earlier, and replaces it.
+   */
+  readonly busyMs: number;
+}
+
+export const DEFERRAL_LIMITS: DeferralLimits = {
+  provisioningMs: 12_000,
+  tearDownMs: 4_000,
+  busyMs: 15_000,
+};
+
 /**
- * Maximum time to defer a completion (ms). Shorter than the heartbeat timeout of these activities
- * (15 s, workflows/shared/activityProxies.ts), which is not reset meanwhile.
+ * Time before the heartbeat timeout at which an activity completes at the latest (ms). A deferred
+ * activity sends no heartbeats.
  */
-const MAX_MS = 5_000;
-/**
- * Maximum time to defer a completion in a local activity (ms), during which queries and updates of
- * its workflow wait.
- */
-export const MAX_LOCAL_DEFER_MS = 2_000;
+const HEARTBEAT_MARGIN_MS = 3_000;
 
 /**
  * The activities of this process whose completion waits for a pod condition. The watcher reports
  * pod changes to it and sends the completions.
  */
 export class DeferredCompletions {
-  readonly longestMs: number;
+  readonly limits: DeferralLimits;
   readonly #lookOuts = new Map<string, PodWaiter>();
   #answer: ((answer: DeferredCompletion) => void) | undefined;
 
-  /** @param longestMs - maximum time to defer a completion (ms). @default 5000 */
-  constructor(longestMs: number = MAX_MS) {
-    this.longestMs = longestMs;
+  /** @param limits - default: {@link DEFERRAL_LIMITS} */
+  constructor(limits: DeferralLimits = DEFERRAL_LIMITS) {
+    this.limits = limits;
   }
 
   /** Starts to defer completions, with the function that sends them. */
@@ -157,32 +174,51 @@ function conditionSeen({ seen, until }: PodWaiter): boolean {
  * Returns the result of an activity, or defers its completion. It is the last step of the activity.
  * A local activity keeps its slot meanwhile; other activities release it.
  * @param lookOut - absent if changes of the pod are not observed
- * @param completeWithinMs - maximum time to defer (ms), if the workflow has other work
+ * @param withinMs - maximum time to defer (ms)
  * @throws CompleteAsyncError if the activity completes later
  */
 export async function completeOrDefer<T>(
   deferredCompletions: DeferredCompletions | undefined,
   lookOut: PodWaiter | undefined,
   resultOf: (pod: PodView | undefined) => T,
-  completeWithinMs = Number.POSITIVE_INFINITY,
+  withinMs: number,
 ): Promise<T> {
   if (deferredCompletions === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
-  const info = activityInfo();
-  const { taskToken, activityId, workflowExecution } = info;
-  const { scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = info;
-  const leftMs =
-    scheduleToCloseTimeoutMs > 0
-      ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now()
-      : Number.POSITIVE_INFINITY;
-  // The deferral alone must not make the activity miss its deadline.
-  const wantedMs = Math.min(deferredCompletions.longestMs, completeWithinMs);
-  const delayMs = wantedMs < leftMs / 2 ? wantedMs : 0;
-  if (isLocal)
-    return resultOf(
-      await deferredCompletions.until(lookOut, Math.min(delayMs, MAX_LOCAL_DEFER_MS)),
-    );
+  const { taskToken, activityId, workflowExecution, isLocal } = activityInfo();
+  const delayMs = permittedDelayMs(activityInfo(), withinMs, Date.now());
+  if (isLocal) return resultOf(await deferredCompletions.until(lookOut, delayMs));
   const activity = { taskToken, activityId, workflowId: workflowExecution?.workflowId ?? '' };
   if (deferredCompletions.defer(lookOut, activity, resultOf, delayMs))
     throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
+}
+
+/**
+ * Returns how long an activity may defer its completion (ms): the deferral alone must not make it
+ * miss a deadline.
+ */
+export function permittedDelayMs(
+  {
+    scheduledTimestampMs,
+    scheduleToCloseTimeoutMs,
+    currentAttemptScheduledTimestampMs,
+    heartbeatTimeoutMs = 0,
+  }: Pick<
+    Info,
+    | 'scheduledTimestampMs'
+    | 'scheduleToCloseTimeoutMs'
+    | 'currentAttemptScheduledTimestampMs'
+    | 'heartbeatTimeoutMs'
+  >,
+  wantedMs: number,
+  nowMs: number,
+): number {
+  const leftMs =
+    scheduleToCloseTimeoutMs > 0
+      ? scheduledTimestampMs + scheduleToCloseTimeoutMs - nowMs
+      : Number.POSITIVE_INFINITY;
+  if (wantedMs >= leftMs / 2) return 0;
+  if (heartbeatTimeoutMs <= 0) return wantedMs;
+  const untilHeartbeatMs = currentAttemptScheduledTimestampMs + heartbeatTimeoutMs - nowMs;
+  return Math.max(0, Math.min(wantedMs, untilHeartbeatMs - HEARTBEAT_MARGIN_MS));
 }

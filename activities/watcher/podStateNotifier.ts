@@ -49,9 +49,10 @@ interface Announced {
  * are rate-limited, because a readiness probe that flaps every second must not add to the history
  * without limit.
  *
- * The first `busy` of a single-use runner is delayed for a moment. If a short job ends within that
- * time, its workflow needs only the end, which saves a signal, a workflow task and a timer. There
- * is no delay if the set waits for the notification (`notifyBusy`).
+ * The `busy` of a single-use runner is delayed. If its job ends within that time, its workflow needs
+ * only the end, which saves a signal, a workflow task and a timer. If the CI server's event about
+ * the job reaches the workflow first, `busy` is not sent. There is no delay if the set waits for the
+ * notification (`notifyBusy`).
  */
 export class PodStateNotifier {
   readonly #queue: RetryQueue;
@@ -63,6 +64,8 @@ export class PodStateNotifier {
     max: MAX_PODS,
     dispose: ({ next }) => clearTimeout(next?.timer),
   });
+  /** Pods whose `busy` is delayed, by workflow ID. */
+  readonly #delayedBusy = new Map<string, Announced>();
 
   /** @param delayMs - delay of the first `busy` of a single-use runner (ms) */
   constructor(
@@ -93,10 +96,8 @@ export class PodStateNotifier {
     const { burst, everyMs } = this.#pace;
     const sinceMs = Math.max(announced.dueMs, nowMs - burst * everyMs);
     announced.dueMs = sinceMs + everyMs;
-    const waitMs = Math.max(
-      announced.dueMs - nowMs,
-      state === 'busy' && pod.reusable !== true && pod.notifyBusy !== true ? this.#delayMs : 0,
-    );
+    const isDelayed = state === 'busy' && pod.reusable !== true && pod.notifyBusy !== true;
+    const waitMs = Math.max(announced.dueMs - nowMs, isDelayed ? this.#delayMs : 0);
     if (waitMs <= 0) return this.#announce(pod, announced, state);
     const next = {
       pod,
@@ -105,13 +106,26 @@ export class PodStateNotifier {
       timer: setTimeout(() => this.#turn(announced, next), waitMs),
     };
     announced.next = next;
+    if (isDelayed) this.#delayedBusy.set(pod.workflowId, announced);
+  }
+
+  /** Drops a delayed `busy`, because the workflow has learned of the job from another source. */
+  dropDelayedBusy(workflowId: string): void {
+    const announced = this.#delayedBusy.get(workflowId);
+    this.#delayedBusy.delete(workflowId);
+    if (announced?.next?.state !== 'busy') return;
+    clearTimeout(announced.next.timer);
+    delete announced.next;
+    // A later `idle` must be sent.
+    announced.notified = 'busy';
   }
 
   /**
    * Drops the notifications about a pod that has ended.
    * @returns whether the pod was busy and its workflow has not been notified of that
    */
-  forget({ uid }: PodView): boolean {
+  forget({ uid, workflowId }: PodView): boolean {
+    this.#delayedBusy.delete(workflowId);
     const isPending = this.#pods.get(uid)?.next?.state === 'busy';
     this.#pods.delete(uid);
     return isPending;
@@ -122,10 +136,12 @@ export class PodStateNotifier {
     for (const announced of this.#pods.values())
       if (announced.next?.state === 'busy') this.#turn(announced, announced.next);
     this.#pods.clear();
+    this.#delayedBusy.clear();
   }
 
   #turn(announced: Announced, { pod, state, sinceMs }: NonNullable<Announced['next']>): void {
     delete announced.next;
+    this.#delayedBusy.delete(pod.workflowId);
     // A runner is idle until the first notification.
     const asBefore = state === (announced.notified ?? 'idle');
     // A job that started and ended in the meantime needs no notification.

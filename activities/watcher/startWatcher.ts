@@ -11,7 +11,7 @@ import {
   type PodCondition,
 } from '../../core/domain/podConditions.ts';
 import { deleteCompletedPod } from '../runner/deleteCompletedPod.ts';
-import { MAX_LOCAL_DEFER_MS, type DeferredCompletions } from './deferredCompletions.ts';
+import type { DeferredCompletions } from './deferredCompletions.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
 import { RetryQueue } from './retryQueue.ts';
 import { WaitCompletions } from './completions.ts';
@@ -54,6 +54,8 @@ export interface Watcher {
   synced(): boolean;
   /** Resolves when all changes seen so far have been processed. */
   idle(): Promise<void>;
+  /** Drops the delayed notification that this runner is busy: its workflow has the job's event. */
+  jobEventDelivered(workflowId: string): void;
 }
 
 /**
@@ -85,8 +87,8 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
    * UID.
    */
   const notifiedEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
-  const tearDownMs = Math.min(deferredCompletions?.longestMs ?? 0, MAX_LOCAL_DEFER_MS);
-  const states = new PodStateNotifier(queue, completer, deferredCompletions?.longestMs);
+  const { tearDownMs = 0, busyMs = 0 } = deferredCompletions?.limits ?? {};
+  const states = new PodStateNotifier(queue, completer, busyMs);
   const completions = new WaitCompletions(queue, {
     completer,
     againMs,
@@ -152,6 +154,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   return {
     synced: () => watch.synced(),
     idle: async () => await queue.idle(),
+    jobEventDelivered: (workflowId) => states.dropDelayedBusy(workflowId),
     async stop() {
       await watch.stop();
       deferredCompletions?.close();

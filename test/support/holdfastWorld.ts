@@ -118,7 +118,7 @@ export async function holdfastWorld(
       const plugin = new HoldfastPlugin({
         ...ports,
         ciQueues: credentials.map((credential) => ({ credential })),
-        deferCompletionsMs: 50,
+        deferralLimits: { provisioningMs: 50, tearDownMs: 50, busyMs: 50 },
       });
       const worker = await Worker.create({
         connection: native,

@@ -83,7 +83,7 @@ await describeWithLab('rotated credentials for Temporal', { temporal: true }, (l
       compute,
       ciServers: ci,
       ciQueues: [{ credential: 'default' }],
-      deferCompletionsMs: 50,
+      deferralLimits: { provisioningMs: 50, tearDownMs: 50, busyMs: 50 },
     });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin] });
     const running = worker.run();

@@ -9,6 +9,7 @@ import { fastify, type FastifyInstance, type LightMyRequestResponse } from 'fast
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { ScopeKind } from '../../core/contract/index.ts';
+import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
 import { webhookPath } from '../../worker/webhook/servers/deliveryFormats.ts';
 import { registerSetMetrics } from '../../worker/webhook/setMetrics.ts';
 import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
@@ -42,6 +43,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   let taskQueue: string;
   let outcomes: string[];
   let jobs: string[];
+  let signaled: string[];
   let secrets: () => string[];
   let client: () => Client;
 
@@ -50,7 +52,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   });
   beforeEach(async () => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;
-    [outcomes, jobs] = [[], []];
+    [outcomes, jobs, signaled] = [[], [], []];
     secrets = () => [SECRET];
     client = () => new Client({ connection });
     server = await replica();
@@ -70,6 +72,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       secrets: () => secrets(),
       onDelivery: (outcome) => outcomes.push(outcome),
       onJob: (set, { event }) => jobs.push(`${set} ${event.action}`),
+      onRunnerSignaled: (workflowId) => signaled.push(workflowId),
       ...more,
     });
     return one;
@@ -149,6 +152,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     ]);
     expect(await other.told()).toEqual([]);
     expect(outcomes).toEqual(['accepted']);
+    expect(signaled).toEqual([workflowIdFromRunnerName(nameOf('acme-1'))]);
   });
 
   test("a runner with a name like Holdfast's that does not exist is ignored; sets of other installations get nothing", async () => {
@@ -169,6 +173,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     ])
       expect((await deliver({ body: run(name) })).statusCode).toBe(204);
     expect(await runner.told()).toEqual([]);
+    expect(signaled).toEqual([]);
     expect(await set.events()).toEqual([]);
     expect(new Set(outcomes)).toEqual(new Set(['no_match']));
   });

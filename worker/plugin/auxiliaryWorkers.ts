@@ -86,6 +86,10 @@ export class AuxiliaryWorkers {
   }
 
   /** Switches all Workers to this connection. Requests in progress may end on the previous one. */
+  jobEventDelivered(workflowId: string): void {
+    this.#watcher?.jobEventDelivered(workflowId);
+  }
+
   useConnection(connection: NativeConnection): void {
     this.#connection = connection;
     for (const worker of this.#workers) worker.connection = connection;

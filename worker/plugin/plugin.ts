@@ -10,7 +10,10 @@ import {
   type WorkerOptions,
   type WorkerPlugin,
 } from '@temporalio/worker';
-import { DeferredCompletions } from '../../activities/watcher/deferredCompletions.ts';
+import {
+  DeferredCompletions,
+  type DeferralLimits,
+} from '../../activities/watcher/deferredCompletions.ts';
 import { createActivities } from '../../activities/index.ts';
 import type {
   CiServers,
@@ -54,12 +57,11 @@ export interface HoldfastPluginOptions {
    */
   readonly timeoutPolicy?: TimeoutPolicy;
   /**
-   * Maximum time that an activity defers its completion (ms); see
-   * activities/watcher/deferredCompletions.ts.
-   * @default 5000
+   * Maximum times to defer notifications of workflows.
+   * @default DEFERRAL_LIMITS
    * @internal
    */
-  readonly deferCompletionsMs?: number;
+  readonly deferralLimits?: DeferralLimits;
   /** Data converter of the Worker, of Clients that have this plugin, and of bundles. @default their own */
   readonly dataConverter?: DataConverter;
   /**
@@ -123,7 +125,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   constructor(options: HoldfastPluginOptions) {
     checkSdkCopies();
     this.#options = options;
-    this.#deferredCompletions = new DeferredCompletions(options.deferCompletionsMs);
+    this.#deferredCompletions = new DeferredCompletions(options.deferralLimits);
   }
 
   /** Returns the status for a readiness probe. */
@@ -139,6 +141,15 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
    */
   useConnection(connection: NativeConnection): void {
     this.#companions?.useConnection(connection);
+  }
+
+  /**
+   * Drops the delayed notification that this runner is busy, because its workflow has received the
+   * CI server's event about the job.
+   * @internal
+   */
+  jobEventDelivered(workflowId: string): void {
+    this.#companions?.jobEventDelivered(workflowId);
   }
 
   /**

@@ -3,10 +3,10 @@ import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import { isLaterState, jobKey, ciJobStateOf } from '../../core/domain/ciJobState.ts';
 
 /**
- * Delay of a signal (ms), the same as that of the pod's own busy state
+ * Delay of a signal (ms). Shorter than that of the pod's own busy state, which it replaces
  * (activities/watcher/podStateNotifier.ts).
  */
-const HELD_MS = 5_000;
+export const HELD_MS = 5_000;
 /**
  * Maximum number of delayed signals, enough for a thousand deliveries per second. Further ones are
  * sent immediately.

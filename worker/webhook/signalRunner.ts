@@ -7,20 +7,20 @@ import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
  * Signals the runner, whose workflow ID follows from its name. Searching for it would cost a
  * visibility query for each event, of which Temporal allows a namespace 10 per second by default.
  * @param name - untrusted; a foreign runner may have any name
- * @returns whether Temporal accepted the event; `false` if no such runner is running
+ * @returns the workflow ID of the runner; `undefined` if no such runner is running
  */
 export async function signalRunner(
   { workflow }: Client,
   name: string,
   event: RunnerJobEvent,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const workflowId = workflowIdFromRunnerName(name);
-  if (workflowId === undefined) return false;
+  if (workflowId === undefined) return undefined;
   try {
     await workflow.getHandle(workflowId).signal(jobEventSignal, event);
-    return true;
+    return workflowId;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
+    if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
 }

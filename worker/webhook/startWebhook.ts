@@ -20,7 +20,7 @@ export interface Webhook {
  */
 export async function startWebhook(
   { secrets, host, port }: WebhookEndpoint,
-  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces'> & {
+  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces' | 'onRunnerSignaled'> & {
     logger: Logger;
     metrics: Metrics;
   },

@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { setWorkflowId } from '../../core/contract/index.ts';
+import { setWorkflowId, type RunnerJobEvent } from '../../core/contract/index.ts';
 import { setNameFromRunnerName } from '../../core/domain/setRunnerNames.ts';
 import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import { BodyMemoryLimit, BodyRejectedError } from './bodyMemoryLimit.ts';
@@ -58,6 +58,8 @@ export interface WebhookOptions {
    * @default 5000
    */
   readonly runnerSignalDelayMs?: number;
+  /** Called with the workflow ID of each runner that has received an event. */
+  readonly onRunnerSignaled?: (workflowId: string) => void;
   /** Time for Temporal to accept an event (ms). GitHub gives up after 10 s. @default 8000 */
   readonly deadlineMs?: number;
   /** Maximum number of deliveries in progress. Others get 503. @default 1000 */
@@ -194,7 +196,7 @@ class Receiver {
           .client()
           .withDeadline(
             Date.now() + (options.deadlineMs ?? DEADLINE_MS),
-            async () => await signalRunner(options.client(), name, event),
+            async () => await this.#signalRunner(name, event),
           ),
       (error) =>
         this.#log.line('runner_signal', (leftOut) =>
@@ -330,11 +332,17 @@ class Receiver {
       (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
     if (runner !== undefined && mayWait) this.#runnerSignals.schedule(runner.name, runner.event);
     const runnerAccepted =
-      runner !== undefined &&
-      !mayWait &&
-      (await signalRunner(this.#options.client(), runner.name, runner.event));
+      runner !== undefined && !mayWait && (await this.#signalRunner(runner.name, runner.event));
     if (runner !== undefined) await signalRerun(this.#options.client(), runner.name, runner.event);
     return { accepted: sets.accepted || runnerAccepted, runBy: sets.ownRunning ? set : undefined };
+  }
+
+  /** @returns whether such a runner is running */
+  async #signalRunner(name: string, event: RunnerJobEvent): Promise<boolean> {
+    const { client, onRunnerSignaled } = this.#options;
+    const workflowId = await signalRunner(client(), name, event);
+    if (workflowId !== undefined) onRunnerSignaled?.(workflowId);
+    return workflowId !== undefined;
   }
 
   /**

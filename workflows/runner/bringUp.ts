@@ -10,6 +10,7 @@ import {
   callUnless,
   ciActivities,
   clusterActivities,
+  clusterProvisioning,
   type CallResult,
 } from '../shared/activityProxies.ts';
 import { awaitClaims } from './claims.ts';
@@ -182,7 +183,7 @@ async function tryToProvision(
     () => state.cancel !== undefined,
     async () => {
       if (spec.scope === undefined)
-        return await clusterActivities({ summary: 'Create the pod', withinMs }).provision(input);
+        return await clusterProvisioning({ summary: 'Create the pod', withinMs }).provision(input);
       const registration = {
         scope: spec.scope,
         labels: spec.labels,

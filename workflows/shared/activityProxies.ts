@@ -13,6 +13,7 @@ import {
   proxyActivities,
   proxyLocalActivities,
   workflowInfo,
+  type ActivityOptions,
 } from '@temporalio/workflow';
 import {
   RETRY_BACKOFF,
@@ -48,6 +49,11 @@ const SESSION_RETRY = { initialInterval: RETRY_BACKOFF.initialMs, backoffCoeffic
 
 /** Time after which the death of a worker that runs a short activity is detected. */
 const HEARTBEAT_TIMEOUT = '15s';
+/**
+ * The same for a provisioning, whose completion may be deferred for 12 s
+ * (activities/watcher/deferredCompletions.ts).
+ */
+const PROVISIONING_HEARTBEAT_TIMEOUT = '20s';
 
 /**
  * Priority keys. Removals precede provisioning, because they free what other calls wait for. The
@@ -135,15 +141,31 @@ export function clusterActivities(
   options: ActivityCallOptions,
 ): Pick<
   HoldfastActivities,
-  'provision' | 'findProvisioned' | 'getPod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
+  'findProvisioned' | 'getPod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
 > {
-  return proxyActivities<HoldfastActivities>({
+  return proxyActivities<HoldfastActivities>(clusterOptions(options, HEARTBEAT_TIMEOUT));
+}
+
+/** Returns the provisioning of a runner without a CI server. */
+export function clusterProvisioning(
+  options: ActivityCallOptions,
+): Pick<HoldfastActivities, 'provision'> {
+  return proxyActivities<HoldfastActivities>(
+    clusterOptions(options, PROVISIONING_HEARTBEAT_TIMEOUT),
+  );
+}
+
+function clusterOptions(
+  options: ActivityCallOptions,
+  heartbeatTimeout: '15s' | '20s',
+): ActivityOptions {
+  return {
     taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1m',
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    heartbeatTimeout,
     retry: RETRY,
     ...common(options),
-  });
+  };
 }
 
 /**
@@ -159,7 +181,7 @@ export function ciActivities(
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    heartbeatTimeout: kind === 'provision' ? PROVISIONING_HEARTBEAT_TIMEOUT : HEARTBEAT_TIMEOUT,
     retry: RETRY,
     // Wait for the response of a call in progress, because it may have changed something. A call
     // that is waiting for its next retry is cancelled immediately.

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
+  DEFERRAL_LIMITS,
   DeferredCompletions,
+  permittedDelayMs,
   type DeferredCompletion,
 } from '../../../activities/watcher/deferredCompletions.ts';
+import { HELD_MS } from '../../../worker/webhook/delayedRunnerSignals.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const POD: PodView = {
@@ -136,5 +139,37 @@ describe('waiting in the activity', () => {
     expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
     waits.close();
     expect(await look()).toBeUndefined();
+  });
+});
+
+describe('the time that an activity may defer its completion', () => {
+  const NOW = 100_000;
+  const STARTED = {
+    scheduledTimestampMs: NOW,
+    scheduleToCloseTimeoutMs: 0,
+    currentAttemptScheduledTimestampMs: NOW,
+  };
+
+  test.each([
+    ['no deadline', {}, 12_000],
+    ['a deadline beyond twice the time', { scheduleToCloseTimeoutMs: 24_001 }, 12_000],
+    ['a deadline within twice the time', { scheduleToCloseTimeoutMs: 24_000 }, 0],
+    ['a heartbeat timeout', { heartbeatTimeoutMs: 20_000 }, 12_000],
+    [
+      'a heartbeat timeout, after 6 s of work',
+      { heartbeatTimeoutMs: 20_000, currentAttemptScheduledTimestampMs: NOW - 6_000 },
+      11_000,
+    ],
+    [
+      'a heartbeat timeout that is near',
+      { heartbeatTimeoutMs: 20_000, currentAttemptScheduledTimestampMs: NOW - 18_000 },
+      0,
+    ],
+  ])('%s', (_what, info, expected) => {
+    expect(permittedDelayMs({ ...STARTED, ...info }, 12_000, NOW)).toBe(expected);
+  });
+
+  test('the notification of a busy runner waits for longer than the event of its job', () => {
+    expect(DEFERRAL_LIMITS.busyMs).toBeGreaterThanOrEqual(2 * HELD_MS);
   });
 });

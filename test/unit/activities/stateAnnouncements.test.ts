@@ -107,6 +107,38 @@ test('a short job of a runner for one job is not announced; a long one is, with 
   expect([told, forMs]).toEqual([['busy'], [5_000]]);
 });
 
+test('busy is not sent once the event of the job has reached the workflow, and a later idle is', async () => {
+  const { states, told } = world(undefined, 15_000);
+  states.notify(POD, 'busy');
+  states.dropDelayedBusy('another');
+  states.dropDelayedBusy(POD.workflowId);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([]);
+  states.notify(POD, 'idle');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(told).toEqual(['idle']);
+  expect(states.forget(POD)).toBe(false);
+});
+
+test('a job event does not drop the busy of a static runner, which may be about its next job', async () => {
+  const { states, told } = world({ burst: 1, everyMs: 60_000 }, 15_000);
+  const pod: PodView = { ...POD, reusable: true };
+  for (const state of ['busy', 'idle', 'busy'] as const) states.notify(pod, state);
+  states.dropDelayedBusy(pod.workflowId);
+  await jest.advanceTimersByTimeAsync(600_000);
+  expect(told).toEqual(['busy', 'busy again']);
+});
+
+test('a busy that was sent is not affected by a job event that comes later', async () => {
+  const { states, told } = world(undefined, 15_000);
+  states.notify(POD, 'busy');
+  await jest.advanceTimersByTimeAsync(15_000);
+  states.dropDelayedBusy(POD.workflowId);
+  states.notify(POD, 'idle');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(told).toEqual(['busy', 'idle']);
+});
+
 test('a state that was busy for a moment is not announced', async () => {
   const { states, told } = world(undefined, 5_000);
   states.notify(POD, 'busy');

@@ -5,7 +5,10 @@ import { signalRunner } from '../../../worker/webhook/signalRunner.ts';
 
 const event: RunnerJobEvent = { action: 'in_progress', jobId: '7', runnerName: 'x' };
 
-async function tell(name: string, failure?: Error): Promise<{ told: boolean; asked: string[] }> {
+async function tell(
+  name: string,
+  failure?: Error,
+): Promise<{ signaled: string | undefined; asked: string[] }> {
   const asked: string[] = [];
   const getHandle = (workflowId: string): object => ({
     signal: async () => {
@@ -14,7 +17,7 @@ async function tell(name: string, failure?: Error): Promise<{ told: boolean; ask
     },
   });
   return {
-    told: await signalRunner({ workflow: { getHandle } } as unknown as Client, name, event),
+    signaled: await signalRunner({ workflow: { getHandle } } as unknown as Client, name, event),
     asked,
   };
 }
@@ -24,9 +27,9 @@ test.each([
   ['the third in the place of one', 'linux-abcdefghij-0123456789-r3', 'runner-linux-abcdefghij'],
   ['one by itself', 'brisk-otter-7f3a-0a1b2c3d4e', 'runner-brisk-otter-7f3a'],
 ])('%s is told by the name alone, without a look at any list', async (_what, name, workflowId) => {
-  expect(await tell(name)).toEqual({ told: true, asked: [workflowId] });
+  expect(await tell(name)).toEqual({ signaled: workflowId, asked: [workflowId] });
   expect(await tell(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({
-    told: false,
+    signaled: undefined,
     asked: [workflowId],
   });
   await expect(tell(name, new Error('down'))).rejects.toThrow('down');
@@ -44,5 +47,5 @@ test.each([
   'linux-0123456789\n',
   'linux-ABCDEF0123',
 ])('%j is the name of none of ours: nobody is asked', async (name) => {
-  expect(await tell(name)).toEqual({ told: false, asked: [] });
+  expect(await tell(name)).toEqual({ signaled: undefined, asked: [] });
 });
