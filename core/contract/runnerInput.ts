@@ -26,6 +26,12 @@ export const RUNNER_TIMEOUTS = {
    */
   jobTimeout: '24h',
   /**
+   * Time limit of an ephemeral runner from the job event that reports the end of its job until it
+   * exits. It is then stopped.
+   * @default "10m"
+   */
+  exit: '10m',
+  /**
    * Time limit from the runner's end for the removal of its registration. It is then handed off to
    * a `deregistration` workflow.
    * @default "1h"

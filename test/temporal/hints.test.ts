@@ -50,6 +50,28 @@ await describeWithLab('hints that are late or lost', { temporal: true }, (lab) =
     expectNothingLeft({ compute, ci });
   });
 
+  test.each([true, false])(
+    'an ephemeral runner that does not exit after its job is stopped (its pod reports: %s)',
+    async (probes) => {
+      compute.probes = probes;
+      const run = await world.start({ timeouts: { exit: '1s' } });
+      const pod = await run.pod();
+      compute.start(pod);
+      const [{ name: runnerName } = { name: '' }] = ci.registrations.values();
+      const event = { jobId: '42', runnerName };
+      await run.handle.signal(jobEventSignal, { action: 'in_progress', ...event });
+      if (probes) compute.startJob(pod);
+      await run.reaches('Busy', (status) => status.phase === 'Busy');
+      ci.forget(runnerName);
+      if (probes) compute.endJob(pod);
+      await run.handle.signal(jobEventSignal, { action: 'completed', ...event });
+      await until('the deletion of the pod', () => compute.deletions.length > 0);
+      compute.end(pod, 143);
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+      expectNothingLeft({ compute, ci });
+    },
+  );
+
   test('an event after the end of its job does not make the runner busy again', async () => {
     compute.probes = false;
     const run = await world.start({ ephemeral: false });

@@ -50,6 +50,11 @@ export interface CurrentRunner {
   idleInDoubtUntilMs?: number;
   /** Job, for display. */
   job?: string;
+  /**
+   * Time at which an event reported the end of an ephemeral runner's job (ms since the epoch). Its
+   * deadline then limits the time until the runner exits.
+   */
+  jobEndedAt?: number;
   /** Time at which the last job was reported to have ended without success (ms since the epoch). */
   jobFailedAt?: number;
   /** That job, if its event names the repository. */

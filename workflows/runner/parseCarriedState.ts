@@ -79,6 +79,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
       job: text(job),
       busyJobKey: text(busyJobKey),
       startSeenMs: timeOf(runner['startSeenMs'], nowMs),
+      jobEndedAt: timeOf(runner['jobEndedAt'], nowMs),
       jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
       busySince: timeOf(runner['busySince'], nowMs),
       idleInDoubtUntilMs: timeOf(runner['idleInDoubtUntilMs'], nowMs + MAX_IDLE_IN_DOUBT_MS),

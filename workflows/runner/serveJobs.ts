@@ -64,8 +64,7 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
     if (runner.pod?.ended === true) runner.ended ??= runner.pod;
     if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
       continue;
-    if (busy)
-      state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
+    if (busy) state.requestCancel(state.deadlineCancellation());
     else
       state.requestCancel({
         mode: 'drain',

@@ -278,16 +278,17 @@ export class RunnerState {
   onJobEvent(event: RunnerJobEvent): void {
     const { runner, spec } = this;
     if (!concernsRunner(event, this.runnerName, runner.id, spec.scope)) return;
+    const { running } = runner.jobs;
     const tracked = trackJobEvent(runner.jobs, event);
     if (tracked === runner.jobs) return;
     // When a runner's end interrupts its job, the CI server reports the job as completed once it
     // has noticed. Keep the job as running, because it did not complete by itself.
     const jobs =
       this.hasEnded && event.action === 'completed' && event.conclusion !== 'success'
-        ? { ...tracked, ...omitUndefined({ running: runner.jobs.running }) }
+        ? { ...tracked, ...omitUndefined({ running }) }
         : tracked;
     if (jobs.running === undefined) delete runner.idleInDoubtUntilMs;
-    else if (jobs.running.key !== runner.jobs.running?.key && !spec.ephemeral)
+    else if (jobs.running.key !== running?.key && !spec.ephemeral)
       runner.idleInDoubtUntilMs = Date.now() + IDLE_IN_DOUBT_MS;
     // A completed event that overtakes its own in_progress event, or arrives late, still proves
     // that a job ran.
@@ -309,6 +310,24 @@ export class RunnerState {
       this.#setBusy();
     else if (jobs.running === undefined && runner.podBusy !== true) this.#setIdle();
     this.#assignJob(event.at);
+    const isKnownJob = running !== undefined || runner.podBusy !== true;
+    if (event.action === 'completed' && jobs.running === undefined && isKnownJob)
+      this.#expectExit();
+  }
+
+  /**
+   * Limits the time of an ephemeral runner whose only job has ended. Its process may hang, and then
+   * neither exits nor takes another job.
+   */
+  #expectExit(): void {
+    const { runner, spec } = this;
+    if (!spec.ephemeral || this.hasEnded) return;
+    this.#setBusy();
+    runner.jobEndedAt = Date.now();
+    runner.jobDeadline = Math.min(
+      runner.jobDeadline ?? Number.POSITIVE_INFINITY,
+      runner.jobEndedAt + spec.timeouts.exitMs,
+    );
   }
 
   /**
@@ -440,10 +459,22 @@ export class RunnerState {
   }
 
   /**
-   * Returns the reason for stopping a job that reached its deadline, or a workflow that reached its
-   * maximum age.
+   * Returns the request to stop a runner that has reached its job's deadline. A runner that did not
+   * exit after its job was not needed any more: it is not aborted.
    */
-  timeoutReason(): string {
+  deadlineCancellation(): Cancellation {
+    const { jobEndedAt } = this.runner;
+    const { exitMs } = this.spec.timeouts;
+    return jobEndedAt !== undefined && Date.now() >= jobEndedAt + exitMs
+      ? {
+          mode: 'stop',
+          reason: `its job ended ${formatDuration(exitMs)} ago, and it did not exit (timeouts.exit)`,
+          by: 'drain',
+        }
+      : { mode: 'stop', reason: this.#timeoutReason(), by: 'run_timeout' };
+  }
+
+  #timeoutReason(): string {
     if (Date.now() >= this.maxDurationDeadlineMs)
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
     const { busySince } = this.runner;

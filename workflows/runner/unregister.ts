@@ -257,7 +257,7 @@ async function wait(
 }
 
 function stopForTimeout(state: RunnerState): void {
-  state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
+  state.requestCancel(state.deadlineCancellation());
 }
 
 /**

@@ -67,6 +67,7 @@ describe('production defaults', () => {
       podPendingMs: 10 * MINUTE,
       registrationMs: 10 * MINUTE,
       jobTimeoutMs: 24 * HOUR,
+      exitMs: 10 * MINUTE,
       unregistrationMs: HOUR,
       maxAgeMs: 7 * 24 * HOUR,
     },

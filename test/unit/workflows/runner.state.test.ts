@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RunnerInput } from '../../../core/contract/index.ts';
+import type { RunnerInput, RunnerJobEvent } from '../../../core/contract/index.ts';
 import { parseCarriedState } from '../../../workflows/runner/parseCarriedState.ts';
 import { recordPod } from '../../../workflows/runner/podWaits.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
@@ -141,5 +141,58 @@ describe('the cap of one job', () => {
     ['a runner whose next job is another one', { onEviction: 'replace' }, [60, 120], 1_440],
   ])('%s', (_what, input, minutes, left) => {
     expect(deadlineAfter(input, minutes)).toBe(left);
+  });
+});
+
+describe('the time in which an ephemeral runner has to exit after its job', () => {
+  const event = (action: 'in_progress' | 'completed'): RunnerJobEvent => ({
+    action,
+    jobId: '7',
+    runnerName: 'runner-1',
+  });
+  type Step = 'in_progress' | 'completed' | 'busy' | 'idle' | 'ended';
+  const after = (steps: Step[], input: Partial<RunnerInput> = {}): RunnerState => {
+    const state = runnerState({ timeouts: { exit: '5m' }, ...input }, RUNNING_POD);
+    for (const step of steps)
+      if (step === 'ended') state.runner.pod = { ...RUNNING_POD, ended: true };
+      else if (step === 'busy' || step === 'idle') state.applyPodState(step === 'busy');
+      else state.onJobEvent({ ...event(step), runnerName: state.runnerName });
+    return state;
+  };
+
+  test.each<[what: string, steps: Step[], limited: boolean]>([
+    ['its job runs', ['busy', 'in_progress'], false],
+    ['its job has ended', ['busy', 'in_progress', 'completed'], true],
+    ['... and its pod still reports a job', ['in_progress', 'busy', 'completed', 'busy'], true],
+    ['only the end of its job is known, and its pod reports no job', ['completed'], true],
+    ['only the end of some job is known, and its pod reports a job', ['busy', 'completed'], false],
+    ['it has ended', ['busy', 'in_progress', 'ended', 'completed'], false],
+  ])('%s', (_what, steps, limited) => {
+    const { jobDeadline = Infinity, busySince } = after(steps).runner;
+    expect(jobDeadline <= Date.now() + 300_000).toBe(limited);
+    if (limited) expect(busySince).toBeDefined();
+  });
+
+  test('a static runner takes its next job', () => {
+    const state = after(['in_progress', 'completed'], { ephemeral: false });
+    expect(state.runner.jobDeadline).toBeUndefined();
+  });
+
+  test('its deadline is a drain, that of a job a timeout', () => {
+    const [hangs, works] = [after(['in_progress', 'completed']), after(['in_progress'])];
+    hangs.runner.jobEndedAt = Date.now() - 300_000;
+    expect([hangs, works].map((state) => state.deadlineCancellation())).toMatchObject([
+      { mode: 'stop', by: 'drain' },
+      { mode: 'stop', by: 'run_timeout' },
+    ]);
+  });
+
+  test('it is carried on', () => {
+    const { runner } = after(['in_progress', 'completed']);
+    const state = runnerState({}, RUNNING_POD);
+    Object.assign(state.runner, { jobEndedAt: runner.jobEndedAt });
+    expect(parseCarriedState(state.toCarriedState(), Date.now())?.runner.jobEndedAt).toBe(
+      runner.jobEndedAt,
+    );
   });
 });
