@@ -64,7 +64,8 @@ await describeWithLab('hints that are late or lost', { temporal: true }, (lab) =
       await run.reaches('Busy', (status) => status.phase === 'Busy');
       ci.forget(runnerName);
       if (probes) compute.endJob(pod);
-      await run.handle.signal(jobEventSignal, { action: 'completed', ...event });
+      const conclusion = 'success';
+      await run.handle.signal(jobEventSignal, { action: 'completed', conclusion, ...event });
       await until('the deletion of the pod', () => compute.deletions.length > 0);
       compute.end(pod, 143);
       expect(await run.result()).toMatchObject({ outcome: 'succeeded' });

@@ -22,6 +22,8 @@ export interface LastJobFacts {
   readonly busyAtEnd: boolean;
   /** Whether a job was observed to start. */
   readonly hadJob: boolean;
+  /** Whether a job event reports that the job of an ephemeral runner succeeded. */
+  readonly jobSucceeded: boolean;
   /** Whether a job event reports that the job failed after the request to stop. */
   readonly jobInterrupted: boolean;
   /** Last response of the CI server to a removal. */
@@ -32,7 +34,8 @@ export interface LastJobFacts {
  * Returns whether a job was lost with the runner. The first row that matches decides:
  *
  * 1. The record is `running` or `interrupted`: lost.
- * 2. The record of an ephemeral runner is `completed`: not lost, because it has no other job.
+ * 2. The record of an ephemeral runner is `completed`, or an event reports its job's success: not
+ *    lost, because it has no other job.
  * 3. The runner exited with 0 without a request to stop: not lost. An ephemeral runner ends like
  *    this after its job, and any runner whose registration was removed ends like this without a job.
  *    Later reports change nothing.
@@ -45,7 +48,7 @@ export interface LastJobFacts {
  */
 export function isJobLost(f: LastJobFacts): boolean {
   if (f.record === 'running' || f.record === 'interrupted') return true;
-  if (f.ephemeral && f.record === 'completed') return false;
+  if (f.ephemeral && (f.record === 'completed' || f.jobSucceeded)) return false;
   if ((f.ephemeral || f.cutLoose) && f.exitCode === 0 && !f.takenAway) return false;
   const interrupted = f.jobInterrupted && f.record !== 'completed';
   if (f.busyAtEnd || interrupted || f.removal === 'busy') return true;

@@ -79,6 +79,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
       job: text(job),
       busyJobKey: text(busyJobKey),
       startSeenMs: timeOf(runner['startSeenMs'], nowMs),
+      jobSucceeded: runner['jobSucceeded'] === true ? (true as const) : undefined,
       jobEndedAt: timeOf(runner['jobEndedAt'], nowMs),
       jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
       busySince: timeOf(runner['busySince'], nowMs),

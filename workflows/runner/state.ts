@@ -294,6 +294,8 @@ export class RunnerState {
     // that a job ran.
     Object.assign(runner, { jobs, online: true, hadJob: true });
     delete runner.unconfirmedBusyMs;
+    if (spec.ephemeral && event.action === 'completed' && event.conclusion === 'success')
+      runner.jobSucceeded = true;
     if (
       event.action === 'completed' &&
       event.conclusion !== undefined &&

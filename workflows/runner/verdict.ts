@@ -51,6 +51,8 @@ export interface EndFacts {
   readonly hadJob: boolean;
   /** Whether a job was running at the end, according to the runner itself or a job event. */
   readonly busyAtEnd: boolean;
+  /** Whether a job event reports that the job of an ephemeral runner succeeded. */
+  readonly jobSucceeded: boolean;
   /**
    * Whether the job ended without success after the runner had received its termination request,
    * which means that the request interrupted it.
@@ -119,6 +121,7 @@ export function verdictFacts(
     wasRegistered: runner.id !== undefined || runner.online,
     hadJob,
     busyAtEnd: state.observedActivity() === 'busy',
+    jobSucceeded: runner.jobSucceeded === true,
     jobInterrupted: failedAfterRequest(runner),
     onEviction: spec.onEviction,
     neverStartedInARow,
@@ -192,6 +195,8 @@ export function decideVerdict(f: EndFacts): VerdictDecision {
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   if (!takesJobs(f.kind)) return whenCommandEnded(f, loss);
+  if (loss !== undefined && f.ephemeral && f.jobSucceeded && !hasLost(f, loss))
+    return end('succeeded', `The runner completed its job, and was lost afterwards (${loss}).`);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss))
     return end('succeeded', 'The runner completed its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : afterLoss(f, loss);
@@ -292,13 +297,14 @@ function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['uploa
 /** Whether a job was lost with the runner, or with the command that is its own job. */
 function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
   if (!takesJobs(f.kind)) return f.started;
-  const { pod, ephemeral, started, busyAtEnd, jobInterrupted, removal, stoppedByHoldfast, hadJob } =
-    f;
+  const { pod, ephemeral, started, busyAtEnd, jobSucceeded, jobInterrupted, removal } = f;
+  const { stoppedByHoldfast, hadJob } = f;
   return isJobLost({
     ephemeral,
     // A runner that ran until its teardown had reported itself as idle.
     started: started && pod?.ended !== false,
     busyAtEnd,
+    jobSucceeded,
     jobInterrupted,
     hadJob,
     cutLoose: f.removedWhileRunning === true,

@@ -104,6 +104,7 @@ describe('production defaults', () => {
           podPending: '10m',
           registration: '10m',
           jobTimeout: '24h',
+          exit: '10m',
           unregistration: '1h',
           maxAge: '7d',
         },
@@ -204,7 +205,7 @@ describe('what is given is kept', () => {
       name: 'build', nameHash: '', ciServer: 'github', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: { id: '3' }, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
         supervision: { mode: 'image', runnerKind: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
-      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
+      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, exitMs: 10 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
       intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyCheckMs: 3_000, absentCheckMs: 4_000, credentialsRetryMs: 5_000, onlineCheckMs: 6_000, removalGraceMs: 7_000, idleConfirmationMs: 9_000, stopResponseTimeoutMs: 8_000, listMaxAgeMs: 10_000, lateCreationWindowMs: 11_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore

@@ -13,6 +13,7 @@ const idle: LastJobFacts = {
   cutLoose: false,
   busyAtEnd: false,
   hadJob: false,
+  jobSucceeded: false,
   jobInterrupted: false,
   removal: 'removed',
 };
@@ -34,6 +35,13 @@ test.each<[what: string, facts: LastJobFacts, lost: boolean]>([
     { ...idle, record: 'completed', removal: 'absent' },
     false,
   ],
+  [
+    '2: an event reports its success',
+    { ...idle, jobSucceeded: true, busyAtEnd: true, removal: 'absent' },
+    false,
+  ],
+  ['2: ... but it was interrupted', { ...idle, jobSucceeded: true, record: 'interrupted' }, true],
+  ['2: ... but a static one', { ...stays, jobSucceeded: true, removal: 'busy' }, true],
   [
     '2: ... but a static one may have had another',
     { ...stays, record: 'completed', removal: 'busy' },
@@ -105,6 +113,7 @@ const drained: EndFacts = {
   wasRegistered: true,
   hadJob: true,
   busyAtEnd: true,
+  jobSucceeded: false,
   jobInterrupted: false,
   removal: 'removed',
   onEviction: 'fail',

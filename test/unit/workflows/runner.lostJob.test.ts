@@ -28,6 +28,7 @@ const busy: EndFacts = {
   wasRegistered: true,
   hadJob: true,
   busyAtEnd: true,
+  jobSucceeded: false,
   jobInterrupted: false,
   removal: 'busy',
   onEviction: 'fail',

@@ -54,6 +54,7 @@ const idle: EndFacts = {
   wasRegistered: true,
   hadJob: false,
   busyAtEnd: false,
+  jobSucceeded: false,
   jobInterrupted: false,
   removal: 'removed',
   onEviction: 'fail',
@@ -82,6 +83,21 @@ function check([, facts, expected]: Row, base: EndFacts = idle): void {
 describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), hadJob: true }, end('succeeded')],
+    [
+      'an eviction after the success of its job',
+      { pod: evicted, hadJob: true, jobSucceeded: true, removal: 'absent' },
+      end('succeeded'),
+    ],
+    [
+      'the same of a static runner, which may have had another job',
+      { pod: evicted, ...busy, jobSucceeded: true, ephemeral: false },
+      end('errored', 'evicted'),
+    ],
+    [
+      'a crash after the success of its job',
+      { pod: exited(1), hadJob: true, jobSucceeded: true },
+      end('failed'),
+    ],
     [
       'exit 0, and it is unregistered, of a pod that does not tell: it had a job',
       { pod: exited(0), removal: 'absent' },
@@ -931,6 +947,7 @@ function* everyCombination(): Generator<EndFacts> {
             for (const neverStartedInARow of [1, 4]) {
               yield {
                 ...booleans,
+                jobSucceeded: false,
                 kind: 'github',
                 checkpoints: false,
                 onEviction,

@@ -33,6 +33,7 @@ const facts: EndFacts = {
   wasRegistered: true,
   hadJob: false,
   busyAtEnd: false,
+  jobSucceeded: false,
   jobInterrupted: false,
   removal: 'removed',
   onEviction: 'replace',
