@@ -54,6 +54,7 @@ export interface DeferralLimits {
   readonly busyMs: number;
 }
 
+/** Limits of a worker. Tests shorten them. */
 export const DEFERRAL_LIMITS: DeferralLimits = {
   provisioningMs: 12_000,
   tearDownMs: 4_000,

@@ -222,9 +222,9 @@ describe('what a runner takes itself for', () => {
       [true, 1, 'job (1)', true],
     ],
     [
-      'its job is over: its deadline stands until its end',
+      'its job is over: it has ten minutes to exit, instead of one hour from its start',
       ['busy', starts(1), ends(1)],
-      [true, 1, 'job (1)', true],
+      [true, 3 + 10 - 60, 'job (1)', true],
     ],
   ])('an ephemeral one: %s', (_what, steps, expected) =>
     expect(play(life(true, PROBES), steps)).toEqual(expected),

@@ -155,7 +155,7 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     const state = runnerState({ timeouts: { exit: '5m' }, ...input }, RUNNING_POD);
     for (const step of steps)
       if (step === 'ended') state.runner.pod = { ...RUNNING_POD, ended: true };
-      else if (step === 'busy' || step === 'idle') state.applyPodState(step === 'busy');
+      else if (step === 'busy' || step === 'idle') state.applyPodState(step);
       else state.onJobEvent({ ...event(step), runnerName: state.runnerName });
     return state;
   };
