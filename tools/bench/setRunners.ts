@@ -1,14 +1,18 @@
 /** The cost of the runners of a set that follows webhooks: their histories, tasks and requests. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { queueAtPace, untilAtRest, type Pace } from './jobPace.ts';
 import type { PodTiming } from './processes/kwokAgentProtocol.ts';
 import type { WorkerProcess } from './processes/workerProcess.ts';
-import { countClosed } from './runners.ts';
+import { countClosed, untilClosed } from './runners.ts';
 import { historyCost } from './historyCost.ts';
 import { startSet } from './sets.ts';
 import { mean, roundTo } from './statistics.ts';
 import { requestsSince, temporalRequests, totalRequests } from './temporalRequests.ts';
 import { DEFAULT_TIMING, WEBHOOK_SECRET, type BenchEnvironment } from './world.ts';
+
+/** Time for the set to learn of the end of its last runner (ms). */
+const SETTLED_MS = 3_000;
 
 /** How the runners of a set spend their time, and how their jobs arrive. */
 export interface RunnerProfile extends Pace, PodTiming {
@@ -43,8 +47,11 @@ export async function measureSetRunners(
   const setTasksBefore = await workflowTasksOfSet(world, set);
   const requestsBefore = temporalRequests(await worker.metrics());
   await queueAtPace(world, set, pace);
-  await untilAtRest(world, set, closedBefore + count);
+  // Visibility answers this without a request to the worker.
+  await untilClosed(world, closedBefore + count);
+  await delay(SETTLED_MS);
   const requests = requestsSince(requestsBefore, temporalRequests(await worker.metrics()));
+  await untilAtRest(world, set, closedBefore + count);
   agent.setTiming(DEFAULT_TIMING);
   const setTasks = (await workflowTasksOfSet(world, set)) - setTasksBefore;
   const runners = await Promise.all(

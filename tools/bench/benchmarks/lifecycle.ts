@@ -50,7 +50,7 @@ export const lifecycle: WorldBenchmark = {
     'bench.workflowTasks': max('tasks', 'workflow tasks', 3),
     'bench.workflowTasksInSet': max('tasks', '… with its share of the set', 7, 'aim: 4'),
     'bench.events': max('events', 'events in the workflow history', 22),
-    'bench.bytes': max('bytes', 'size of the workflow history', 6_800, 'aim: 6,144'),
+    'bench.bytes': max('bytes', 'size of the workflow history', 6_900, 'aim: 6,144'),
     'bench.temporalRequests': max(
       'requests',
       'to Temporal, with the start, and with polls that returned a task',
@@ -77,9 +77,14 @@ export const lifecycle: WorldBenchmark = {
   },
 
   async run(world, runners): Promise<Measured> {
-    const worker = await world.startWorker().ready();
-    const single = await measureSingle(world, worker, runners);
-    const inSet = await measureSetRunners(world, worker, CONCURRENT);
+    const single = await withWorker(
+      world,
+      async (worker) => await measureSingle(world, worker, runners),
+    );
+    const inSet = await withWorker(
+      world,
+      async (worker) => await measureSetRunners(world, worker, CONCURRENT),
+    );
     const figures: Record<string, number> = {
       ...single.figures,
       'bench.workflowTasksInSet': inSet.workflowTasks,
@@ -88,13 +93,32 @@ export const lifecycle: WorldBenchmark = {
     const details: Record<string, unknown> = { ...single.details, inSet: inSet.details };
     for (const profile of PROFILES) {
       world.progress(`${profile.count} runners, as "${profile.name}"`);
-      const { details: more, ...cost } = await measureSetRunners(world, worker, profile);
+      const { details: more, ...cost } = await withWorker(
+        world,
+        async (worker) => await measureSetRunners(world, worker, profile),
+      );
       for (const [key, value] of Object.entries(cost)) figures[`${profile.name}.${key}`] = value;
       details[profile.name] = more;
     }
     return { figures, details };
   },
 };
+
+/**
+ * Runs a measurement with a worker of its own, because a worker repeats requests about ended pods
+ * up to half a minute later.
+ */
+async function withWorker<T>(
+  world: BenchEnvironment,
+  measure: (worker: WorkerProcess) => Promise<T>,
+): Promise<T> {
+  const worker = await world.startWorker().ready();
+  try {
+    return await measure(worker);
+  } finally {
+    await worker.stop();
+  }
+}
 
 function max(unit: string, what: string, limit: number, note?: string): FigureInfo {
   return { unit, what, budget: { kind: 'max', limit, ...omitUndefined({ note }) } };
