@@ -92,6 +92,10 @@ type Ended = Pick<RerunResult, 'outcome' | 'reason' | 'attempt' | 'forceCancelle
 };
 
 /** Claims the rerun in visibility before it is requested, so that it counts towards `perDay`. */
+function claimRerun(): void {
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
+}
+
 async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
   const { scope, credential, perDay, set } = spec;
   const input = waitInput(spec, job);
@@ -100,16 +104,19 @@ async function rerunJob(spec: RerunSpec, job: RerunJob): Promise<Ended> {
   let checked = await untilEnded(async () => await wait.awaitRerun(input));
   let cancel: Pick<AwaitRerunInput, 'forceCancelled'> = {};
   if (checked.kind === 'done' && checked.value.kind === 'forceCancel') {
-    // The history contains the request before it is sent, so a cancel by Holdfast is known as such.
+    claimRerun();
+    // The history contains the request before it is sent, so that a later check recognizes
+    // Holdfast's own cancel.
     const calls = rerunActivities(credential, scope, 'Force-cancel the run', FORCE_CANCEL_MS);
     const sent = await toCallResult(calls.forceCancelRun({ ...input, ...claim }));
     if (sent.kind !== 'done' || sent.value.sent) cancel = { forceCancelled: true };
     const { forceCancelAfterMs: _once, ...rest } = input;
-    checked = await untilEnded(async () => await wait.awaitRerun({ ...rest, ...cancel }));
+    const next = { ...rest, ...cancel, lostAtMs: Date.now() };
+    checked = await untilEnded(async () => await wait.awaitRerun(next));
   }
   const ended = endOf(checked);
   if (ended !== undefined) return { ...ended, ...cancel };
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: 'requested' }]);
+  claimRerun();
   const { requestRerun } = rerunActivities(credential, scope, 'Rerun the job');
   const requested = await toCallResult(requestRerun({ ...input, ...claim, ...cancel }));
   return {

@@ -134,7 +134,7 @@ function creationFence(): () => void {
     if (isReleased(calledOff)) throw calledOff.reason;
     if (calledOff.aborted)
       throw applicationFailure(
-        'The provisioning was called off; it creates nothing more',
+        'The provisioning was cancelled; it creates nothing more',
         FAILURE_TYPES.superseded,
         { final: true, expected: true },
       );

@@ -125,8 +125,10 @@ export class PodStateNotifier {
    * @returns whether the pod was busy and its workflow has not been notified of that
    */
   forget({ uid, workflowId }: PodView): boolean {
-    this.#delayedBusy.delete(workflowId);
-    const isPending = this.#pods.get(uid)?.next?.state === 'busy';
+    const announced = this.#pods.get(uid);
+    const isPending = announced?.next?.state === 'busy';
+    // The workflow may have another pod by now.
+    if (this.#delayedBusy.get(workflowId) === announced) this.#delayedBusy.delete(workflowId);
     this.#pods.delete(uid);
     return isPending;
   }

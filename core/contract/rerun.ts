@@ -36,7 +36,7 @@ export interface RerunPolicy {
   /**
    * Time after the loss at which the job's workflow run is force-cancelled, so that the job can run
    * again before GitHub has noticed the loss, about ten minutes later. Only if GitHub shows the
-   * runner as offline, and no other job of the run is running or waiting.
+   * runner as offline, and no other job of the run is running or waiting. At most `10m`.
    * @default never
    */
   forceCancelAfter?: string;

@@ -32,12 +32,19 @@ const perDay = count(1_000);
 /** Defaults of {@link RerunPolicy}. */
 export const RERUN_DEFAULTS = { perRun: 1, perDay: 20 } as const;
 
+/** Time after which GitHub itself ends the job of a runner that it has lost. */
+const MAX_FORCE_CANCEL = '10m';
+const forceCancelAfter = durationString.refine(
+  (text) => (parseDuration(text) ?? 0) <= (parseDuration(MAX_FORCE_CANCEL) ?? 0),
+  `must be at most ${MAX_FORCE_CANCEL}: GitHub ends the job by then`,
+);
+
 /** Schema of the policy in the input of a runner. */
 export const rerunPolicy = z.strictObject({
   onLoss: z.boolean('must be true or false').exactOptional(),
   perRun: perRun.exactOptional(),
   perDay: perDay.exactOptional(),
-  forceCancelAfter: durationString.exactOptional(),
+  forceCancelAfter: forceCancelAfter.exactOptional(),
 } satisfies FieldsOf<RerunPolicy>);
 
 /** Schema of the ID and repository of a job at the CI server. */
@@ -75,7 +82,7 @@ const schema = z.strictObject({
   job: rerunJob.exactOptional(),
   perRun,
   perDay,
-  forceCancelAfter: durationString.exactOptional(),
+  forceCancelAfter: forceCancelAfter.exactOptional(),
 } satisfies FieldsOf<RerunInput>);
 
 /** Parses the input of a rerun. Reports all errors at once. */

@@ -6,7 +6,7 @@ export HOME="${RUNNER_HOME:-/tmp/gitea-runner}"
 mkdir -p "$HOME"
 cd "$HOME"
 (umask 077 && printf %s "$GITEA_RUNNER_FILE" >.runner)
-ephemeral="$GITEA_RUNNER_EPHEMERAL"
+ephemeral="${GITEA_RUNNER_EPHEMERAL:-true}"
 unset GITEA_RUNNER_FILE GITEA_RUNNER_EPHEMERAL
 cat >runner.yaml <<END
 runner: {timeout: 8760h, shutdown_timeout: 24h}

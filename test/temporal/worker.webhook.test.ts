@@ -72,7 +72,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       secrets: () => secrets(),
       onDelivery: (outcome) => outcomes.push(outcome),
       onJob: (set, { event }) => jobs.push(`${set} ${event.action}`),
-      onRunnerSignaled: (workflowId) => signaled.push(workflowId),
+      onJobStarted: (workflowId) => signaled.push(workflowId),
       ...more,
     });
     return one;

@@ -85,11 +85,12 @@ export class AuxiliaryWorkers {
     };
   }
 
-  /** Switches all Workers to this connection. Requests in progress may end on the previous one. */
+  /** Drops the delayed notification that this runner is busy: its workflow has the job's event. */
   jobEventDelivered(workflowId: string): void {
     this.#watcher?.jobEventDelivered(workflowId);
   }
 
+  /** Switches all Workers to this connection. Requests in progress may end on the previous one. */
   useConnection(connection: NativeConnection): void {
     this.#connection = connection;
     for (const worker of this.#workers) worker.connection = connection;

@@ -119,7 +119,7 @@ async function runWorker(
       logger,
       metrics,
       traces: tracing?.deliveries,
-      onRunnerSignaled: (workflowId) => plugin?.jobEventDelivered(workflowId),
+      onJobStarted: (workflowId) => plugin?.jobEventDelivered(workflowId),
     }));
   onClose(async () => await webhook?.close());
 

@@ -20,7 +20,7 @@ export interface Webhook {
  */
 export async function startWebhook(
   { secrets, host, port }: WebhookEndpoint,
-  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces' | 'onRunnerSignaled'> & {
+  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces' | 'onJobStarted'> & {
     logger: Logger;
     metrics: Metrics;
   },

@@ -58,8 +58,8 @@ export interface WebhookOptions {
    * @default 5000
    */
   readonly runnerSignalDelayMs?: number;
-  /** Called with the workflow ID of each runner that has received an event. */
-  readonly onRunnerSignaled?: (workflowId: string) => void;
+  /** Called with the workflow ID of each runner that has received the start of its job. */
+  readonly onJobStarted?: (workflowId: string) => void;
   /** Time for Temporal to accept an event (ms). GitHub gives up after 10 s. @default 8000 */
   readonly deadlineMs?: number;
   /** Maximum number of deliveries in progress. Others get 503. @default 1000 */
@@ -339,9 +339,10 @@ class Receiver {
 
   /** @returns whether such a runner is running */
   async #signalRunner(name: string, event: RunnerJobEvent): Promise<boolean> {
-    const { client, onRunnerSignaled } = this.#options;
+    const { client, onJobStarted } = this.#options;
     const workflowId = await signalRunner(client(), name, event);
-    if (workflowId !== undefined) onRunnerSignaled?.(workflowId);
+    // A completed event may be about an earlier runner of the workflow.
+    if (workflowId !== undefined && event.action === 'in_progress') onJobStarted?.(workflowId);
     return workflowId !== undefined;
   }
 

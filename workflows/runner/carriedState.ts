@@ -55,8 +55,8 @@ export interface CurrentRunner {
    * deadline then limits the time until the runner exits.
    */
   jobEndedAt?: number;
-  /** Set once an event has reported that the job of an ephemeral runner succeeded. */
-  jobSucceeded?: true;
+  /** Conclusion of an ephemeral runner's job, once an event has reported it. */
+  jobConclusion?: string;
   /** Time at which the last job was reported to have ended without success (ms since the epoch). */
   jobFailedAt?: number;
   /** That job, if its event names the repository. */

@@ -79,7 +79,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
       job: text(job),
       busyJobKey: text(busyJobKey),
       startSeenMs: timeOf(runner['startSeenMs'], nowMs),
-      jobSucceeded: runner['jobSucceeded'] === true ? (true as const) : undefined,
+      jobConclusion: text(runner['jobConclusion']),
       jobEndedAt: timeOf(runner['jobEndedAt'], nowMs),
       jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
       busySince: timeOf(runner['busySince'], nowMs),

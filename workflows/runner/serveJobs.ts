@@ -3,6 +3,7 @@ import { condition } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { continueAsNewIfSuggested, canContinueAsNew } from './continueAsNew.ts';
+import type { CurrentRunner } from './carriedState.ts';
 import type { RunnerState } from './state.ts';
 import { refreshPod } from './podWaits.ts';
 import { notifySetBusy } from './notifySet.ts';
@@ -36,7 +37,7 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
     state.setWaitReason(
-      busy ? 'its job to end' : 'a job',
+      waitReason(runner),
       timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
     );
     const changed = () =>
@@ -72,6 +73,11 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
         by: 'idle_timeout',
       });
   }
+}
+
+function waitReason({ busySince, jobEndedAt }: CurrentRunner): string {
+  if (busySince === undefined) return 'a job';
+  return jobEndedAt === undefined ? 'its job to end' : 'the runner to exit after its job';
 }
 
 async function always(wait: Promise<void>): Promise<true> {

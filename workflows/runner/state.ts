@@ -294,8 +294,8 @@ export class RunnerState {
     // that a job ran.
     Object.assign(runner, { jobs, online: true, hadJob: true });
     delete runner.unconfirmedBusyMs;
-    if (spec.ephemeral && event.action === 'completed' && event.conclusion === 'success')
-      runner.jobSucceeded = true;
+    if (spec.ephemeral && event.action === 'completed' && event.conclusion !== undefined)
+      runner.jobConclusion = event.conclusion;
     if (
       event.action === 'completed' &&
       event.conclusion !== undefined &&
@@ -308,6 +308,7 @@ export class RunnerState {
     }
     // Events may be late. If the pod reports its state itself, an event does not make the runner
     // busy, unless the runner is ephemeral: then the event can only be about its one job.
+    if (jobs.running !== undefined) this.#takeAnotherJob();
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
       this.#setBusy();
     else if (jobs.running === undefined && runner.podBusy !== true) this.#setIdle();
@@ -323,13 +324,25 @@ export class RunnerState {
    */
   #expectExit(): void {
     const { runner, spec } = this;
-    if (!spec.ephemeral || this.hasEnded) return;
+    if (!spec.ephemeral || this.hasEnded || runner.jobEndedAt !== undefined) return;
     this.#setBusy();
     runner.jobEndedAt = Date.now();
     runner.jobDeadline = Math.min(
       runner.jobDeadline ?? Number.POSITIVE_INFINITY,
       runner.jobEndedAt + spec.timeouts.exitMs,
     );
+  }
+
+  /**
+   * Gives an ephemeral runner the time of a job again, if a job starts although one has ended: a job
+   * can be cancelled between its assignment to the runner and its start.
+   */
+  #takeAnotherJob(): void {
+    const { runner } = this;
+    if (runner.jobEndedAt === undefined || this.hasEnded) return;
+    delete runner.jobEndedAt;
+    delete runner.jobConclusion;
+    this.#startJob();
   }
 
   /**
@@ -349,10 +362,14 @@ export class RunnerState {
    * @param forMs - how long this state has lasted (ms)
    */
   applyPodState(state: PodStateEvent['state'], forMs = 0): void {
-    this.runner.podBusy = state === 'busy';
+    const { runner } = this;
+    if (state === 'busy' && runner.podBusy === false) this.#takeAnotherJob();
+    runner.podBusy = state === 'busy';
     if (state === 'busy') this.#setBusy(forMs);
     else this.#setIdle();
     this.#assignJob();
+    if (state === 'idle' && runner.jobs.running === undefined && runner.jobs.completed.length > 0)
+      this.#expectExit();
   }
 
   /**
@@ -462,18 +479,18 @@ export class RunnerState {
 
   /**
    * Returns the request to stop a runner that has reached its job's deadline. A runner that did not
-   * exit after its job was not needed any more: it is not aborted.
+   * exit after its job was not needed any more: it is aborted only if its job was cancelled.
    */
   deadlineCancellation(): Cancellation {
-    const { jobEndedAt } = this.runner;
-    const { exitMs } = this.spec.timeouts;
-    return jobEndedAt !== undefined && Date.now() >= jobEndedAt + exitMs
-      ? {
-          mode: 'stop',
-          reason: `its job ended ${formatDuration(exitMs)} ago, and it did not exit (timeouts.exit)`,
-          by: 'drain',
-        }
-      : { mode: 'stop', reason: this.#timeoutReason(), by: 'run_timeout' };
+    const { jobEndedAt, jobConclusion } = this.runner;
+    if (jobEndedAt === undefined)
+      return { mode: 'stop', reason: this.#timeoutReason(), by: 'run_timeout' };
+    const since = formatDuration(Date.now() - jobEndedAt);
+    return {
+      mode: 'stop',
+      reason: `its job ended ${since} ago, and it did not exit (timeouts.exit)`,
+      by: jobConclusion === 'cancelled' ? 'cancelled' : 'drain',
+    };
   }
 
   #timeoutReason(): string {

@@ -118,7 +118,7 @@ export function stopOptions(
  * @param overdue - the pod outlived its grace period, so it gets none
  * @param unlessStarted - do not stop the pod if its container has started since it was last read
  * @param isInterrupted - returns true when a change must be evaluated first
- * @returns whether the cluster accepted the request before it was called off
+ * @returns whether the cluster accepted the request before it was cancelled
  */
 export async function stopPod(
   state: RunnerState,
@@ -154,7 +154,7 @@ export async function stopPod(
  * first, or the API server may be unavailable. The last rejection reason is shown in the details,
  * and for each attempt under Pending Activities.
  *
- * @returns `undefined` if it was called off
+ * @returns `undefined` if it was cancelled
  */
 async function retryDeletion(
   state: RunnerState,
@@ -335,7 +335,7 @@ function keepsLog({ runner: { pod }, cancel }: RunnerState): boolean {
   );
 }
 
-/** Deletes the objects. The request cannot be called off, and no pod is exempted. */
+/** Deletes the objects. The request cannot be cancelled, and no pod is exempted. */
 async function deleteUntilAccepted(
   state: RunnerState,
   summary: string,

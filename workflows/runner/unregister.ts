@@ -246,10 +246,11 @@ async function wait(
   const timeoutMs = Math.max(1, waitMs(state, until, facts));
   state.setWaitReason(reason, Date.now() + timeoutMs);
   const summary = until === 'busyCheck' ? `${reason}: safety re-check` : reason;
+  const deadline = runner.jobDeadline ?? Number.POSITIVE_INFINITY;
+  const isOver = () =>
+    factsChanged(state, facts) || (runner.jobDeadline ?? Number.POSITIVE_INFINITY) < deadline;
   // The condition that ended the wait may no longer hold, but the wait did not time out.
-  if (
-    await condition(() => factsChanged(state, facts), timeoutMs, { summary: summary.slice(0, 150) })
-  )
+  if (await condition(isOver, timeoutMs, { summary: summary.slice(0, 150) }))
     return { kind: 'changed' };
   if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(state, facts.absentSinceMs))
     stopForTimeout(state);

@@ -147,7 +147,7 @@ export type UnregistrationEvent =
       readonly atMs: number;
       readonly listMaxAgeMs: number;
     }
-  /** A removal was requested and called off, because something else changed. */
+  /** A removal was requested and cancelled, because something else changed. */
   | { readonly kind: 'removalCancelled' }
   /** A removal was requested and is no longer retried. */
   | { readonly kind: 'failed' }

@@ -121,7 +121,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
     return awaitJob(f, row, `${because}, but a job is running: it may finish`);
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
-  // The server removed it only because it had no job. After an absence, it may still be ending.
+  // The server removed it only because it had no job. A runner that is only absent may still be ending its job.
   if (f.outlivesRegistration === true && f.removalResult === 'removed')
     return stopOrAwait(f, row, `${because} and the runner does not end by itself`);
   // A CI server may remove a runner whose job has only just started (docs/lifecycle.md). Unless the

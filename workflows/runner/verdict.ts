@@ -121,7 +121,7 @@ export function verdictFacts(
     wasRegistered: runner.id !== undefined || runner.online,
     hadJob,
     busyAtEnd: state.observedActivity() === 'busy',
-    jobSucceeded: runner.jobSucceeded === true,
+    jobSucceeded: runner.jobConclusion === 'success',
     jobInterrupted: failedAfterRequest(runner),
     onEviction: spec.onEviction,
     neverStartedInARow,

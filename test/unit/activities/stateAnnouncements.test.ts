@@ -129,6 +129,15 @@ test('a job event does not drop the busy of a static runner, which may be about 
   expect(told).toEqual(['busy', 'busy again']);
 });
 
+test('late changes of a pod that has ended do not affect the next pod of its workflow', async () => {
+  const { states, told } = world(undefined, 15_000);
+  states.notify({ ...POD, uid: 'next' }, 'busy');
+  states.forget(POD);
+  states.dropDelayedBusy(POD.workflowId);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([]);
+});
+
 test('a busy that was sent is not affected by a job event that comes later', async () => {
   const { states, told } = world(undefined, 15_000);
   states.notify(POD, 'busy');

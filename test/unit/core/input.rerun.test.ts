@@ -41,6 +41,7 @@ test.each([
   [{ perDay: 1_001 }, 'perDay', 'out_of_range'],
   [{ stoppedAt: 'soon' }, 'stoppedAt', 'invalid'],
   [{ forceCancelAfter: 'soon' }, 'forceCancelAfter', 'invalid'],
+  [{ forceCancelAfter: '11m' }, 'forceCancelAfter', 'invalid'],
   [{ organization: undefined }, 'organization', 'required'],
   [{ force: true }, 'force', 'unknown_field'],
 ])('%j is rejected at %s', (more, field, code) => {

@@ -150,13 +150,22 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     jobId: '7',
     runnerName: 'runner-1',
   });
-  type Step = 'in_progress' | 'completed' | 'busy' | 'idle' | 'ended';
-  const after = (steps: Step[], input: Partial<RunnerInput> = {}): RunnerState => {
+  type Step = 'in_progress' | 'completed' | 'another' | 'busy' | 'idle' | 'ended';
+  const after = (
+    steps: Step[],
+    input: Partial<RunnerInput> = {},
+    conclusion = 'success',
+  ): RunnerState => {
     const state = runnerState({ timeouts: { exit: '5m' }, ...input }, RUNNING_POD);
     for (const step of steps)
       if (step === 'ended') state.runner.pod = { ...RUNNING_POD, ended: true };
       else if (step === 'busy' || step === 'idle') state.applyPodState(step);
-      else state.onJobEvent({ ...event(step), runnerName: state.runnerName });
+      else
+        state.onJobEvent({
+          ...(step === 'another' ? { ...event('in_progress'), jobId: '8' } : event(step)),
+          ...(step === 'completed' ? { conclusion } : {}),
+          runnerName: state.runnerName,
+        });
     return state;
   };
 
@@ -166,6 +175,10 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     ['... and its pod still reports a job', ['in_progress', 'busy', 'completed', 'busy'], true],
     ['only the end of its job is known, and its pod reports no job', ['completed'], true],
     ['only the end of some job is known, and its pod reports a job', ['busy', 'completed'], false],
+    ['... and the pod then reports none', ['busy', 'completed', 'idle'], true],
+    ['a job starts after all', ['idle', 'completed', 'busy'], false],
+    ['... by its event', ['completed', 'another'], false],
+    ['... and has ended', ['idle', 'completed', 'busy', 'idle'], true],
     ['it has ended', ['busy', 'in_progress', 'ended', 'completed'], false],
   ])('%s', (_what, steps, limited) => {
     const { jobDeadline = Infinity, busySince } = after(steps).runner;
@@ -179,21 +192,22 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     expect(state.runner.jobDeadline).toBeUndefined();
   });
 
-  test('its deadline is a drain, that of a job a timeout', () => {
-    const [hangs, works] = [after(['in_progress', 'completed']), after(['in_progress'])];
-    hangs.runner.jobEndedAt = Date.now() - 300_000;
-    expect([hangs, works].map((state) => state.deadlineCancellation())).toMatchObject([
-      { mode: 'stop', by: 'drain' },
-      { mode: 'stop', by: 'run_timeout' },
-    ]);
+  test.each<[what: string, state: RunnerState, by: string]>([
+    ['its job has ended', after(['in_progress', 'completed']), 'drain'],
+    ['its job was cancelled', after(['in_progress', 'completed'], {}, 'cancelled'), 'cancelled'],
+    ['its job runs', after(['in_progress']), 'run_timeout'],
+  ])('at the deadline, %s', (_what, state, by) => {
+    expect(state.deadlineCancellation()).toMatchObject({ mode: 'stop', by });
   });
 
   test('it is carried on', () => {
     const { runner } = after(['in_progress', 'completed']);
     const state = runnerState({}, RUNNING_POD);
-    Object.assign(state.runner, { jobEndedAt: runner.jobEndedAt });
-    expect(parseCarriedState(state.toCarriedState(), Date.now())?.runner.jobEndedAt).toBe(
-      runner.jobEndedAt,
-    );
+    const { jobEndedAt, jobConclusion } = runner;
+    Object.assign(state.runner, { jobEndedAt, jobConclusion });
+    expect(parseCarriedState(state.toCarriedState(), Date.now())?.runner).toMatchObject({
+      jobEndedAt,
+      jobConclusion: 'success',
+    });
   });
 });
