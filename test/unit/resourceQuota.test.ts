@@ -1,4 +1,4 @@
-import type { V1Pod, V1ResourceQuota } from '@kubernetes/client-node';
+import type { V1Container, V1Pod, V1ResourceQuota } from '@kubernetes/client-node';
 import { expect, test } from '@jest/globals';
 import { exhaustedQuota, quantity } from '../../activities/compute/kubernetes/resourceQuota.ts';
 
@@ -9,11 +9,22 @@ const POD: V1Pod = {
       { name: 'db', resources: { requests: { cpu: '250m' } } },
     ],
     initContainers: [
-      { name: 'copy', resources: { requests: { cpu: '4' } } },
+      { name: 'copy', resources: { requests: { cpu: '500m' } } },
       { name: 'dind', restartPolicy: 'Always', resources: { requests: { cpu: '250m' } } },
     ],
   },
 };
+const withInit = (...initContainers: V1Container[]): V1Pod => ({
+  spec: { containers: POD.spec?.containers ?? [], initContainers },
+});
+const COPY: V1Container = { name: 'copy', resources: { requests: { cpu: '4' } } };
+const DIND: V1Container = {
+  name: 'dind',
+  restartPolicy: 'Always',
+  resources: { requests: { cpu: '250m' } },
+};
+const WITH_INIT = withInit(COPY, DIND);
+const AFTER_SIDECAR = withInit(DIND, COPY);
 const quota = (
   hard: Record<string, string>,
   used: Record<string, string>,
@@ -37,6 +48,16 @@ test.each<[string, V1ResourceQuota, V1Pod | undefined, string | undefined]>([
   ],
   ['they do not', quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1001m' }), POD, 'requests.cpu'],
   ['the short name means requests', quota({ cpu: '2' }, { cpu: '1500m' }), POD, 'cpu'],
+  ['an init container fits', quota({ cpu: '5' }, { cpu: '1' }), WITH_INIT, undefined],
+  ['it does not', quota({ cpu: '5' }, { cpu: '1001m' }), WITH_INIT, 'cpu'],
+  ['after a sidecar it fits', quota({ cpu: '5' }, { cpu: '750m' }), AFTER_SIDECAR, undefined],
+  ['after a sidecar it does not', quota({ cpu: '5' }, { cpu: '751m' }), AFTER_SIDECAR, 'cpu'],
+  [
+    'the pod is unknown, and a resource that it may not request is used up',
+    quota({ 'requests.nvidia.com/gpu': '1' }, { 'requests.nvidia.com/gpu': '1' }),
+    undefined,
+    undefined,
+  ],
   [
     'limits count on their own',
     quota({ 'limits.memory': '2Gi' }, { 'limits.memory': '1536Mi' }),

@@ -69,14 +69,20 @@ function requested(resource: string, like: V1Pod | undefined): number | undefine
   const [, kind = 'requests', name = resource] = /^(requests|limits)\.(.+)$/.exec(resource) ?? [];
   if (kind === 'requests' && name === resource && !PLAIN.has(resource)) return undefined;
   const { containers = [], initContainers = [] } = like?.spec ?? {};
-  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always');
   const of = ({ resources }: V1Container): number =>
     quantity(resources?.[kind as 'requests' | 'limits']?.[name] ?? '0');
-  const needs = [...containers, ...sidecars].map(of);
-  // An object that is not of pods, such as a claim's storage.
-  return like !== undefined && !PLAIN.has(name) && needs.every((need) => need === 0)
-    ? undefined
-    : needs.reduce((sum, need) => sum + need, 0);
+  // https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers
+  let [sidecars, highest] = [0, 0];
+  for (const each of initContainers) {
+    if (each.restartPolicy === 'Always') sidecars += of(each);
+    else highest = Math.max(highest, sidecars + of(each));
+  }
+  const need = Math.max(
+    highest,
+    containers.reduce((sum, each) => sum + of(each), sidecars),
+  );
+  // The pod has none of it, or it is not a resource of pods, such as the storage of claims.
+  return !PLAIN.has(name) && need === 0 ? undefined : need;
 }
 
 const FACTORS: Readonly<Record<string, number>> = {
