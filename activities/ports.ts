@@ -588,7 +588,7 @@ export interface Compute {
   ): Promise<AsyncIterable<Uint8Array> | undefined>;
   /**
    * Returns all pods of this installation.
-   * @param options - `cached`: as the watch knows them, if it is current
+   * @param options - `cached`: as the watch knows them; fails as `unavailable` if it is not current
    */
   list(options?: { readonly cached?: boolean }): Promise<PodView[]>;
   /**

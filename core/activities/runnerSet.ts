@@ -75,7 +75,7 @@ export interface ObserveCapacityInput {
   readonly set: string;
   /** Namespace of the runners. @default that of the worker */
   readonly namespace?: string;
-  /** Workflow IDs of the runners of which it is not known that they have a node. */
+  /** Workflow IDs of the starting runners that were not seen with a node. */
   readonly runners: readonly string[];
 }
 

@@ -125,12 +125,15 @@ export class PodReader {
 
   /**
    * Returns all pods of the installation.
-   * @param options - `cached`: from the cache of the watch if it is current
-   * @throws ComputeError
+   * @param options - `cached`: from the cache of the watch
+   * @throws ComputeError `unavailable` if the cache is not current
    */
   async list({ cached = false }: { readonly cached?: boolean } = {}): Promise<PodView[]> {
-    if (cached && this.watched)
+    if (cached) {
+      if (!this.watched)
+        throw new ComputeError('unavailable', 'failed to list pods: the watch is not synced');
       return [...(this.#caches?.values() ?? [])].flatMap((each) => each.all());
+    }
     const views: PodView[] = [];
     try {
       for (const path of this.#objects.allOf('pods'))
