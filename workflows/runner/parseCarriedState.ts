@@ -7,6 +7,7 @@ import { RUNNER_PHASES, type RunnerPhase } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
 import { isCiId } from '../../core/domain/ciId.ts';
+import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
@@ -23,8 +24,6 @@ const MODES: readonly unknown[] = ['drain', 'stop', 'force'];
 const PHASES: readonly unknown[] = RUNNER_PHASES;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0;
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /**

@@ -1,6 +1,7 @@
 /** Demand of a set whose jobs GitHub assigns to a scale set. Pure. */
 import type { ScaleSetListenerInput, ScaleSetReport } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
+import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { minAndMax, type ScaleBounds } from '../../core/domain/scale.ts';
 
@@ -45,9 +46,6 @@ export function parseScaleSetReport(body: unknown): ScaleSetReport | undefined {
     ...(typeof problem === 'string' ? { problem: problem.slice(0, MAX_PROBLEM) } : {}),
   };
 }
-
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 const namesIn = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [])
