@@ -325,17 +325,26 @@ function scaleSetErrors(input: RunnerSetInput): InputError[] {
   }));
 }
 
-function capacityErrors({ capacity, replicas }: RunnerSetInput): InputError[] {
-  return capacity !== 'observed' || replicas === undefined
-    ? []
-    : [
-        {
-          code: 'not_applicable',
-          field: 'capacity',
-          message:
-            'must not be "observed" with replicas, whose number is fixed; use max, or remove it',
-        },
-      ];
+function capacityErrors({ capacity, replicas, schedules = [] }: RunnerSetInput): InputError[] {
+  if (capacity !== 'observed') return [];
+  const errors = schedules.flatMap((schedule, index): InputError[] =>
+    schedule.replicas === undefined
+      ? []
+      : [
+          {
+            code: 'conflict',
+            field: `schedules.${index}.replicas`,
+            message: 'must not be combined with capacity "observed"; use max',
+          },
+        ],
+  );
+  if (replicas !== undefined)
+    errors.unshift({
+      code: 'not_applicable',
+      field: 'capacity',
+      message: 'must not be "observed" with replicas, whose number is fixed; use max, or remove it',
+    });
+  return errors;
 }
 
 function replaceAheadErrors(

@@ -148,6 +148,20 @@ describe('a set’s declaration', () => {
       ['conflict schedules.0.max', 'invalid schedules.0.cron'],
     ],
     [
+      'a schedule with replicas, and the capacity observed',
+      {
+        name: 'linux',
+        template,
+        max: 3,
+        capacity: 'observed',
+        schedules: [
+          { cron: '0 8 * * *', duration: '1h', max: 2 },
+          { cron: '0 9 * * *', duration: '1h', replicas: 2 },
+        ],
+      },
+      ['conflict schedules.1.replicas'],
+    ],
+    [
       'replace-ahead beyond what a set may have',
       { ...set, replicas: 4_999, replaceAhead: 2 },
       ['out_of_range replaceAhead'],
