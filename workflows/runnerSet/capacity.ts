@@ -2,7 +2,9 @@
  * Capacity that the cluster leaves to a set with `capacity: observed`: how many of its runners can
  * have a node at a time. Pure.
  */
+import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { CapacityObservation } from '../../core/activities/index.ts';
 import type { SetRunner } from './runnerRecord.ts';
 
@@ -36,10 +38,12 @@ const YOUNG_MS = 10_000;
  */
 const STUCK_MS = 10_000;
 /**
- * Age at which a runner without a node is withdrawn (ms), so that no pod is pending for a minute.
- * An autoscaler adds a node for a pod that is pending that long.
+ * Time from the first observation of a runner without a node to its withdrawal (ms). It must span
+ * several scans of an autoscaler, which adds nodes for pods that it finds pending: the
+ * cluster-autoscaler scans every 10 s. With the time until the first observation and the interval
+ * between observations, a pod is pending for up to 45 s.
  */
-const WITHDRAW_MS = 45_000;
+const WITHDRAW_MS = 35_000;
 /** Time without a probe after one found no node (ms). */
 const PAUSE_MS = 10_000;
 /** Maximum number of runners that try to exceed the limit at a time. */
@@ -58,7 +62,7 @@ export interface CapacityDecision {
 }
 
 /** Facts that the limit depends on. */
-export interface CapacityFacts {
+export interface LimitFacts {
   readonly before: ClusterLimit | undefined;
   /** Number of the set's pods that have a node, the higher of the last two observations. */
   readonly placed: number;
@@ -72,24 +76,29 @@ export interface CapacityFacts {
  * Decides the limit after an observation.
  *
  * - Runners that stay without a node lower the limit to the number of those that have one.
- * - The youngest of them stays as a probe until it is {@link WITHDRAW_MS} old; the others are
- *   withdrawn. The next probe follows after {@link PAUSE_MS}.
+ * - The one that was last seen without a node stays as a probe until {@link WITHDRAW_MS} after
+ *   that; the others are withdrawn. The next probe follows after {@link PAUSE_MS}.
  * - When all probes have a node, the limit rises to include them, and twice as many try next.
  */
 export function decideCapacity(
-  { before, placed, waiting, max }: CapacityFacts,
+  { before, placed, waiting, max }: LimitFacts,
   now: number,
 ): CapacityDecision {
   const stuck = waiting
-    .filter(({ noNode }) => noNode !== undefined && now - noNode.since >= STUCK_MS)
-    .toSorted((a, b) => b.startedAt - a.startedAt || (a.workflowId < b.workflowId ? -1 : 1));
-  const [youngest] = stuck;
-  if (youngest !== undefined && placed < max) {
-    const isProbe = now - youngest.startedAt < WITHDRAW_MS;
+    .flatMap(({ noNode, ...runner }) =>
+      noNode !== undefined && now - noNode.since >= STUCK_MS ? [{ ...runner, ...noNode }] : [],
+    )
+    .toSorted(
+      (a, b) =>
+        b.since - a.since || b.startedAt - a.startedAt || (a.workflowId < b.workflowId ? -1 : 1),
+    );
+  const [latest] = stuck;
+  if (latest !== undefined && placed < max) {
+    const isProbe = now - latest.since < WITHDRAW_MS;
     return {
       limit: {
         limit: placed,
-        reason: youngest.noNode?.reason ?? '',
+        reason: latest.reason,
         since: before?.since ?? now,
         stuckAt: now,
         ...(isProbe ? { probe: 1 } : { probe: 0, resumeAt: now + PAUSE_MS }),
@@ -148,7 +157,7 @@ export function nextObservationAt(
   );
 }
 
-/** Whether it is not known that the runner has a node. */
+/** Whether the runner is starting and was not seen with a node. */
 export function isUnplaced({ state, hasNode }: Pick<SetRunner, 'state' | 'hasNode'>): boolean {
   return state === 'starting' && hasNode !== true;
 }
@@ -170,17 +179,40 @@ export function applyObservation(
   for (const runner of runners) {
     if (!observed.has(runner.workflowId) && !isUnseen(runner)) continue;
     const found = without.get(runner.workflowId);
-    if (found === undefined) runner.hasNode = true;
+    if (found === undefined) {
+      runner.hasNode = true;
+      delete runner.withdrawn;
+    }
     if (found?.reason === undefined) delete runner.noNode;
     else runner.noNode = { since: runner.noNode?.since ?? now, reason: found.reason };
   }
 }
 
+/** Facts about the cluster that a set carries over. */
+interface CarriedCapacity {
+  readonly clusterLimit?: ClusterLimit;
+  readonly observedAt?: number;
+  readonly placed?: number;
+}
+
 /**
- * Limits the state that a previous run carried over, which anyone may have written.
- * @param latest - latest plausible time (ms since the epoch)
+ * Limits the facts that a previous run carried over, which anyone may have written.
+ * @param times - `now`: the set's clock; `latest`: latest plausible time (ms since the epoch)
  */
-export function restoreLimit(carried: unknown, latest: number): ClusterLimit | undefined {
+export function restoreCapacity(
+  carried: { readonly [fact in keyof CarriedCapacity]?: unknown },
+  { now, latest }: { readonly now: number; readonly latest: number },
+): CarriedCapacity {
+  const { observedAt, placed } = carried;
+  return omitUndefined({
+    clusterLimit: restoreLimit(carried.clusterLimit, latest),
+    // A time in the future would prevent every observation until then.
+    observedAt: isCount(observedAt) ? Math.min(observedAt, now) : undefined,
+    placed: isCount(placed) ? placed : undefined,
+  });
+}
+
+function restoreLimit(carried: unknown, latest: number): ClusterLimit | undefined {
   if (!isObject(carried)) return undefined;
   const { limit, probe, reason, since, stuckAt, resumeAt } = carried;
   if (!isCount(limit) || !isCount(probe) || !isCount(since) || !isCount(stuckAt)) return undefined;
@@ -195,5 +227,3 @@ export function restoreLimit(carried: unknown, latest: number): ClusterLimit | u
 }
 
 const MAX_REASON = 300;
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;

@@ -24,6 +24,8 @@ type CarriedRunner = readonly [
   /** Time of the last drain request, relative to `startedAt`, and their number. */
   drained?: number,
   times?: number,
+  /** 1 if the runner is withdrawn. */
+  withdrawn?: number,
 ];
 
 /** Runners of a set in the compact form for continue-as-new. */
@@ -69,6 +71,7 @@ export function encodeRunners(
         runner.slot === undefined ? 0 : runner.slot + 1,
         encodeNumber(startedAt, drainRequested?.at),
         drainRequested?.times ?? 0,
+        runner.withdrawn === true ? 1 : 0,
       ]);
     }),
     ended: encodeEnded(set, ended),
@@ -80,7 +83,7 @@ export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[]
   let startedAt = 0;
   return carried.runners.map((one) => {
     const [suffix, state = 0, started = 0, name = '', online = 0, busy = 0, generation = 0] = one;
-    const [slot = 0, drained = 0, times = 0] = one.slice(7) as [number?, number?, number?];
+    const [slot = 0, drained = 0, times = 0, withdrawn = 0] = one.slice(7) as number[];
     startedAt += started;
     const [templateHash, ephemeral] = carried.generations[generation] ?? UNKNOWN_GENERATION;
     const runnerName = decodeName(`${set}-${suffix}-`, name);
@@ -99,6 +102,7 @@ export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[]
       ...(onlineSince === undefined ? {} : { onlineSince }),
       ...(busySince === undefined ? {} : { busySince }),
       ...(drainedAt === undefined ? {} : { drainRequested: { at: drainedAt, times } }),
+      ...(withdrawn === 1 ? { withdrawn: true } : {}),
     };
   });
 }

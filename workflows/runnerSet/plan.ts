@@ -3,12 +3,12 @@
  * drain. Pure.
  */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
-import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
+import { keepsIdleRunners, maxPods, minAndMax } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import { nextObservationAt } from './capacity.ts';
 import { recentPeak, scaleDownTime } from './peaks.ts';
-import { readyTime } from './runnerRecord.ts';
+import { isWithdrawn, readyTime } from './runnerRecord.ts';
 import type { SetState } from './state.ts';
 
 /** Actions to take now, and the time of the next decision if nothing happens. */
@@ -55,7 +55,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const runners = state.runners.all().map((runner) => ({
     ...runner,
     onHold: state.isHeld(runner),
-    withdrawn: runner.withdrawn === true && runner.state === 'starting',
+    withdrawn: isWithdrawn(runner),
     ready: readyTime(runner, spec.minReadyMs) <= now,
     unresponsive:
       runner.drainRequested !== undefined && runner.drainRequested.at + spec.relistMs <= now,
@@ -72,7 +72,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
     runners,
     templateHash: spec.templateHash,
     desired: facts.desired,
-    recentPeak: recentPeak(facts.peaks, now, spec.scaleDownDelayMs),
+    recentPeak: peakWithinCapacity(state, now),
     maxRunners: maxPods(state.bounds),
     guardedRunners: guarded,
     maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
@@ -81,6 +81,12 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   });
   const scaleDownAt = plan.excess === 0 ? now : nextScaleDown(state, plan);
   return { ...plan, allowance, scaleDownAt, guarded, unready };
+}
+
+/** Returns the number of runners that scale-downs keep, at most as many as the cluster permits. */
+function peakWithinCapacity({ facts, bounds }: SetState, now: number): number {
+  const peak = recentPeak(facts.peaks, now, facts.spec.scaleDownDelayMs);
+  return facts.clusterLimit === undefined ? peak : Math.min(peak, minAndMax(bounds).max);
 }
 
 /**
@@ -192,11 +198,11 @@ function nextListenerAt({ facts }: SetState): number {
 }
 
 /** Returns the time of the next observation of the cluster (ms since the epoch). */
-function nextObservation({ facts, runners, observing }: SetState, now: number): number {
-  const { spec, clusterLimit: limit, observedAt, ending } = facts;
-  return spec.capacity !== 'observed' || observing || ending !== undefined
+function nextObservation(state: SetState, now: number): number {
+  const { clusterLimit: limit, observedAt, ending } = state.facts;
+  return !state.observesCapacity || state.observing || ending !== undefined
     ? Number.POSITIVE_INFINITY
-    : nextObservationAt({ limit, observedAt, runners: runners.all() }, now);
+    : nextObservationAt({ limit, observedAt, runners: state.runners.all() }, now);
 }
 
 /**
@@ -283,8 +289,10 @@ export interface PlannedRunner {
    * draining.
    */
   readonly unresponsive: boolean;
-  /** Whether the runner is to be drained because it has no node. It is still starting. */
+  /** Whether the runner is to be drained because it has no node. It has never been online. */
   readonly withdrawn: boolean;
+  /** Whether the runner's pod was seen with a node. */
+  readonly hasNode?: true;
 }
 
 /** Facts that a plan depends on. */
@@ -339,20 +347,22 @@ export const DRAIN_REPEATED_REASON = 'requested before by its set, and it did no
  *   have ended. While runners of another template are left, at most `maxSurge` more than desired
  *   are running, including draining ones. `maxRunners` is exceeded by at most the number of those
  *   runners.
- * - Scales down runners that are not online yet, newest first, then idle runners, oldest first.
+ * - Scales down runners that are not online yet, newest first, those seen with a node last; then
+ *   idle runners, oldest first.
  *   Never a busy runner, and never below `recentPeak`.
  * - Rolls out by draining as many old runners as new ones are ready: first those that are not
  *   online yet, then idle ones, then busy static ones, whose job may finish. A busy ephemeral
  *   runner ends by itself.
  * - Repeats drain requests to runners that do not drain.
- * - Drains runners that are withdrawn, whatever `recentPeak` is.
+ * - Drains runners that are withdrawn, whatever `recentPeak` is. They do not count towards
+ *   `maxRunners`, because their pods have no node.
  * - Never touches a runner on hold, except when the whole set ends.
  */
 export function planSet(facts: PlanFacts): SetPlan {
   const { runners, templateHash, mode } = facts;
-  const isWithdrawn = ({ withdrawn, onHold }: PlannedRunner): boolean =>
-    withdrawn && !onHold && mode === 'run';
-  const staying = runners.filter((runner) => runner.state !== 'draining' && !isWithdrawn(runner));
+  const isToWithdraw = ({ withdrawn, state, onHold }: PlannedRunner): boolean =>
+    withdrawn && state === 'starting' && !onHold && mode === 'run';
+  const staying = runners.filter((runner) => runner.state !== 'draining' && !isToWithdraw(runner));
   const unresponsive = runners.filter((runner) => runner.unresponsive);
   if (mode === 'end')
     return {
@@ -372,7 +382,8 @@ export function planSet(facts: PlanFacts): SetPlan {
     old.filter(({ onHold: held }) => held).length,
     oldLeft,
   );
-  const room = facts.maxRunners + Math.min(facts.maxSurge, oldLeft) - runners.length;
+  const withNode = runners.filter(({ withdrawn }) => !withdrawn).length;
+  const room = facts.maxRunners + Math.min(facts.maxSurge, oldLeft) - withNode;
   const startable = Math.max(0, Math.min(missing, room));
   const start = Math.min(Math.max(0, startable - facts.guardedRunners), facts.maxStarts);
   const kept = { start, blocked: startable - start, blockedByMax: missing - startable };
@@ -381,7 +392,7 @@ export function planSet(facts: PlanFacts): SetPlan {
   const again = unresponsive.filter(({ onHold: held }) => !held);
   const leaving = [
     ...toDrain(again, DRAIN_REPEATED_REASON),
-    ...toDrain(runners.filter(isWithdrawn), 'no node has room for its pod'),
+    ...toDrain(runners.filter(isToWithdraw), 'no node has room for its pod'),
     ...rolloutDrains(facts, current, old),
   ];
   const free = current.filter(({ onHold: held }) => !held);
@@ -400,8 +411,10 @@ const toDrain = (runners: readonly PlannedRunner[], reason: string): SetPlan['dr
 
 /** Runners in the order in which a scale-down drains them. */
 function inTurnToLeave(free: readonly PlannedRunner[]): PlannedRunner[] {
+  const starting = free.filter(({ state }) => state === 'starting');
   return [
-    ...byAge(free.filter(({ state }) => state === 'starting')).toReversed(),
+    ...byAge(starting.filter(({ hasNode }) => hasNode !== true)).toReversed(),
+    ...byAge(starting.filter(({ hasNode }) => hasNode === true)).toReversed(),
     ...byAge(free.filter(({ state }) => state === 'idle')),
   ];
 }

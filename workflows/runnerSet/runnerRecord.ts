@@ -36,6 +36,14 @@ export interface SetRunner {
   drainRequested?: { readonly at: number; readonly times: number };
 }
 
+/** Whether the runner was withdrawn and has never been online. Its pod has no node. */
+export function isWithdrawn({
+  withdrawn,
+  onlineSince,
+}: Pick<SetRunner, 'withdrawn' | 'onlineSince'>): boolean {
+  return withdrawn === true && onlineSince === undefined;
+}
+
 /**
  * Template of a runner whose template is unknown: a set of this name was lost and created again.
  * Such a runner counts as having an old template.

@@ -94,6 +94,8 @@ export class SetRunners {
       runner.jobReported = false;
       delete runner.onlineSince;
       delete runner.hasNode;
+      delete runner.noNode;
+      delete runner.withdrawn;
     }
     runner.runnerName = runnerName;
   }

@@ -13,6 +13,7 @@ import type { SetStateData } from './carriedState.ts';
 import { capacityOf } from './scaleSetDemand.ts';
 import type { SetJobs } from './jobs.ts';
 import { isExhausted, accumulateRunnerTime, type JobLimits, type WithinLimits } from './limits.ts';
+import { isWithdrawn } from './runnerRecord.ts';
 import type { SetRunners } from './runners.ts';
 
 /** State that the size of a set depends on. */
@@ -149,10 +150,8 @@ export function jobsOverCapacity(parts: SetParts): number {
 /** Returns the number of jobs that the set can run at a time, for its scale set. */
 export function advertisedCapacity({ facts, bounds, runners, limits }: SetParts): number {
   const { ending, pausedBy, health } = facts;
-  // Withdrawn runners take no place of others: they have no node.
-  const all = runners
-    .all()
-    .filter(({ withdrawn, onlineSince }) => withdrawn !== true || onlineSince !== undefined);
+  // The pods of withdrawn runners have no node, so other runners can have one.
+  const all = runners.all().filter((runner) => !isWithdrawn(runner));
   return capacityOf({
     bounds,
     startsNone:

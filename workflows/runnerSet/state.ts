@@ -23,7 +23,7 @@ import {
   decideCapacity,
   isUnplaced,
   MAX_OBSERVED,
-  restoreLimit,
+  restoreCapacity,
 } from './capacity.ts';
 import { recordDesired } from './peaks.ts';
 import { applyNumbers, limitTimes, restoreScaleSet } from './scaleSetDemand.ts';
@@ -133,10 +133,10 @@ export class SetState {
     const scaleSet = restoreScaleSet(facts.scaleSet, now + spec.relistMs);
     if (scaleSet !== undefined && spec.scaleSet !== undefined) state.facts.scaleSet = scaleSet;
     else delete state.facts.scaleSet;
-    const clusterLimit = restoreLimit(facts.clusterLimit, now + spec.relistMs);
-    delete state.facts.clusterLimit;
-    if (clusterLimit !== undefined && spec.capacity === 'observed')
-      state.facts.clusterLimit = clusterLimit;
+    for (const field of ['clusterLimit', 'observedAt', 'placed'] as const)
+      delete state.facts[field];
+    if (spec.capacity === 'observed')
+      Object.assign(state.facts, restoreCapacity(facts, { now, latest: now + spec.relistMs }));
     // The listener may have ended meanwhile.
     delete state.facts.listenerAt;
     state.reschedule(schedule, at, state.facts.at);
@@ -426,7 +426,10 @@ export class SetState {
   onDrainRequested(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
-      if (runner !== undefined) this.runners.markDrainRequested(runner, now);
+      if (runner === undefined) continue;
+      // It takes no room of the cluster from others while it leaves.
+      if (this.facts.clusterLimit !== undefined && isUnplaced(runner)) runner.withdrawn = true;
+      this.runners.markDrainRequested(runner, now);
     }
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
   }
@@ -479,13 +482,22 @@ export class SetState {
   onObserved(observed: readonly string[], found: CapacityObservation, now: number): void {
     const { facts } = this;
     this.observing = false;
-    if (facts.spec.capacity !== 'observed') return;
+    if (!this.observesCapacity) return;
     applyObservation(this.runners.all(), new Set(observed), found, now);
     const { limit, withdraw } = decideCapacity(
       {
         before: facts.clusterLimit,
         placed: Math.max(found.placed, facts.placed ?? 0),
-        waiting: this.runners.all().filter(isUnplaced),
+        // The others do not leave because of the limit, so they would block each probe.
+        waiting: this.runners
+          .all()
+          .filter(
+            (runner) =>
+              isUnplaced(runner) &&
+              runner.templateHash === facts.spec.templateHash &&
+              runner.withdrawn !== true &&
+              !this.isHeld(runner),
+          ),
         max: minAndMax(this.declaredBounds).max,
       },
       now,
@@ -556,6 +568,11 @@ export class SetState {
   get declaredBounds(): ScaleBounds {
     const { spec, schedule } = this.facts;
     return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
+  }
+
+  /** Whether the size follows the capacity of the cluster. A fixed number of runners does not. */
+  get observesCapacity(): boolean {
+    return this.facts.spec.capacity === 'observed' && this.declaredBounds.kind === 'elastic';
   }
 
   /** Size that the cluster permits now. */

@@ -108,10 +108,11 @@ function maxWait({ declaredBounds: bounds, jobs, facts }: SetState): WaitReason[
     : [];
 }
 
-/** Returns that the cluster has no node for as many runners as the set may have. */
-function capacityWait({ declaredBounds, facts }: SetState): WaitReason[] {
-  const { clusterLimit, ending } = facts;
-  if (clusterLimit === undefined || ending !== undefined) return [];
+/** Returns that the cluster has no node for as many runners as the jobs require. */
+function capacityWait({ declaredBounds, observesCapacity, facts }: SetState): WaitReason[] {
+  const { clusterLimit, ending, asked } = facts;
+  if (clusterLimit === undefined || !observesCapacity || ending !== undefined) return [];
+  if (asked < clusterLimit.limit) return [];
   const { limit, reason, since } = clusterLimit;
   const { max } = minAndMax(declaredBounds);
   const text = `capacity ${limit} of ${max}: ${reason} since ${isoTime(since)}`;

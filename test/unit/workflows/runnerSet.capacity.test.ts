@@ -5,14 +5,15 @@ import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import {
   decideCapacity,
   nextObservationAt,
-  restoreLimit,
-  type CapacityFacts,
+  restoreCapacity,
   type ClusterLimit,
+  type LimitFacts,
 } from '../../../workflows/runnerSet/capacity.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { currentPlan, decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { advertisedCapacity, jobsOverCapacity } from '../../../workflows/runnerSet/size.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { nextRun } from '../../support/nextRun.ts';
 
 const NOW = 10_000_000;
 const CPU = 'pods unschedulable (Insufficient cpu)';
@@ -33,9 +34,7 @@ const limit = (more: Partial<ClusterLimit> = {}): ClusterLimit => ({
 });
 
 describe('the limit of the cluster after an observation', () => {
-  test.each<
-    [string, Partial<CapacityFacts>, Partial<ClusterLimit> | undefined, withdraw: string[]]
-  >([
+  test.each<[string, Partial<LimitFacts>, Partial<ClusterLimit> | undefined, withdraw: string[]]>([
     ['all runners have a node', { placed: 5 }, undefined, []],
     ['the scheduler has not answered yet', { waiting: [waiting('a', 30)] }, undefined, []],
     ['a runner has just found no node', { waiting: [waiting('a', 12, 9)] }, undefined, []],
@@ -50,6 +49,12 @@ describe('the limit of the cluster after an observation', () => {
       { before: limit(), placed: 10, waiting: [waiting('a', 45, 40)] },
       { limit: 10, probe: 0, since: NOW - 60_000, resumeAt: NOW + 10_000 },
       ['a'],
+    ],
+    [
+      'the probe is old, and its pod is not: it waited for its registration',
+      { before: limit(), placed: 10, waiting: [waiting('a', 120, 34), waiting('b', 110, 36)] },
+      { limit: 10, probe: 1 },
+      ['b'],
     ],
     [
       'the cluster has less room than before',
@@ -109,7 +114,14 @@ describe('the limit of the cluster after an observation', () => {
 
   test('what a previous run carried over is limited', () => {
     const carried = limit({ since: NOW * 9, probe: 5_000 });
-    expect(restoreLimit(carried, NOW)).toMatchObject({ limit: 10, since: NOW, probe: 8 });
+    const restored = (facts: object): object =>
+      restoreCapacity(facts, { now: NOW - 7, latest: NOW });
+    expect(restored({ clusterLimit: carried, observedAt: NOW * 9, placed: 3 })).toEqual({
+      clusterLimit: { ...carried, since: NOW, probe: 8 },
+      observedAt: NOW - 7,
+      placed: 3,
+    });
+    expect(restored({ observedAt: 'x', placed: -1 })).toEqual({});
     for (const damaged of [
       undefined,
       'x',
@@ -117,7 +129,7 @@ describe('the limit of the cluster after an observation', () => {
       { ...carried, limit: -1 },
       { ...carried, since: '' },
     ])
-      expect(restoreLimit(damaged, NOW)).toBeUndefined();
+      expect(restored({ clusterLimit: damaged })).toEqual({});
   });
 });
 
@@ -394,4 +406,136 @@ test('a set that gets job events passes on what the cluster has no room for', ()
   state.facts.clusterLimit = limit();
   state.updateDemand(NOW);
   expect([jobsOverCapacity(state), state.facts.full]).toEqual([1, true]);
+});
+
+describe('the runners of a limited set', () => {
+  const ids = (count: number): string[] =>
+    Array.from({ length: count }, (_none, index) =>
+      runnerWorkflowId('gpu', String(index).padStart(10, 'a')),
+    );
+
+  /** Returns a set with this many starting runners, of which the last observation saw some. */
+  function starting(count: number): SetState {
+    const { state } = new Cluster();
+    state.onRunnersListed([], [], NOW);
+    state.onRunnersStarting(
+      ids(count).map((workflowId) => ({ workflowId })),
+      NOW,
+    );
+    return state;
+  }
+  function observe(state: SetState, placed: readonly string[], now: number): void {
+    const asked = state.onObservationStarted(now);
+    const unplaced = asked
+      .filter((workflowId) => !placed.includes(workflowId))
+      .map((workflowId) => ({ workflowId, reason: CPU }));
+    state.onObserved(asked, { at: now, placed: placed.length, unplaced }, now);
+  }
+  const withdrawn = (state: SetState): string[] =>
+    state.runners.all().flatMap((one) => (one.withdrawn === true ? [one.workflowId] : []));
+
+  test('a fixed number by a schedule does not follow the cluster', () => {
+    const state = starting(3);
+    const { spec } = state.facts;
+    const bounds = { kind: 'fixed', replicas: 3, replaceAhead: 0 } as const;
+    const schedules = [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 1, bounds }];
+    expect(decideSet(state, NOW + 60_000).observe).toBe(true);
+    state.declare({ ...spec, schedules }, INPUT, { index: 0 }, NOW, NOW);
+    expect(decideSet(state, NOW + 60_000).observe).toBe(false);
+    observe(state, [], NOW);
+    observe(state, [], NOW + 20_000);
+    expect([state.facts.clusterLimit, withdrawn(state)]).toEqual([undefined, []]);
+  });
+
+  test('the next run observes the cluster whatever time was carried over', () => {
+    const state = starting(3);
+    state.facts.observedAt = Number.MAX_SAFE_INTEGER;
+    expect(decideSet(nextRun(state), NOW + 60_000).observe).toBe(true);
+  });
+
+  test('those that do not leave do not count as waiting for a node', () => {
+    const state = starting(4);
+    const [held = '', gone = '', ...old] = ids(4);
+    state.hold(held, false);
+    Object.assign(state.runners.get(gone) ?? {}, { withdrawn: true });
+    for (const workflowId of old)
+      Object.assign(state.runners.get(workflowId) ?? {}, { templateHash: 'old' });
+    observe(state, [], NOW);
+    observe(state, [], NOW + 20_000);
+    expect(state.facts.clusterLimit).toBeUndefined();
+    state.hold(held, true);
+    observe(state, [], NOW + 22_000);
+    expect(state.facts.clusterLimit).toMatchObject({ limit: 0, probe: 1 });
+  });
+
+  test('a withdrawn one that gets a node stays', () => {
+    const state = starting(2);
+    const [first = '', second = ''] = ids(2);
+    observe(state, [], NOW);
+    observe(state, [], NOW + 20_000);
+    expect(withdrawn(state)).toEqual([second]);
+    expect(withdrawn(nextRun(state))).toEqual([second]);
+    observe(state, [first, second], NOW + 22_000);
+    expect([withdrawn(state), withdrawn(nextRun(state))]).toEqual([[], []]);
+  });
+
+  test.each([['x'], [true], [2], [-1]])(
+    'a carried record with %j does not withdraw a runner',
+    (flag) => {
+      const state = starting(1);
+      Object.assign(state.runners.get(ids(1)[0] ?? '') ?? {}, { withdrawn: true });
+      const carried = JSON.parse(JSON.stringify(state.carry()));
+      carried.runners.runners[0][10] = flag;
+      state.carry = () => carried;
+      expect(withdrawn(nextRun(state))).toEqual([]);
+    },
+  );
+
+  test('the replacement of a lost one is not withdrawn', () => {
+    const state = starting(1);
+    const [workflowId = ''] = ids(1);
+    const runner = state.runners.get(workflowId);
+    state.onRunnerOnline({ workflowId, runnerName: 'gpu-1' }, NOW);
+    Object.assign(runner ?? {}, { withdrawn: true, noNode: { since: NOW, reason: CPU } });
+    state.onRunnerOnline({ workflowId, runnerName: 'gpu-2' }, NOW);
+    expect([runner?.runnerName, runner?.withdrawn, runner?.noNode]).toEqual([
+      'gpu-2',
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('the rest of a burst leaves at once, those without a node first', () => {
+    const state = starting(30);
+    const placed = ids(30).slice(-10);
+    Object.assign(state.facts, { desired: 30 });
+    observe(state, placed, NOW);
+    state.updateDemand(NOW + 1_000);
+    const { bounds, ...spec } = state.facts.spec;
+    for (const max of [5, 50]) {
+      state.facts.spec = { ...spec, bounds: { ...bounds, kind: 'elastic', minIdle: 0, max } };
+      expect(currentPlan(state, NOW + 1_000)).toMatchObject({ drain: [], excess: 30 });
+    }
+    state.facts.clusterLimit = limit();
+    const { drain, excess } = currentPlan(state, NOW + 1_000);
+    const leaving = drain.map(({ workflowId }) => workflowId);
+    expect([leaving.length, excess]).toEqual([19, 11]);
+    expect(leaving.filter((workflowId) => placed.includes(workflowId))).toEqual([]);
+    state.onDrainRequested(leaving, [], NOW + 1_000);
+    expect(advertisedCapacity(state)).toBe(11);
+  });
+
+  test.each([
+    [9, false],
+    [10, true],
+  ])('with %d jobs and room for 10, the wait for capacity is shown: %p', (jobs, isShown) => {
+    const { state } = new Cluster();
+    state.facts.clusterLimit = limit();
+    const numbers = { assigned: jobs, running: 0 };
+    const position = { openedAt: 1, messageId: 1 };
+    state.onScaleSetReport({ at: NOW, position, numbers, started: [], completed: [] }, NOW);
+    state.updateDemand(NOW);
+    const { waits = [] } = setStatus(state, NOW);
+    expect(waits.some(({ cause }) => cause === 'capacity')).toBe(isShown);
+  });
 });

@@ -86,6 +86,15 @@ describe('the plan of a set', () => {
       { start: 1, drain: [], crowded: 1 },
     ],
     [
+      'withdrawn ones have no node, leaving or not, unless they are online',
+      {
+        desired: 4,
+        maxRunners: 4,
+        runners: runners('new/starting-!', 'new/draining-', 'new/draining', 'new/busy'),
+      },
+      { start: 2, drain: [] },
+    ],
+    [
       'a most that was lowered starts nothing',
       {
         desired: 2,
