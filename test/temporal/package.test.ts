@@ -35,6 +35,7 @@ const SOURCES = [
   'SECURITY.md',
   'examples',
   'tools/release',
+  'tools/shared',
 ];
 
 interface Ran {
