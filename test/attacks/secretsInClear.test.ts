@@ -112,7 +112,7 @@ await describeWithLab(
         'is told without a secret: in histories, logs, metrics, pods, the list of processes and the paths of core dumps':
           async (world) => {
             const { simulator, namespace } = world;
-            // What goes wrong is told at length.
+            // Errors are logged with all details.
             simulator.addFault({
               kind: 'forbidden',
               endpoint: 'POST /orgs/acme/actions/runners/*',

@@ -123,7 +123,7 @@ await describeWithLab(
       'watch pods': nothing,
       'patch pods': async () => {
         const { run } = await idle({ supervisor: 'image' });
-        // What the supervisor is told of why.
+        // The stop reason for the supervisor.
         await run.handle.signal('cancel', {
           reason: 'a newer one',
           mode: 'stop',

@@ -260,7 +260,7 @@ export class SweepWorld {
     return (await this.owned.list(kind)).find((object) => object.name === name);
   }
 
-  /** Returns the names of all objects, whoever owns them. */
+  /** Returns the names of all objects, of any owner. */
   async names(): Promise<{ pods: string[]; secrets: string[]; claims: string[] }> {
     const { namespace } = this.harness;
     const [pods, secrets, claims] = await Promise.all([
