@@ -47,14 +47,18 @@ const supervision = {
   startupTimeoutMs: 1,
 } as const;
 
-test.each<[runnerKind: 'github' | 'gitea', registers: boolean]>([
+test.each<[runnerKind: 'github' | 'gitea' | undefined, registers: boolean]>([
   ['github', true],
   ['gitea', false],
+  [undefined, true],
 ])('a static runner of %s has a container that registers it: %s', (runnerKind, registers) => {
   const { identity: _identity, ...asked } = request;
   const initContainers: string[] = [];
   podErrors(
-    { ...asked, supervision: { ...supervision, mode: 'none', runnerKind } },
+    {
+      ...asked,
+      ...(runnerKind && { supervision: { ...supervision, mode: 'none', runnerKind } }),
+    },
     { image: 'own' },
     'main',
     ({ spec }) => {

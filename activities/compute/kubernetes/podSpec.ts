@@ -7,7 +7,11 @@ import type {
   V1PodSpec,
 } from '@kubernetes/client-node';
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { isImageOfOtherKind, RUNNER_KINDS } from '../../../core/domain/runnerKinds/runnerKinds.ts';
+import {
+  isImageOfOtherKind,
+  RUNNER_KINDS,
+  TOKEN_VARIABLES,
+} from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName, podName } from '../naming.ts';
@@ -260,9 +264,10 @@ export function podErrors(
   }
 }
 
+/** Returns all token variables for a runner without supervisor, because its kind is not known. */
 function tokenVariables({ supervision }: Omit<PodRequest, 'identity'>): readonly string[] {
-  const kind = supervision && RUNNER_KINDS[supervision.runnerKind];
-  const token = kind?.registration?.token;
+  if (supervision === undefined) return TOKEN_VARIABLES;
+  const token = RUNNER_KINDS[supervision.runnerKind]?.registration?.token;
   return token === undefined ? [] : [token.variable];
 }
 
