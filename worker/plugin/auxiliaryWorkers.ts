@@ -237,7 +237,8 @@ function auxiliaryTaskQueues({
   const listen = {
     taskQueue: listenTaskQueue(taskQueue),
     limit: MAX_LISTENERS,
-    pollers: 2,
+    // Each poll of a worker without connection can take a retry of a session with it.
+    pollers: 1,
     reachable: () => true,
   };
   return [cluster, ...ci, listen];

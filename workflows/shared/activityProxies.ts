@@ -54,6 +54,12 @@ const HEARTBEAT_TIMEOUT = '15s';
  * (activities/watcher/deferredCompletions.ts).
  */
 const PROVISIONING_HEARTBEAT_TIMEOUT = '20s';
+/**
+ * The same for the session of a scale set, whose jobs wait until another worker continues it. If a
+ * worker loses its connection to Temporal, the first retry may be sent to that worker, so that this
+ * time passes twice.
+ */
+const SESSION_HEARTBEAT_TIMEOUT = '12s';
 
 /**
  * Priority keys. Removals precede provisioning, because they free what other calls wait for. The
@@ -339,7 +345,7 @@ export function listenActivities(
     summary,
     taskQueue: listenTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1h',
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    heartbeatTimeout: SESSION_HEARTBEAT_TIMEOUT,
     retry: SESSION_RETRY,
     // The session is closed before another one is opened.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
