@@ -20,10 +20,14 @@ export interface NotificationLimits {
   readonly burst: number;
   /** Interval between further notifications (ms). @default one minute */
   readonly everyMs: number;
+  /**
+   * Maximum number of pods whose rate is tracked. A pod that is dropped may use its burst again, and
+   * its delayed notification is sent at once.
+   * @default 20,000
+   */
+  readonly maxPods: number;
 }
-const PACE: NotificationLimits = { burst: 60, everyMs: 60_000 };
-/** Maximum number of pods whose rate is tracked. A pod that is dropped may use its burst again. */
-const MAX_PODS = 20_000;
+const LIMITS: NotificationLimits = { burst: 60, everyMs: 60_000, maxPods: 20_000 };
 
 /** Notifications about one pod. */
 interface Announced {
@@ -57,13 +61,10 @@ interface Announced {
 export class PodStateNotifier {
   readonly #queue: RetryQueue;
   readonly #completer: WaitCompleter;
-  readonly #pace: NotificationLimits;
+  readonly #limits: NotificationLimits;
   readonly #delayMs: number;
   /** Notifications of each pod, by UID. */
-  readonly #pods = new LRUCache<string, Announced>({
-    max: MAX_PODS,
-    dispose: ({ next }) => clearTimeout(next?.timer),
-  });
+  readonly #pods: LRUCache<string, Announced>;
   /** Pods whose `busy` is delayed, by workflow ID. */
   readonly #delayedBusy = new Map<string, Announced>();
 
@@ -72,12 +73,19 @@ export class PodStateNotifier {
     queue: RetryQueue,
     completer: WaitCompleter,
     delayMs = 0,
-    pace: NotificationLimits = PACE,
+    limits: Partial<NotificationLimits> = {},
   ) {
     this.#delayMs = delayMs;
     this.#queue = queue;
     this.#completer = completer;
-    this.#pace = pace;
+    this.#limits = { ...LIMITS, ...limits };
+    this.#pods = new LRUCache({
+      max: this.#limits.maxPods,
+      dispose: (announced, _uid, reason) => {
+        clearTimeout(announced.next?.timer);
+        if (reason === 'evict' && announced.next) this.#turn(announced, announced.next);
+      },
+    });
   }
 
   /** Notifies the workflow of the pod of a new state, now or when the limits permit it. */
@@ -93,7 +101,7 @@ export class PodStateNotifier {
         state,
         sinceMs: state === waiting.state ? waiting.sinceMs : nowMs,
       });
-    const { burst, everyMs } = this.#pace;
+    const { burst, everyMs } = this.#limits;
     const sinceMs = Math.max(announced.dueMs, nowMs - burst * everyMs);
     announced.dueMs = sinceMs + everyMs;
     const isDelayed = state === 'busy' && pod.reusable !== true && pod.notifyBusy !== true;
