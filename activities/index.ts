@@ -7,7 +7,7 @@ import { checkInputs } from './shared/checkedInput.ts';
 import { awaitRunnerOnline } from './runner/awaitRunnerOnline.ts';
 import { requireLocation } from './shared/clusterActivity.ts';
 import { awaitPod, getPod } from './runner/pods.ts';
-import type { ActivityPorts } from './ports.ts';
+import type { ActivityPorts } from './ports/activityPorts.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { awaitRerun } from './rerun/awaitRerun.ts';
 import { findLostJob } from './rerun/findLostJob.ts';

@@ -52,18 +52,15 @@ export {
 export type {
   CiRunner,
   CiServer,
-  CiServerErrorKind,
   CiServers,
-  Compute,
-  ComputeErrorKind,
-  DeletionOptions,
-  Logger,
-  PodListener,
-  PodLogs,
   Redelivered,
   Registration,
-  RequestLogger,
-} from '../activities/ports.ts';
+} from '../activities/ports/ciServer.ts';
+export type { CiServerErrorKind } from '../activities/ports/ciServerError.ts';
+export type { Compute, DeletionOptions, PodListener } from '../activities/ports/compute.ts';
+export type { ComputeErrorKind } from '../activities/ports/computeError.ts';
+export type { Logger, RequestLogger } from '../activities/ports/logger.ts';
+export type { PodLogs } from '../activities/ports/activityPorts.ts';
 export type { PodDeletion } from '../core/activities/runner.ts';
 export type { CiJob, CiJobList, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
 export type { CiServerKind } from '../core/domain/ciServerKind.ts';
@@ -82,5 +79,6 @@ export type {
   SupervisorRecord,
 } from '../core/domain/pod.ts';
 export type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-export { CiServerError, ComputeError } from '../activities/ports.ts';
+export { CiServerError } from '../activities/ports/ciServerError.ts';
+export { ComputeError } from '../activities/ports/computeError.ts';
 export * from '../core/contract/index.ts';

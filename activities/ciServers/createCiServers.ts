@@ -1,9 +1,5 @@
-import {
-  type CiServer,
-  type CiServers,
-  type RequestLogger,
-  UnknownCredentialError,
-} from '../ports.ts';
+import { type CiServer, type CiServers, UnknownCredentialError } from '../ports/ciServer.ts';
+import type { RequestLogger } from '../ports/logger.ts';
 import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { restrictCiServer } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';

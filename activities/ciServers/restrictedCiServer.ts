@@ -8,7 +8,10 @@ import {
 import { matchesPattern } from '../../core/domain/filterPattern.ts';
 import { isLocationLabel } from '../compute/naming.ts';
 import type { ScaleSetRequest } from '../../core/domain/scaleSet.ts';
-import { CiServerError, type CiServer, type JobReruns, type ScaleSets } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { CiServer } from '../ports/ciServer.ts';
+import type { JobReruns } from '../ports/jobReruns.ts';
+import type { ScaleSets } from '../ports/scaleSets.ts';
 import type { Credential } from './credentials.ts';
 
 /** Label of every self-hosted runner. */

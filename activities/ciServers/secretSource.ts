@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { CiServerError } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
 import type { Credential, SecretProvider } from './credentials.ts';
 
 /**

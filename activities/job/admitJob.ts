@@ -5,7 +5,8 @@ import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
-import type { ActivityPorts, Compute } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { Compute } from '../ports/compute.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { addStorageWarning, sharedDirErrors } from './storeUse.ts';
 

@@ -14,7 +14,9 @@ import {
   type RerunDecision,
 } from '../../core/domain/rerun.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { CiServerError, type ActivityPorts, type JobReruns } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { JobReruns } from '../ports/jobReruns.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';

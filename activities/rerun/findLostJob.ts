@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { FAILURE_TYPES, type LostRunnerInput } from '../../core/activities/index.ts';
 import type { RerunJob } from '../../core/contract/index.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { rejection } from '../shared/rejections.ts';

@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { ForceCancelResult, RequestRerunInput } from '../../core/activities/index.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';
 import { mayForceCancel } from './mayForceCancel.ts';

@@ -1,7 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { AwaitRerunInput } from '../../core/activities/index.ts';
 import type { RerunCandidate } from '../../core/domain/rerun.ts';
-import type { ActivityPorts, JobReruns } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { JobReruns } from '../ports/jobReruns.ts';
 
 /**
  * Returns whether the workflow run of a lost job may be force-cancelled now. The CI server must

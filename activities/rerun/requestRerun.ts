@@ -1,7 +1,9 @@
 import { cancellationSignal, getClient } from '@temporalio/activity';
 import { type RequestRerunInput, type RerunPlan } from '../../core/activities/index.ts';
 import { requestedRerunsQuery } from '../../core/domain/visibility.ts';
-import { CiServerError, type ActivityPorts, type JobReruns } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { JobReruns } from '../ports/jobReruns.ts';
 import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.ts';
 import { checkJob, rejectedPlan, withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';

@@ -28,12 +28,9 @@ import type { Parsed } from '../../core/input/fields.ts';
 import { runnerHash } from '../compute/naming.ts';
 import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { assertServed, withClusterErrors } from '../shared/clusterActivity.ts';
-import {
-  UnknownCredentialError,
-  type ActivityPorts,
-  type CiServers,
-  type RegistrationOrigin,
-} from '../ports.ts';
+import { UnknownCredentialError, type CiServers } from '../ports/ciServer.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { RegistrationOrigin } from '../ports/compute.ts';
 import type { AdmitRunnerInput, AdmittedRunner } from '../../core/activities/index.ts';
 
 /**

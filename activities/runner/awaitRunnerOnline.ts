@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { exponentialBackoff, applicationFailure } from '../shared/failures.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { countRejection, rejection } from '../shared/rejections.ts';
 import {
   FAILURE_TYPES,

@@ -7,7 +7,7 @@ import {
 import { applicationFailure } from '../shared/failures.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 
 /** Interval between two checks of the node of a writer (ms). */
 const NODE_RECHECK_MS = 10_000;

@@ -19,7 +19,8 @@
  */
 import { isCompletedEphemeral } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import type { Compute, Logger } from '../ports.ts';
+import type { Compute } from '../ports/compute.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /**
  * Deletes the pod if its job is complete. Call it after the workflow of the pod knows that the pod

@@ -6,7 +6,7 @@ import { conditionMet, isBusy, isPersistentProblem } from '../../core/domain/pod
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { callingWorkflowId } from '../shared/callingWorkflow.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
 /** Number of attempts of a wait that also notify the set. */

@@ -12,7 +12,7 @@ import {
 } from '../../core/domain/location.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { isLocationLabel, locationLabel } from '../compute/naming.ts';
-import type { CiRunner } from '../ports.ts';
+import type { CiRunner } from '../ports/ciServer.ts';
 
 /** Credential, scope and name of a registration. */
 export interface RegistrationKey {

@@ -12,13 +12,11 @@ import { rejection } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
-import {
-  CiServerError,
-  type ActivityPorts,
-  type CiServer,
-  type Compute,
-  type ScaleSets,
-} from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { CiServer } from '../ports/ciServer.ts';
+import type { Compute } from '../ports/compute.ts';
+import type { ScaleSets } from '../ports/scaleSets.ts';
 
 /**
  * Number of rejected attempts by runner. If the workflow cancels the activity between two attempts

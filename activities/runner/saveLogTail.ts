@@ -2,7 +2,7 @@
  * Saves the last lines of the log of a runner that did not succeed. They are never stored in
  * Temporal, because the log of a job may contain anything.
  */
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import type { OwnedPodRef } from '../../core/domain/pod.ts';
 
 /** Maximum time to read and store a log (ms), so that it does not delay the end of the runner. */

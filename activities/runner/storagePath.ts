@@ -2,7 +2,7 @@
 import { activityInfo, getClient } from '@temporalio/activity';
 import { jobRunOfStep, storagePathError } from '../../core/domain/artifactLayout.ts';
 import type { RunnerIdentity, StorageRequest } from '../../core/domain/pod.ts';
-import { ComputeError } from '../ports.ts';
+import { ComputeError } from '../ports/computeError.ts';
 
 /**
  * Verifies that the runner is a step of the job run that owns the storage path. Uses only what

@@ -9,7 +9,7 @@ import { completeOrDefer, type PodWaiter } from '../watcher/deferredCompletions.
 import { forWorkflow } from './pods.ts';
 import { saveLogTail } from './saveLogTail.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
 /**

@@ -6,7 +6,8 @@ import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts
 import { ciServerTraits, credentialError, registrationOrigin } from '../runner/admit.ts';
 import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
+import { UnknownCredentialError, type CiServers } from '../ports/ciServer.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { scheduleError, activeSchedule } from './schedules.ts';
 import type { SetAdmission } from '../../core/activities/index.ts';
 

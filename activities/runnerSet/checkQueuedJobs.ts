@@ -14,7 +14,9 @@ import { isoTime } from '../../core/domain/isoTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { rejection } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { CiServer } from '../ports/ciServer.ts';
 import type { RunningSets } from './runningSets.ts';
 
 /** Maximum age of the list of sets (ms). The sets of a large fleet check their jobs frequently. */

@@ -1,7 +1,7 @@
 /** The activities that the workflow of a set calls. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/activities/index.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { admitSet } from './admitSet.ts';
 import { admitSetCommand } from './admitSetCommand.ts';
 import { drainRunners } from './drainRunners.ts';

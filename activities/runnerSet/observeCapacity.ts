@@ -3,7 +3,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { runnerSuffix } from '../../core/domain/setRunnerNames.ts';
 import { unschedulableReason } from '../../core/domain/unschedulableReason.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 
 /**

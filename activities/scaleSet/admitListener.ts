@@ -3,7 +3,8 @@ import type { AdmittedListener } from '../../core/activities/index.ts';
 import type { ScaleSetListenerInput } from '../../core/contract/index.ts';
 import { listenerSchema } from '../../core/input/activityInputs.ts';
 import { parseInput } from '../../core/input/fields.ts';
-import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
+import { UnknownCredentialError, type CiServers } from '../ports/ciServer.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import type { CloseScaleSetInput } from '../../core/activities/index.ts';
-import { CiServerError, type ActivityPorts } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { toFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import {

@@ -14,13 +14,10 @@ import {
 } from '../../core/activities/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ScaleSetMessage, ScaleSetStatistics } from '../../core/domain/scaleSet.ts';
-import {
-  CiServerError,
-  UnknownCredentialError,
-  type ActivityPorts,
-  type ScaleSetActivity,
-  type ScaleSetSession,
-} from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import { UnknownCredentialError } from '../ports/ciServer.ts';
+import type { ActivityPorts, ScaleSetActivity } from '../ports/activityPorts.ts';
+import type { ScaleSetSession } from '../ports/scaleSets.ts';
 import { applicationFailure, exponentialBackoff, toFailure } from '../shared/failures.ts';
 import { CapacityWatch } from './capacityWatch.ts';
 import {

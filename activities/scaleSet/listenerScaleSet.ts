@@ -9,12 +9,9 @@ import { formatLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ScaleSetRequest } from '../../core/domain/scaleSet.ts';
 import { locationLabel } from '../compute/naming.ts';
-import {
-  CiServerError,
-  type ActivityPorts,
-  type ScaleSets,
-  type ScaleSetSession,
-} from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
+import type { ScaleSets, ScaleSetSession } from '../ports/scaleSets.ts';
 import { callingWorkflowId } from '../shared/callingWorkflow.ts';
 import { invalidInput } from '../shared/invalidInput.ts';
 

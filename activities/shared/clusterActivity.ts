@@ -8,7 +8,7 @@ import {
 import { exponentialBackoff, applicationFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { nonRetryableAfterDeadline } from './deadline.ts';
-import type { ActivityPorts } from '../ports.ts';
+import type { ActivityPorts } from '../ports/activityPorts.ts';
 import { countRejection, rejection } from './rejections.ts';
 
 /** Retry delays of compute failures. No credential is involved. */

@@ -4,13 +4,9 @@
  */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import {
-  CiServerError,
-  ComputeError,
-  UnknownCredentialError,
-  type CiServerErrorKind,
-  type ComputeErrorKind,
-} from '../ports.ts';
+import { CiServerError, type CiServerErrorKind } from '../ports/ciServerError.ts';
+import { ComputeError, type ComputeErrorKind } from '../ports/computeError.ts';
+import { UnknownCredentialError } from '../ports/ciServer.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 
 /** Retry delays that replace the backoff of the retry policy (ms). */

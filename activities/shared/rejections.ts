@@ -6,7 +6,8 @@
 import { activityInfo } from '@temporalio/activity';
 import { toFailure, type RetryDelays } from './failures.ts';
 import { changeHeartbeatDetails, heartbeatDetails } from './heartbeats.ts';
-import { CiServerError, ComputeError } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import { ComputeError } from '../ports/computeError.ts';
 
 /** Maps the error of a port as {@link toFailure} does, with the backoff of its own reason. */
 export function rejection(

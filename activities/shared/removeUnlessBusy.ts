@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/domain/ciServer.ts';
-import { CiServerError, type CiServer } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
+import type { CiServer } from '../ports/ciServer.ts';
 
 /**
  * Removes a registration without ending a job. If the server would remove a busy runner, the state

@@ -28,7 +28,7 @@ import { assessRunner } from '../../core/sweep/assessRunner.ts';
 import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { isLocationLabel, locationLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
-import { ComputeError } from '../ports.ts';
+import { ComputeError } from '../ports/computeError.ts';
 import { earlierRunnerCheck } from './earlierRunners.ts';
 import { inspectJobObjects } from './jobObjects.ts';
 import { listScopes, type ListedScope } from './listScopes.ts';

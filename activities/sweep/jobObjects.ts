@@ -7,7 +7,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { JobObjectUse } from '../../core/sweep/decideSweep.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { workflowIdInPodName } from '../compute/naming.ts';
-import type { Compute } from '../ports.ts';
+import type { Compute } from '../ports/compute.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
 const AT_ONCE = 5;

@@ -1,6 +1,7 @@
 /** The registrations at the CI server, by scope. */
 import pMap from 'p-map';
-import { UnknownCredentialError, CiServerError, type CiRunner } from '../ports.ts';
+import { UnknownCredentialError, type CiRunner } from '../ports/ciServer.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { CredentialScope, SweepSpec } from '../../core/input/sweep.ts';
 import type { SweepSources } from './sweepSources.ts';

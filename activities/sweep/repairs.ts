@@ -23,7 +23,7 @@ import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObjec
 import { stuckRunnerStep } from '../../core/sweep/stuckRunnerStep.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
-import { CiServerError } from '../ports.ts';
+import { CiServerError } from '../ports/ciServerError.ts';
 import { inspectJobObject } from './jobObjects.ts';
 import { recheckRunner, isOfSameRunner } from './inventory.ts';
 import { handOff } from './handOff.ts';

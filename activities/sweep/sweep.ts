@@ -13,7 +13,7 @@ import {
 import { formatServedLocation } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import { decideSweep } from '../../core/sweep/decideSweep.ts';
-import { ComputeError } from '../ports.ts';
+import { ComputeError } from '../ports/computeError.ts';
 import { executePlan, sweptItem } from './executePlan.ts';
 import { collectInventory } from './inventory.ts';
 import type { SweepSources } from './sweepSources.ts';

@@ -1,5 +1,7 @@
 import type { Client } from '@temporalio/client';
-import type { CiServers, Compute, Logger } from '../ports.ts';
+import type { CiServers } from '../ports/ciServer.ts';
+import type { Compute } from '../ports/compute.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /**
  * Dependencies of a sweep. It needs no activity context: both the activity and the command without

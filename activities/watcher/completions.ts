@@ -1,5 +1,5 @@
 import { waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
-import type { WaitCompleter } from '../ports.ts';
+import type { WaitCompleter } from '../ports/waitCompleter.ts';
 import type { RetryQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 

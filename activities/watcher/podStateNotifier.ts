@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { PodStateEvent } from '../../core/contract/index.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
-import type { WaitCompleter } from '../ports.ts';
+import type { WaitCompleter } from '../ports/waitCompleter.ts';
 import type { RetryQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 

@@ -1,5 +1,6 @@
 import type { PodView } from '../../core/domain/pod.ts';
-import type { Compute, WaitCompleter } from '../ports.ts';
+import type { Compute } from '../ports/compute.ts';
+import type { WaitCompleter } from '../ports/waitCompleter.ts';
 
 /**
  * Requests a live recheck of all pending waits whose pod is missing from the list. A pod that was

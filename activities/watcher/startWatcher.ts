@@ -12,7 +12,9 @@ import {
 } from '../../core/domain/podConditions.ts';
 import { deleteCompletedPod } from '../runner/deleteCompletedPod.ts';
 import type { DeferredCompletions } from './deferredCompletions.ts';
-import type { Compute, Logger, WaitCompleter } from '../ports.ts';
+import type { Compute } from '../ports/compute.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { WaitCompleter } from '../ports/waitCompleter.ts';
 import { RetryQueue } from './retryQueue.ts';
 import { WaitCompletions } from './completions.ts';
 import { PodTimers } from './podTimers.ts';

@@ -12,7 +12,7 @@ import {
   POD_RULES,
   type PolicyInput,
 } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
-import { ComputeError } from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
 import { podSecurity, type PodSecurity } from './podSecurityLevel.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { podName } from '../../activities/compute/naming.ts';
 import { hasCode } from '../../activities/compute/process/atomicFile.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 import { parseLocation, type Location } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';

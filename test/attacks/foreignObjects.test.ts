@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { claimName, podName } from '../../activities/compute/naming.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import type { OwnedPodRef, RunnerIdentity } from '../../core/domain/pod.ts';
 import {
   HARNESS_POLICY,

@@ -7,7 +7,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import * as contract from '../../core/contract/index.ts';
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import type { ProvisionInput } from '../../core/activities/index.ts';
 import { clusterTaskQueue, type RunnerInput } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';

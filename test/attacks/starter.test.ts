@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import type { CiServers } from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
 import type { ProvisionInput, RemoveRegistrationInput } from '../../core/activities/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';

@@ -4,7 +4,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
 import { checkPermissions, requiredPermissions } from '../../worker/checks/permissions.ts';
-import type { Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { actAsShippedWorker, SHIPPED_MODES } from '../support/shippedRole.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';

@@ -8,7 +8,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { TEMPORAL_NAMESPACE_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import {
   RUNNER_WORKFLOW,
   SEARCH_ATTRIBUTES,

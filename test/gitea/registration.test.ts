@@ -1,6 +1,6 @@
 /** What Gitea's adapter does beyond the contract of all adapters, on a real Gitea. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { Gitea } from '../support/gitea.ts';

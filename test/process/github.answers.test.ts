@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { CiRequestMetrics } from '../../activities/ciServers/index.ts';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { listJson, RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseCredentials } from '../../activities/ciServers/credentials.ts';
 import { checkPublicGroups } from '../../worker/checks/publicGroupsCheck.ts';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import type { RegisterRequest } from '../../core/domain/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { startSimulator } from '../../tools/simulator/simulator.ts';

@@ -1,6 +1,6 @@
 /** All runners of a scope, as the sweep asks for them: a list that is not whole is none. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { listJson, RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';

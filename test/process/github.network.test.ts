@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { CiRequestMetrics } from '../../activities/ciServers/index.ts';
-import { CiServerError, type CiServer } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { RecordedGitHub, runnerJson, type Step } from '../support/recordedGitHub.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import type { CiJobList, Scope } from '../../core/domain/ciServer.ts';

@@ -1,6 +1,7 @@
 /** Reruns of jobs at the simulated GitHub, which answers them as GitHub does. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiServer, JobReruns } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
+import type { JobReruns } from '../../activities/ports/jobReruns.ts';
 import type { RerunJob } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { Fleet } from '../../tools/simulator/fleet.ts';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiServer, ScaleSets } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
+import type { ScaleSets } from '../../activities/ports/scaleSets.ts';
 import type { ScaleSetRequest } from '../../core/domain/scaleSet.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';

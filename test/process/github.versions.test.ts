@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiServer } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';

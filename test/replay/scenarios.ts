@@ -1,4 +1,4 @@
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import {
   jobEventSignal,
   type RunnerInput,

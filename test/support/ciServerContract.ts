@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiServer, Registration } from '../../activities/ports.ts';
+import type { CiServer, Registration } from '../../activities/ports/ciServer.ts';
 import { normalizeLabels } from '../../activities/ciServers/normalizeLabels.ts';
 import { ciServerError } from './ciServers.ts';
 import type { CiJobList, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';

@@ -3,7 +3,8 @@ import {
   type CiServersOptions,
   parseCredentials,
 } from '../../activities/ciServers/index.ts';
-import { type CiServer, CiServerError } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports/ciServer.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 
 /** The CI server of one credential, with its connections to be closed. */
 export function ciServerOf(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Compute, Registration } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
 import { untilSeen } from './until.ts';
 import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';

@@ -1,12 +1,12 @@
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import {
-  CiServerError,
   UnknownCredentialError,
   type CiRunner,
   type CiServer,
   type CiServers,
-  type JobReruns,
   type Registration,
-} from '../../activities/ports.ts';
+} from '../../activities/ports/ciServer.ts';
+import type { JobReruns } from '../../activities/ports/jobReruns.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../core/domain/ciServerTraits.ts';
 

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import {
-  ComputeError,
-  type Compute,
-  type DeletionOptions,
-  type PodListener,
-  type Registration,
-} from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
+import type { Compute, DeletionOptions, PodListener } from '../../activities/ports/compute.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ServedLocation } from '../../core/domain/location.ts';

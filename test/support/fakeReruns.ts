@@ -1,4 +1,5 @@
-import { CiServerError, type JobReruns } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
+import type { JobReruns } from '../../activities/ports/jobReruns.ts';
 import type { RerunJob } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { EndEvidence, RerunCandidate } from '../../core/domain/rerun.ts';

@@ -9,7 +9,7 @@ import {
   type ActivityInterceptorsFactory,
   type WorkerOptions,
 } from '@temporalio/worker';
-import type { ActivityPorts } from '../../activities/ports.ts';
+import type { ActivityPorts } from '../../activities/ports/activityPorts.ts';
 import type { HoldfastActivities } from '../../core/activities/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import {

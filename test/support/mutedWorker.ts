@@ -3,7 +3,7 @@
  * waits nor signals. Only the re-sync of each wait remains.
  */
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { createHttpServer } from '../../worker/process/httpServer.ts';
 import { createLogger } from '../../worker/process/logger.ts';

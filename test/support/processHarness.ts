@@ -3,7 +3,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
 import { untilSeen } from './until.ts';

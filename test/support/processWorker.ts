@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import { untilSeen } from './until.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 

@@ -1,4 +1,4 @@
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 import { HANGS_MS } from './until.ts';
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiServer, Registration, ScaleSets } from '../../activities/ports.ts';
+import type { CiServer, Registration } from '../../activities/ports/ciServer.ts';
+import type { ScaleSets } from '../../activities/ports/scaleSets.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import type { ScaleSetMessage, ScaleSetRequest } from '../../core/domain/scaleSet.ts';
 import { ciServerError } from './ciServers.ts';

@@ -4,7 +4,8 @@
  */
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
-import type { Registration, ScaleSets } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
+import type { ScaleSets } from '../../activities/ports/scaleSets.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setWorkflowId,

@@ -8,7 +8,8 @@ import { createCiServers, parseCredentials } from '../../activities/ciServers/in
 import { locationLabel, runnerHash } from '../../activities/compute/naming.ts';
 import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
 import type { OwnedObjects } from '../../activities/shared/ownedObjects.ts';
-import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
+import type { CiServer, Registration } from '../../activities/ports/ciServer.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
 import {
   RUNNER_WORKFLOW,

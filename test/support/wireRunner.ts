@@ -1,4 +1,4 @@
-import type { Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import type {
   JobMessage,
   RegisterResponse,

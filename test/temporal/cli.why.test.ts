@@ -1,7 +1,8 @@
 /** `holdfast why`: each situation is built on the real Temporal server, and one command names its cause. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
-import { CiServerError, ComputeError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
 import {
   RUNNER_SET_WORKFLOW,
   SET_ROUTING_MEMO,

@@ -1,7 +1,7 @@
 /** Jobs of several steps that are interrupted: what must happen after an interruption happens. */
 import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { ComputeError } from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
 import type { JobResult } from '../../core/contract/index.ts';
 import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { cancellationSignal } from '@temporalio/activity';
-import { CiServerError, ComputeError, type Registration } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
+import type { Registration } from '../../activities/ports/ciServer.ts';
 import type { RegisterRequest } from '../../core/domain/ciServer.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import {
   RERUN_WORKFLOW,
   SEARCH_ATTRIBUTES,

@@ -1,4 +1,4 @@
-import { ComputeError } from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';

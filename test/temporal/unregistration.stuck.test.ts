@@ -1,6 +1,6 @@
 /** Rows of the unregistration table, on the real Temporal server: lost answers, refusals, and runners that are stuck. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import { DEREGISTRATION_WORKFLOW } from '../../core/contract/index.ts';
 import { busy } from '../support/fakeCiServer.ts';
 import { describeWithLab } from '../support/lab.ts';

@@ -1,6 +1,6 @@
 /** Rows of the unregistration table, on the real Temporal server: those of every runner. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { UnregistrationRun } from '../support/unregistrationRun.ts';
 import { until } from '../support/until.ts';

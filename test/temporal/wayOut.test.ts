@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { CiServerError, ComputeError, type Compute } from '../../activities/ports.ts';
+import { CiServerError } from '../../activities/ports/ciServerError.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';

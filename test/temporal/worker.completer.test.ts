@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import type { WaitCompleter } from '../../activities/ports.ts';
+import type { WaitCompleter } from '../../activities/ports/waitCompleter.ts';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createWaitCompleter } from '../../worker/plugin/waitCompleter.ts';
 import { drainRunners } from '../../activities/runnerSet/drainRunners.ts';

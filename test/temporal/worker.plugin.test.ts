@@ -25,7 +25,7 @@ import {
 } from '@temporalio/worker';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
 import { createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';

@@ -8,7 +8,7 @@ import {
   parseCredentials,
   type Credentials,
 } from '../../activities/ciServers/index.ts';
-import type { CiServers } from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { startRedelivery } from '../../worker/webhook/redelivery.ts';

@@ -2,7 +2,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { getPod } from '../../activities/runner/pods.ts';
-import { ComputeError, type ActivityPorts } from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports/computeError.ts';
+import type { ActivityPorts } from '../../activities/ports/activityPorts.ts';
 import {
   deleteUnchanged,
   isLeftAlone,

@@ -9,7 +9,7 @@ import {
   toOutage,
   toComputeError,
 } from '../../activities/compute/kubernetes/errors.ts';
-import { ComputeError, type ComputeErrorKind } from '../../activities/ports.ts';
+import { ComputeError, type ComputeErrorKind } from '../../activities/ports/computeError.ts';
 
 /** Bodies as a Kubernetes 1.34 API server sends them. */
 const status = (code: number, reason: string, message: string, more: object = {}): string =>

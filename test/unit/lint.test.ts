@@ -199,7 +199,7 @@ const FORBIDDEN: readonly Case[] = [
       '../core/input/x.ts',
       '../core/contract/x.ts',
       '../activities/compute/x.ts',
-      '../activities/ports.ts',
+      '../activities/ports/compute.ts',
       '../worker/x.ts',
       '../supervisor/x.ts',
       '../tools/lab/x.ts',

@@ -2,7 +2,7 @@
  * Checks whether the pods of this installation belong to workflows of another Temporal namespace.
  */
 import { Client, type ConnectionLike } from '@temporalio/client';
-import type { Compute } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
 import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';

@@ -1,7 +1,7 @@
 /** Checks which runner groups of the credentials public repositories may use. */
 import { createCiServers } from '../../activities/ciServers/createCiServers.ts';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
-import type { CiServers } from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { oneLine } from '../settings/config.ts';
 import type { Finding } from './finding.ts';

@@ -9,9 +9,9 @@ import {
   UnknownCredentialError,
   type CiServer,
   type CiServers,
-  type Compute,
-  type Logger,
-} from '../../activities/ports.ts';
+} from '../../activities/ports/ciServer.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
+import type { Logger } from '../../activities/ports/logger.ts';
 import { startWatcher, type Watcher } from '../../activities/watcher/startWatcher.ts';
 import { ciTaskQueue, clusterTaskQueue, listenTaskQueue } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';

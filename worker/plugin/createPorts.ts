@@ -3,12 +3,10 @@ import type { Logger } from 'pino';
 import { createCiServers } from '../../activities/ciServers/index.ts';
 import type { PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type {
-  CiServers,
-  Compute,
-  Logger as ActivityLogger,
-  PodLogs,
-} from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
+import type { Logger as ActivityLogger } from '../../activities/ports/logger.ts';
+import type { PodLogs } from '../../activities/ports/activityPorts.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { ciQueuesOf, type CiQueue } from '../settings/ciQueues.ts';
 import type { HoldfastConfig } from '../settings/config.ts';

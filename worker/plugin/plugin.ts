@@ -15,13 +15,10 @@ import {
   type DeferralLimits,
 } from '../../activities/watcher/deferredCompletions.ts';
 import { createActivities } from '../../activities/index.ts';
-import type {
-  CiServers,
-  Compute,
-  Logger,
-  PodLogs,
-  ScaleSetActivity,
-} from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
+import type { Compute } from '../../activities/ports/compute.ts';
+import type { Logger } from '../../activities/ports/logger.ts';
+import type { PodLogs, ScaleSetActivity } from '../../activities/ports/activityPorts.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';

@@ -1,7 +1,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { PodLogs } from '../../activities/ports.ts';
+import type { PodLogs } from '../../activities/ports/activityPorts.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 
 /**

@@ -10,7 +10,7 @@ import { applicationFailure } from '../../activities/shared/failures.ts';
 import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
 import { forWorkflow } from '../../activities/runner/pods.ts';
 import type { ActivityTask } from '../../activities/watcher/deferredCompletions.ts';
-import type { WaitCompleter } from '../../activities/ports.ts';
+import type { WaitCompleter } from '../../activities/ports/waitCompleter.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import { podStateSignal } from '../../core/contract/index.ts';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';

@@ -9,7 +9,7 @@ import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwne
 import type { SweepReport } from '../../core/contract/index.ts';
 import { createJobDurations } from '../webhook/setMetrics.ts';
 import type { JobDelivery } from '../webhook/jobDelivery.ts';
-import type { ScaleSetActivity } from '../../activities/ports.ts';
+import type { ScaleSetActivity } from '../../activities/ports/activityPorts.ts';
 import { createScaleSetMetrics } from './scaleSetMetrics.ts';
 import { createSweepMetrics } from './sweepMetrics.ts';
 

@@ -9,7 +9,7 @@ import pMap from 'p-map';
 import type { Logger } from 'pino';
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
-import type { CiServers } from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
 import {
   runnerVersionSignal,
   setDeclarationQuery,

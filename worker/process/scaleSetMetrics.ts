@@ -1,6 +1,6 @@
 /** Metrics of the scale set listeners in this process. */
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { ScaleSetActivity } from '../../activities/ports.ts';
+import type { ScaleSetActivity } from '../../activities/ports/activityPorts.ts';
 
 /**
  * Registers the metrics.

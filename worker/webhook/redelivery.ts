@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
-import type { CiServers } from '../../activities/ports.ts';
+import type { CiServers } from '../../activities/ports/ciServer.ts';
 import { DELIVERY_FORMATS } from './servers/deliveryFormats.ts';
 
 /** Options of {@link startRedelivery}. */

@@ -10,7 +10,7 @@ import {
   GITEA_RUNNER_EPHEMERAL,
   GITEA_RUNNER_FILE,
 } from '../../../core/domain/runnerKinds/gitea.ts';
-import type { CiRunner, CiServer, Registration } from '../../ports.ts';
+import type { CiRunner, CiServer, Registration } from '../../ports/ciServer.ts';
 // The REST API is GitHub's in form, so the client is the same.
 import { RestApi, type RestApiOptions, type RestRequest } from '../github/api.ts';
 import type { RestCall } from '../github/classify.ts';

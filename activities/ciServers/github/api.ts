@@ -7,7 +7,8 @@ import {
   OUTAGE_RETRY_MS,
   type BreakerPermit,
 } from '../../shared/circuitBreaker.ts';
-import { CiServerError, type RequestLogger } from '../../ports.ts';
+import { CiServerError } from '../../ports/ciServerError.ts';
+import type { RequestLogger } from '../../ports/logger.ts';
 import type { Clock } from '../clock.ts';
 import { createDispatcher } from '../connections.ts';
 import { type Credential, pointsPerMinute } from '../credentials.ts';

@@ -1,4 +1,4 @@
-import type { CiServerErrorKind } from '../../ports.ts';
+import type { CiServerErrorKind } from '../../ports/ciServerError.ts';
 
 /** Kind of a request. The same status means different things for different requests. */
 export type RestCall =

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { Redelivered } from '../../ports.ts';
+import type { Redelivered } from '../../ports/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './responses.ts';
 import type { RestApi, RestRequest } from './api.ts';

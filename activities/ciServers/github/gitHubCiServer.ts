@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
+import type { CiRunner, CiServer, Registration } from '../../ports/ciServer.ts';
+import type { CiServerError } from '../../ports/ciServerError.ts';
 import { SharedSearch } from '../sharedSearch.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import {

@@ -1,4 +1,4 @@
-import { CiServerError } from '../../ports.ts';
+import { CiServerError } from '../../ports/ciServerError.ts';
 import type { Clock } from '../clock.ts';
 
 /** Limits of the requests with one credential. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { VersionDeadline } from '../../../core/domain/ciServer.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { CiRunner } from '../../ports.ts';
+import type { CiRunner } from '../../ports/ciServer.ts';
 
 /** The schemas contain only the fields that are used; other fields are ignored. */
 /** IDs are numbers at GitHub and strings in Holdfast. */

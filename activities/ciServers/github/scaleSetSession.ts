@@ -1,6 +1,7 @@
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import type { ScaleSetMessage, ScaleSetStatistics } from '../../../core/domain/scaleSet.ts';
-import { CiServerError, type ScaleSetSession } from '../../ports.ts';
+import { CiServerError } from '../../ports/ciServerError.ts';
+import type { ScaleSetSession } from '../../ports/scaleSets.ts';
 import type { Tenant, TenantRequest, TenantResponse } from './tenant.ts';
 import {
   acquiredAnswer,

@@ -1,6 +1,6 @@
 import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 import type { ScaleSet, ScaleSetRequest } from '../../../core/domain/scaleSet.ts';
-import type { ScaleSets, ScaleSetSession } from '../../ports.ts';
+import type { ScaleSets, ScaleSetSession } from '../../ports/scaleSets.ts';
 import { GitHubScaleSetSession, openSession, refreshSession } from './scaleSetSession.ts';
 import type { Tenant, TenantRequest } from './tenant.ts';
 import {

@@ -2,7 +2,7 @@ import { type Dispatcher, fetch } from 'undici';
 import type { z } from 'zod';
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import { parseJson } from '../../../core/domain/parseJson.ts';
-import { CiServerError, type CiServerErrorKind } from '../../ports.ts';
+import { CiServerError, type CiServerErrorKind } from '../../ports/ciServerError.ts';
 import { createDispatcher } from '../connections.ts';
 import { registrationUrl } from './addresses.ts';
 import type { RestApi, RestApiOptions, RestRequest } from './api.ts';

@@ -5,7 +5,7 @@ import type {
   ScaleSetMessage,
   ScaleSetStatistics,
 } from '../../../core/domain/scaleSet.ts';
-import type { CiServerErrorKind } from '../../ports.ts';
+import type { CiServerErrorKind } from '../../ports/ciServerError.ts';
 import { classifyResponse, type Classification } from './classify.ts';
 
 const count = z.number().int().min(0).default(0);

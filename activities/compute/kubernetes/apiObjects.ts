@@ -6,7 +6,7 @@ import type {
 } from '@kubernetes/client-node';
 import { LRUCache } from 'lru-cache';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isNotFound, isUidMismatch, toComputeError } from './errors.ts';
 import { WORKFLOW_ID_ANNOTATION } from './metadata.ts';

@@ -13,7 +13,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from 'undici';
 import { systemClock } from '../../ciServers/clock.ts';
 import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../shared/circuitBreaker.ts';
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import { toOutage } from './errors.ts';
 import { ServerClock } from './serverClock.ts';
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 import { isBusy } from '../../../core/domain/podConditions.ts';
-import type { DeletionOptions } from '../../ports.ts';
+import type { DeletionOptions } from '../../ports/compute.ts';
 import { isChanged } from './errors.ts';
 
 /**

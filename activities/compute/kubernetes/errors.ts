@@ -1,5 +1,5 @@
 /** Maps errors of the API server and of the connection to it. Pure. */
-import { ComputeError, type ComputeErrorKind } from '../../ports.ts';
+import { ComputeError, type ComputeErrorKind } from '../../ports/computeError.ts';
 
 /** Error response of the API server. */
 export interface ApiFailure {

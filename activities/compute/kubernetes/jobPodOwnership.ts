@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { V1ObjectMeta, V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { LRUCache } from 'lru-cache';
 import { MANAGED_BY_LABEL } from '../../../core/domain/podTemplate.ts';
-import type { Logger } from '../../ports.ts';
+import type { Logger } from '../../ports/logger.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';

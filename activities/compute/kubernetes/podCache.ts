@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
-import type { PodListener } from '../../ports.ts';
+import type { PodListener } from '../../ports/compute.ts';
 import { deletedPodView } from '../deletedPodView.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isResourceVersionExpired } from './errors.ts';

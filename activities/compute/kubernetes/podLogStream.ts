@@ -1,7 +1,7 @@
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodRef } from '../../../core/domain/pod.ts';
-import type { LogStreamOptions } from '../../ports.ts';
+import type { LogStreamOptions } from '../../ports/compute.ts';
 import type { ApiObjects } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isNotFound, toComputeError } from './errors.ts';

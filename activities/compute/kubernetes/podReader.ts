@@ -1,7 +1,8 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { LRUCache } from 'lru-cache';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { Logger, PodListener } from '../../ports.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { PodListener } from '../../ports/compute.ts';
 import type { ApiObjects } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { toComputeError } from './errors.ts';
@@ -9,7 +10,7 @@ import { PodCache } from './podCache.ts';
 import { listPods } from './podList.ts';
 import { toPodView } from './podView.ts';
 import type { OwnedPodRef, PodView } from '../../../core/domain/pod.ts';
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import { isOfWorkflow } from './ownership.ts';
 
 /** Options of {@link PodReader}. */

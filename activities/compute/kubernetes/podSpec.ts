@@ -15,7 +15,8 @@ import {
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName, podName } from '../naming.ts';
-import { ComputeError, type RegistrationOrigin } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
+import type { RegistrationOrigin } from '../../ports/compute.ts';
 import {
   JOB_TIMEOUT_CAP_ANNOTATION,
   NOTIFY_ANNOTATION,

@@ -22,7 +22,7 @@ import {
 } from '../../../core/domain/podTemplate.ts';
 import type { TokenRegistration } from '../../../core/domain/runnerKinds/runnerKind.ts';
 import { registrationWithToken } from '../../../core/domain/runnerKinds/runnerKinds.ts';
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import { mergeTemplates } from './mergeTemplates.ts';
 import { containerSecurityContext } from './podSecurity.ts';
 

@@ -2,7 +2,7 @@
 import type { V1Secret } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
-import type { Registration } from '../../ports.ts';
+import type { Registration } from '../../ports/ciServer.ts';
 import {
   CREDENTIAL_ANNOTATION,
   RUNNER_ID_ANNOTATION,

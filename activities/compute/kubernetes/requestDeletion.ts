@@ -1,7 +1,7 @@
 import type { V1Pod, V1Status } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodDeletion } from '../../../core/activities/index.ts';
-import type { DeletionOptions } from '../../ports.ts';
+import type { DeletionOptions } from '../../ports/compute.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';
 import { STOP_REASON_ANNOTATION, STOP_REQUESTED_AT_ANNOTATION } from './metadata.ts';

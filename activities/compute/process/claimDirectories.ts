@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { claimName } from '../naming.ts';
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import type { StateDirectories } from './podDirectory.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';

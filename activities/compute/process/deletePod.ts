@@ -1,7 +1,7 @@
 import { isBusy } from '../../../core/domain/podConditions.ts';
 import { join } from 'node:path';
 import type { PodDeletion } from '../../../core/activities/index.ts';
-import type { DeletionOptions } from '../../ports.ts';
+import type { DeletionOptions } from '../../ports/compute.ts';
 import { createFile, hasCode, replaceFile } from './atomicFile.ts';
 import type { ObservePods } from './observePods.ts';
 import {

@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LogStreamOptions } from '../../ports.ts';
+import type { LogStreamOptions } from '../../ports/compute.ts';
 import { hasCode } from './atomicFile.ts';
 
 /** Interval between two reads of a log that is followed (ms). */

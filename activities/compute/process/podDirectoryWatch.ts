@@ -1,6 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
-import type { PodListener } from '../../ports.ts';
+import type { PodListener } from '../../ports/compute.ts';
 import { deletedPodView } from '../deletedPodView.ts';
 import type { ObservePods } from './observePods.ts';
 import { makeStateFolders, type PodRecord, type StateDirectories } from './podDirectory.ts';

@@ -2,7 +2,7 @@
  * Checks the owner of a pod's directory. The content of a request proves nothing, and the name of
  * the pod becomes part of a path.
  */
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import type { OwnedPodRef } from '../../../core/domain/pod.ts';
 import { readPod, type ProcessPodSpec, type StateDirectories } from './podDirectory.ts';
 

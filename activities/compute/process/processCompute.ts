@@ -1,6 +1,8 @@
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ComputeError, type Compute, type Registration } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
+import type { Compute } from '../../ports/compute.ts';
+import type { Registration } from '../../ports/ciServer.ts';
 import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson } from './atomicFile.ts';
 import { removeClaimFolders } from './claimDirectories.ts';

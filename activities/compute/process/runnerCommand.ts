@@ -1,4 +1,4 @@
-import { ComputeError } from '../../ports.ts';
+import { ComputeError } from '../../ports/computeError.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 
 /**

@@ -2,7 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { admitJob } from '../../../activities/job/admitJob.ts';
-import type { ActivityPorts, Compute } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
+import type { Compute } from '../../../activities/ports/compute.ts';
 import type { JobInput } from '../../../core/contract/index.ts';
 import type { JobSpec } from '../../../core/input/job.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { awaitPod } from '../../../activities/runner/pods.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import type { PodCondition } from '../../../core/domain/podConditions.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';

@@ -2,7 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { CiServerError, type ActivityPorts, type CiServer } from '../../../activities/ports.ts';
+import { CiServerError } from '../../../activities/ports/ciServerError.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
+import type { CiServer } from '../../../activities/ports/ciServer.ts';
 import { checkQueuedJobs } from '../../../activities/runnerSet/checkQueuedJobs.ts';
 import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
 import {

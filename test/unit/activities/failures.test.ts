@@ -2,7 +2,9 @@ import { inspect } from 'node:util';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { applicationFailure, toFailure } from '../../../activities/shared/failures.ts';
-import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
+import { CiServerError } from '../../../activities/ports/ciServerError.ts';
+import { ComputeError } from '../../../activities/ports/computeError.ts';
+import { UnknownCredentialError } from '../../../activities/ports/ciServer.ts';
 import { FAILURE_TYPES } from '../../../core/activities/index.ts';
 
 const pace = { credentialsRetryMs: 300_000 };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../../activities/index.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import type {
   AdmitRunnerInput,
   AdmittedRunner,

@@ -1,7 +1,7 @@
 /** When the workflow run of a lost job may be force-cancelled. */
 import { beforeEach, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import { mayForceCancel } from '../../../activities/rerun/mayForceCancel.ts';
 import type { AwaitRerunInput } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';

@@ -1,6 +1,6 @@
 /** Which of a pod's changes between idle and busy its workflow is notified of. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import type { WaitCompleter } from '../../../activities/ports.ts';
+import type { WaitCompleter } from '../../../activities/ports/waitCompleter.ts';
 import { RetryQueue } from '../../../activities/watcher/retryQueue.ts';
 import {
   PodStateNotifier,

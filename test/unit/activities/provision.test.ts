@@ -1,7 +1,8 @@
 /** A provisioning that is interrupted: handed back, it goes on in another worker; called off, it creates nothing more. */
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
+import type { CiServer, Registration } from '../../../activities/ports/ciServer.ts';
 import { locationLabel, runnerHash } from '../../../activities/compute/naming.ts';
 import { provision } from '../../../activities/runner/provision.ts';
 import type { WithLocation, ProvisionInput } from '../../../core/activities/index.ts';

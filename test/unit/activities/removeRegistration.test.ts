@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { locationLabel } from '../../../activities/compute/naming.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import { removeRegistration } from '../../../activities/runner/removeRegistration.ts';
 import type {
   RegistrationRemoval,

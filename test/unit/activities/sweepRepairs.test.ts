@@ -1,7 +1,8 @@
 /** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/cluster/sweep.test.ts. */
 import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/shared/ownedObjects.ts';
-import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
+import { CiServerError } from '../../../activities/ports/ciServerError.ts';
+import type { CiRunner } from '../../../activities/ports/ciServer.ts';
 import { executePlan } from '../../../activities/sweep/executePlan.ts';
 import {
   repairPod,

@@ -4,7 +4,7 @@ import { CompleteAsyncError } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { awaitPod } from '../../../activities/runner/pods.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import { tearDown } from '../../../activities/runner/tearDown.ts';
 import type { PodDeletion, SetNotification } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';

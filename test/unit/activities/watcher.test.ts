@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { DeferredCompletions } from '../../../activities/watcher/deferredCompletions.ts';
 import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
-import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
+import type { Logger } from '../../../activities/ports/logger.ts';
+import type { WaitCompleter } from '../../../activities/ports/waitCompleter.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';

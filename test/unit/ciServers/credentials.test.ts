@@ -8,7 +8,7 @@ import {
 import { pointsPerMinute } from '../../../activities/ciServers/credentials.ts';
 import { registrationUrl, webUrlOf } from '../../../activities/ciServers/github/addresses.ts';
 import { SecretSource } from '../../../activities/ciServers/secretSource.ts';
-import { UnknownCredentialError } from '../../../activities/ports.ts';
+import { UnknownCredentialError } from '../../../activities/ports/ciServer.ts';
 
 function problemsOf(raw: unknown): readonly string[] {
   try {

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { z } from 'zod';
 import { GiteaLists, type ListApi } from '../../../activities/ciServers/gitea/lists.ts';
 import { runnerListAnswer } from '../../../activities/ciServers/gitea/responses.ts';
-import { CiServerError } from '../../../activities/ports.ts';
+import { CiServerError } from '../../../activities/ports/ciServerError.ts';
 
 const REQUEST = { call: 'list', route: 'GET /runners', parameters: {}, subject: 'acme' } as const;
 const runner = (id: number): object => ({ id, name: `r-${id}`, status: 'idle', disabled: false });

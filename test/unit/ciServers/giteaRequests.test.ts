@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiServer } from '../../../activities/ports.ts';
+import type { CiServer } from '../../../activities/ports/ciServer.ts';
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import { ciServerOf } from '../../support/ciServers.ts';
 

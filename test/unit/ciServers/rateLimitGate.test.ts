@@ -3,7 +3,7 @@ import {
   RateLimitGate,
   type GateLimits,
 } from '../../../activities/ciServers/github/rateLimitGate.ts';
-import { CiServerError } from '../../../activities/ports.ts';
+import { CiServerError } from '../../../activities/ports/ciServerError.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
 const GET = 'GET /orgs/{org}/actions/runners';

@@ -9,7 +9,7 @@ import { credentialError, traitsForRunner } from '../../../activities/runner/adm
 import { admitSet } from '../../../activities/runnerSet/admitSet.ts';
 import type { RunnerGroupRef } from '../../../core/domain/ciServer.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 

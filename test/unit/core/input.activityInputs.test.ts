@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createActivities } from '../../../activities/index.ts';
-import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import type { HoldfastActivities } from '../../../core/activities/index.ts';
 import {
   ACTIVITY_INPUTS,
