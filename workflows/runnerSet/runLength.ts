@@ -23,7 +23,7 @@ const MAX_JOB_EVENTS = 10_000;
  * time that the server refuses to continue it as new because a signal arrived meanwhile
  * (`UnhandledCommand`). Each step waits for all other work of the worker: hundreds took 105 s,
  * where a workflow task may take ten. Much shorter runs are no better, because more than half of
- * the continuations of a busy set are refused at first (docs/benchmarks.md).
+ * the continuations of a busy set are refused at first.
  */
 const SIGNAL = 4;
 
