@@ -1,7 +1,7 @@
 import { setWorkflowId, type JobEvent, type RunnerSetInput } from '../../core/contract/index.ts';
 import { JobRouter, RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { routingInfo } from '../../core/domain/routingInfo.ts';
-import { decideSet } from '../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { setSpec } from './setModel.ts';
 

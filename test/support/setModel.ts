@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { comparableText, stateOfPhase } from '../../core/domain/knownRunner.ts';
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
-import { decideSet, needsBusyEvents } from '../../workflows/runnerSet/plan.ts';
+import { decideSet, needsBusyEvents } from '../../workflows/runnerSet/decide.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';

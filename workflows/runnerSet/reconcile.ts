@@ -33,7 +33,7 @@ import {
   mayNotifyEndLate,
   needsBusyEvents,
   type SetDecision,
-} from './plan.ts';
+} from './decide.ts';
 import { comparableText } from '../../core/domain/knownRunner.ts';
 import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
 import { routingInfo, scaleSetRoutingInfo } from '../../core/domain/routingInfo.ts';

@@ -16,7 +16,7 @@ import type {
 } from '../../core/contract/index.ts';
 import type { ClusterLimit } from './capacity.ts';
 import { runnerHours } from './limits.ts';
-import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './plan.ts';
+import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './decide.ts';
 import { minAndMax } from '../../core/domain/scale.ts';
 import { advertisedCapacity } from './size.ts';
 import type { SetState } from './state.ts';

@@ -5,7 +5,7 @@ import { isoTime } from '../../core/domain/isoTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { maxPods, minAndMax } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
-import type { CurrentPlan } from './plan.ts';
+import type { CurrentPlan } from './decide.ts';
 import { applyLimits, jobsOverCapacity } from './size.ts';
 import type { SetState } from './state.ts';
 

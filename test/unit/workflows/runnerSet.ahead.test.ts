@@ -5,7 +5,7 @@ import {
   mayNotifyEndEarly,
   mayNotifyEndLate,
   needsBusyEvents,
-} from '../../../workflows/runnerSet/plan.ts';
+} from '../../../workflows/runnerSet/decide.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 const template = { organization: 'acme' };

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import type { CarriedSetState } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setDetails } from '../../../workflows/runnerSet/status.ts';

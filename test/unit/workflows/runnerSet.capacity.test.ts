@@ -9,7 +9,7 @@ import {
   type ClusterLimit,
   type LimitFacts,
 } from '../../../workflows/runnerSet/capacity.ts';
-import { currentPlan, decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { currentPlan, decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { advertisedCapacity, jobsOverCapacity } from '../../../workflows/runnerSet/size.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { activeSchedule } from '../../../activities/runnerSet/schedules.ts';
 import { toBounds } from '../../../core/domain/scale.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setSpec } from '../../support/setModel.ts';
 

@@ -10,7 +10,7 @@ import {
   type JobCount,
   type RunnerTime,
 } from '../../../workflows/runnerSet/limits.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { SetModel } from '../../support/setModel.ts';
 

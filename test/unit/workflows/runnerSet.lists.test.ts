@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ListedRunner } from '../../../core/activities/index.ts';
 import type { RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';

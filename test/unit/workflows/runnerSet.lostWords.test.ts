@@ -1,6 +1,6 @@
 /** Whatever a set and one of its runners fail to hear from each other, the set reaches its goal, and in bounded time. */
 import { describe, expect, test } from '@jest/globals';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { SetModel, type Word } from '../../support/setModel.ts';
 

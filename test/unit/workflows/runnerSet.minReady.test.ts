@@ -1,7 +1,7 @@
 /** Runners that come online and end at once: they delay further starts, and no rollout counts on them. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { SetModel } from '../../support/setModel.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { JobRouter } from '../../../core/domain/jobRouting.ts';
 import { routingInfo } from '../../../core/domain/routingInfo.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import type { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { Fleet, NOW, begin, event } from '../../support/setFleet.ts';

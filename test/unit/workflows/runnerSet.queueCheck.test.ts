@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { QueueCheckResult } from '../../../core/contract/index.ts';
 import { queueCheckText } from '../../../core/domain/queueCheckText.ts';
 import { parseQueueCheckResult } from '../../../workflows/runnerSet/jobSignals.ts';
-import { QUEUE_CHECK_UNSUPPORTED } from '../../../workflows/runnerSet/plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED } from '../../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { commandResult, setStatus } from '../../../workflows/runnerSet/status.ts';
 import { nextRun } from '../../support/nextRun.ts';

@@ -7,7 +7,7 @@ import {
   parseScaleSetReport,
   restoreScaleSet,
 } from '../../../workflows/runnerSet/scaleSetDemand.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { advertisedCapacity } from '../../../workflows/runnerSet/size.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';

@@ -1,6 +1,6 @@
 /** What one event costs a large set, in CPU time: the set takes in one after the other. */
 import { expect, test } from '@jest/globals';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { areDetailsDue } from '../../../workflows/runnerSet/status.ts';
 import { MAX_RUNNERS } from '../../../core/input/runnerSet.ts';
 import { FIRST_JOB_ID, fullSet } from '../../support/fullSet.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ListedRunner } from '../../../core/activities/index.ts';
 import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
-import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setDetails, setStatus } from '../../../workflows/runnerSet/status.ts';
