@@ -1,7 +1,8 @@
 import type { AdmitJobInput } from '../../core/activities/index.ts';
 import type { InputError, RunnerInput } from '../../core/contract/index.ts';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
-import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
+import { JOB_ENV } from '../../core/input/jobChecks.ts';
+import { parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { invalidInput } from '../shared/invalidInput.ts';

@@ -1,6 +1,7 @@
 /** Errors and warnings for jobs that need storage which their worker does not have. Pure. */
 import type { InputError } from '../../core/contract/index.ts';
-import type { JobSpec, StepSpec } from '../../core/input/job.ts';
+import type { JobSpec } from '../../core/input/job.ts';
+import type { StepSpec } from '../../core/input/stepSpec.ts';
 
 const FIX = 'set HOLDFAST_STORE_VOLUME_CLAIM or HOLDFAST_STORE_BUCKET on the worker';
 

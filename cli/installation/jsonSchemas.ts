@@ -4,9 +4,9 @@
  */
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
-import { jobSchema } from '../../core/input/job.ts';
+import { jobSchema } from '../../core/input/jobSchema.ts';
 import { runnerSchema } from '../../core/input/runner.ts';
-import { setSchema } from '../../core/input/runnerSet.ts';
+import { setSchema } from '../../core/input/runnerSetSchema.ts';
 import type { Output } from '../shared/output.ts';
 
 const set = setSchema.extend({ template: runnerSchema.omit({ name: true, set: true }) });

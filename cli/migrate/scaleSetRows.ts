@@ -2,7 +2,7 @@
  * Converts an AutoscalingRunnerSet, and the values of the chart gha-runner-scale-set that create
  * one. Pure.
  */
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
 import { addDockerDaemon, addJobPods } from './containerModes.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { RunnerSetInput, SetCommandInput } from '../contract/index.ts';
 import { isObject } from '../domain/isObject.ts';
 import { parseInput, type Parsed } from './fields.ts';
-import { setSchema } from './runnerSet.ts';
+import { setSchema } from './runnerSetSchema.ts';
 
 const { name, template, replicas, minIdle, max } = setSchema.shape;
 const set = name;

@@ -14,7 +14,7 @@ import {
   setWorkflowId,
 } from '../../core/contract/index.ts';
 import type { StartRunnersInput, Timestamped } from '../../core/activities/index.ts';
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { quoteLiteral, runningRunnersQuery } from '../../core/domain/visibility.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';

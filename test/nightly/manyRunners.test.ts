@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { HoldfastActivities, ListRunnersInput } from '../../core/activities/index.ts';
 import { runnerEventsSignal, setWorkflowId, type RunnerPhase } from '../../core/contract/index.ts';
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { historySizes } from '../support/setHistories.ts';

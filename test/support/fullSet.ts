@@ -1,7 +1,7 @@
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { MAX_HOLDS } from '../../core/domain/scale.ts';
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { setSpec } from './setModel.ts';
 

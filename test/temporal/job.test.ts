@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
-import { MAX_STEPS } from '../../core/input/job.ts';
+import { MAX_STEPS } from '../../core/input/jobChecks.ts';
 import {
   JobRun,
   THREE,

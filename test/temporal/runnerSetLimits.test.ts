@@ -8,7 +8,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { carryWithinLimit } from '../../workflows/runnerSet/carriedSize.ts';
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { FIRST_JOB_ID, fullSet } from '../support/fullSet.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { SET_CAPACITIES } from '../../core/contract/index.ts';
-import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSetSchema.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { settings } from '../../worker/settings/settings.ts';
 

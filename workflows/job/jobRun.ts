@@ -11,7 +11,8 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { sharedDirKeys, stepPrefix } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import type { JobSpec, StepSpec } from '../../core/input/job.ts';
+import type { JobSpec } from '../../core/input/job.ts';
+import type { StepSpec } from '../../core/input/stepSpec.ts';
 import { renderDetails } from './display.ts';
 import {
   isInterrupted,

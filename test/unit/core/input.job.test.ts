@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_STEPS, parseJobInput, type JobSpec } from '../../../core/input/job.ts';
+import { parseJobInput, type JobSpec } from '../../../core/input/job.ts';
+import { MAX_STEPS } from '../../../core/input/jobChecks.ts';
 import type { TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 

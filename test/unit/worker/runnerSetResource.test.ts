@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
-import { MAX_RUNNERS, setSchema } from '../../../core/input/runnerSet.ts';
+import { MAX_RUNNERS, setSchema } from '../../../core/input/runnerSetSchema.ts';
 import {
   FAILED_RETRY_MS,
   nextStep,

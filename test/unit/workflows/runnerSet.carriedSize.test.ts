@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { JobEvent, RunnerSetInput } from '../../../core/contract/index.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { MAX_HOLDS } from '../../../core/domain/scale.ts';
-import { MAX_RUNNERS } from '../../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../../core/input/runnerSetSchema.ts';
 import { carryWithinLimit } from '../../../workflows/runnerSet/carriedSize.ts';
 import { executeCommand } from '../../../workflows/runnerSet/commandRules.ts';
 import { MAX_ACTIVE_JOBS } from '../../../workflows/runnerSet/jobs.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { areDetailsDue } from '../../../workflows/runnerSet/status.ts';
-import { MAX_RUNNERS } from '../../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../../core/input/runnerSetSchema.ts';
 import { FIRST_JOB_ID, fullSet } from '../../support/fullSet.ts';
 
 const EVENTS = 60;

@@ -1,7 +1,7 @@
 /** Size of what a set answers and shows: Temporal rejects 2 MiB. */
 import { describe, expect, test } from '@jest/globals';
 import { MAX_HOLDS } from '../../../core/domain/scale.ts';
-import { MAX_RUNNERS } from '../../../core/input/runnerSet.ts';
+import { MAX_RUNNERS } from '../../../core/input/runnerSetSchema.ts';
 import { setDetails, setStatus } from '../../../workflows/runnerSet/status.ts';
 import { fullSet } from '../../support/fullSet.ts';
 
