@@ -2,7 +2,7 @@
 import type { JobStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { isOpen } from '../../core/domain/workflowStatus.ts';
-import type { AttachTarget } from '../shared/attach.ts';
+import type { AttachTarget } from '../shared/attachTarget.ts';
 import { sleep } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
 import type { Output } from '../shared/output.ts';

@@ -2,79 +2,27 @@
  * Stays attached to a runner or job until it ends: shows its phase on one line, and handles
  * signals.
  */
-import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { CliError, EXIT } from './exit.ts';
+import { CliError } from './exit.ts';
 import { exitStatusOf, sleep, waitForResult, type RunnerEnd } from './followRunner.ts';
-import { debounceMs, interruptAction, sigtermAction, type OnSigterm } from './interrupts.ts';
+import type { OnSigterm } from './interrupts.ts';
 import type { Output } from './output.ts';
 import { ProgressLine, type Observation } from './phaseLine.ts';
-import { QUERY_TIMEOUT_MS, queryStatus } from './runnerRow.ts';
+import { QUERY_TIMEOUT_MS } from './runnerRow.ts';
 import type { Session } from './session.ts';
-import { printCommandOutput } from '../runner/runnerLogs.ts';
-import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
+import type { StartedRunner } from '../runner/startRunner.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
+import { AttachSignals, type ExitReason } from './attachSignals.ts';
+import { ATTACHED_RUNNER, type AttachTarget } from './attachTarget.ts';
+import { CancelRequests } from './cancelRequests.ts';
+import { detach, exit, exitBeforeStart } from './leave.ts';
 
 /** Interval between updates of the line (ms). */
 const REFRESH_MS = 1_000;
+
 /** Time to wait for the rest of the output of a runner that has ended (ms). */
 const LAST_OUTPUT_MS = 2_000;
-/** Time that detaching waits for a cancel request in flight (ms). */
-const DETACH_WAIT_MS = 1_500;
-
-/** Kind of the followed object, with the names of its commands. */
-export interface AttachTarget {
-  /** Commands without the ID. */
-  readonly commands: {
-    readonly run: string;
-    readonly attach: string;
-    readonly get: string;
-    readonly cancel: string;
-  };
-  /** Effect of the first Ctrl-C, for messages. */
-  readonly drains: string;
-  /**
-   * Finds the object by its ID.
-   * @throws CliError `not_found`, `unreachable`
-   */
-  readonly find: (session: Session, id: string) => Promise<StartedRunner>;
-  /**
-   * Returns the status of the workflow, or `undefined` if no worker answers.
-   * @throws CliError
-   */
-  readonly observe: (session: Session, workflowId: string) => Promise<Observation | undefined>;
-  /**
-   * Prints the output until the object has ended.
-   * @param how.ended - aborted when the object has ended
-   * @param how.signal - aborted when no more output may be printed
-   * @returns whether there was any output; `undefined` for an object without output
-   * @default nothing is printed
-   */
-  readonly printOutput?: (
-    session: Session,
-    env: Readonly<Record<string, string | undefined>>,
-    runner: StartedRunner,
-    write: (line: string) => void,
-    how: { readonly ended: AbortSignal; readonly signal: AbortSignal },
-  ) => Promise<boolean | undefined>;
-}
-
-/** Attach target for a runner. */
-const ATTACHED_RUNNER: AttachTarget = {
-  commands: {
-    run: 'holdfast run',
-    attach: 'holdfast run --attach',
-    get: 'holdfast runner get',
-    cancel: 'holdfast runner cancel',
-  },
-  drains: 'the job may finish',
-  find: findRunner,
-  observe: async (session, workflowId) => {
-    const status = await queryStatus(session, workflowId);
-    return status && { phase: status.phase, status };
-  },
-  printOutput: printCommandOutput,
-};
 
 /** Options of {@link attach}. */
 export interface AttachOptions {
@@ -83,9 +31,6 @@ export interface AttachOptions {
   /** Effect of the first SIGTERM. @default "detach" */
   readonly onSigterm?: OnSigterm;
 }
-
-type ExitReason =
-  { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
  * Starts a runner or job, unless it is running, and follows it. On a terminal the first SIGINT
@@ -117,42 +62,20 @@ export async function attach(
         `the ${mode} request is not delivered yet (${problem}); retrying`,
       ),
   );
-  const signals = handleSignals(line, requests, followed, onSigterm, output.terminal.env);
-  let lost = false;
+  const signals = new AttachSignals(line, requests, followed, onSigterm, output.terminal.env);
+  const attached: Attached = { session, output, line, requests, followed, over: over.signal };
   try {
     const starting = startOrAttach(session, workflowId, begin, requests, followed);
     requests.follow(starting);
     const start = await Promise.race([starting, signals.leave]);
     if ('kind' in start) return await exitBeforeStart(line, workflowId, start, requests, followed);
-    const runner = start;
-    const ui = session.link(workflowId, runner.runId);
+    const ui = session.link(workflowId, start.runId);
     output.note(
-      runner.attached ? 'attached' : 'started',
-      `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`,
-      { id: workflowId, runId: runner.runId },
+      start.attached ? 'attached' : 'started',
+      `${start.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`,
+      { id: workflowId, runId: start.runId },
     );
-    const ended = waitForResult(
-      session,
-      runner.workflowId,
-      runner.runId,
-      over.signal,
-      (connection) => (lost = connection === 'lost'),
-    );
-    const printing = printOutput(session, output, runner, line, over.signal, followed);
-    const watching = watch(session, runner.workflowId, line, over.signal, () => lost, followed);
-    const first = await Promise.race([
-      ended.then((end) => ({ kind: 'ended', end }) as const),
-      signals.leave,
-      watching,
-    ]);
-    if (first.kind === 'exit') return await exit(line, runner, requests, followed);
-    if (first.kind === 'detach')
-      return await detach(line, runner.workflowId, first.signal, requests, followed);
-    await printing.finish(first.end);
-    line.end();
-    // Print the last line of the log: the status may not have been read since.
-    line.printLog(first.end.log);
-    return report(session, output, runner, first.end);
+    return await follow(attached, start, signals.leave);
   } finally {
     over.abort();
     line.end();
@@ -160,15 +83,55 @@ export async function attach(
   }
 }
 
+/** An attached command. */
+interface Attached {
+  readonly session: Session;
+  readonly output: Output;
+  readonly line: ProgressLine;
+  readonly requests: CancelRequests;
+  readonly followed: AttachTarget;
+  /** Aborted when the command ends. */
+  readonly over: AbortSignal;
+}
+
+/** Follows a started runner or job until it ends, or the user leaves. Returns the exit status. */
+async function follow(
+  attached: Attached,
+  runner: StartedRunner,
+  leave: Promise<ExitReason>,
+): Promise<number> {
+  const { session, output, line, requests, followed, over } = attached;
+  let lost = false;
+  const ended = waitForResult(
+    session,
+    runner.workflowId,
+    runner.runId,
+    over,
+    (connection) => (lost = connection === 'lost'),
+  );
+  const printing = printOutput(attached, runner);
+  const watching = watch(attached, runner.workflowId, () => lost);
+  const first = await Promise.race([
+    ended.then((end) => ({ kind: 'ended', end }) as const),
+    leave,
+    watching,
+  ]);
+  if (first.kind === 'exit') return await exit(line, runner, requests, followed);
+  if (first.kind === 'detach')
+    return await detach(line, runner.workflowId, first.signal, requests, followed);
+  await printing.finish(first.end);
+  line.end();
+  // Print the last line of the log: the status may not have been read since.
+  line.printLog(first.end.log);
+  return report(session, output, runner, first.end);
+}
+
 /** Prints the output of the followed object. A failure is only a message. */
 function printOutput(
-  session: Session,
-  { terminal: { env } }: Output,
+  { session, output, line, followed, over: signal }: Attached,
   runner: StartedRunner,
-  line: ProgressLine,
-  signal: AbortSignal,
-  followed: AttachTarget,
 ): { finish: (end: RunnerEnd) => Promise<void> } {
+  const { env } = output.terminal;
   const ended = new AbortController();
   const write = (text: string): void => {
     if (!signal.aborted) line.print(text);
@@ -228,33 +191,6 @@ async function startOrAttach(
   }
 }
 
-/** Exits before Temporal has confirmed the start. */
-async function exitBeforeStart(
-  line: ProgressLine,
-  workflowId: string,
-  how: ExitReason,
-  requests: CancelRequests,
-  { commands }: AttachTarget,
-): Promise<number> {
-  const { any } = requests;
-  const delivered = await requests.settled(DETACH_WAIT_MS);
-  if (how.kind === 'detach') {
-    const state = !any || delivered ? 'goes on' : `was not cancelled (${commands.cancel})`;
-    line.message(
-      'detached',
-      `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it ${state}; re-attach with: ${commands.attach} ${workflowId}`,
-    );
-    return how.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
-  }
-  line.message(
-    'left',
-    delivered
-      ? `exited: ${workflowId} was started, and keeps its cancel request; see it with: ${commands.get} ${workflowId}`
-      : `exited before the start of ${workflowId} was confirmed; the cancel request was not delivered. See whether it runs with: ${commands.get} ${workflowId}; cancel it with: ${commands.cancel} ${workflowId}`,
-  );
-  return EXIT.failed;
-}
-
 function report(session: Session, output: Output, runner: StartedRunner, end: RunnerEnd): number {
   const ui = session.link(runner.workflowId, runner.runId);
   output.result(
@@ -271,202 +207,13 @@ function report(session: Session, output: Output, runner: StartedRunner, end: Ru
 }
 
 /**
- * Detaches from the runner or job, which continues. A cancel request in flight is delivered first,
- * if possible.
- */
-async function detach(
-  line: ProgressLine,
-  workflowId: string,
-  signal: 'SIGTERM' | 'SIGHUP',
-  requests: CancelRequests,
-  { commands }: AttachTarget,
-): Promise<number> {
-  const { any } = requests;
-  const delivered = await requests.settled(DETACH_WAIT_MS);
-  line.end();
-  const cancelState = delivered
-    ? 'keeps its cancel request'
-    : `was not cancelled, because Temporal does not answer; send the request with: ${commands.cancel} ${workflowId}`;
-  const state = any ? cancelState : 'continues';
-  line.message(
-    'detached',
-    `detached (${signal}): ${workflowId} ${state}; re-attach with: ${commands.attach} ${workflowId}`,
-  );
-  return signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
-}
-
-async function exit(
-  line: ProgressLine,
-  runner: StartedRunner,
-  requests: CancelRequests,
-  { commands }: AttachTarget,
-): Promise<number> {
-  const delivered = await requests.settled(DETACH_WAIT_MS);
-  line.end();
-  line.message(
-    'left',
-    delivered
-      ? `exited: ${runner.workflowId} keeps its cancel request; see it with: ${commands.get} ${runner.workflowId}`
-      : `exited, and the cancel request was not delivered, because Temporal does not answer; send it with: ${commands.cancel} ${runner.workflowId}`,
-  );
-  return EXIT.failed;
-}
-
-/**
- * Installs the signal handlers. They stay until `stop`, so that no signal ends the process in
- * between.
- */
-function handleSignals(
-  line: ProgressLine,
-  requests: CancelRequests,
-  { drains }: AttachTarget,
-  onSigterm: OnSigterm,
-  env: Readonly<Record<string, string | undefined>>,
-): { leave: Promise<ExitReason>; stop: () => void } {
-  const onTerminal = process.stdin.isTTY;
-  const source = { onTerminal, debounceMs: debounceMs(env, onTerminal) };
-  let presses = 0;
-  let terms = 0;
-  let last: number | undefined;
-  let resolve: (leave: ExitReason) => void;
-  const leaving = new Promise<ExitReason>((done) => (resolve = done));
-  const request = (mode: 'drain' | 'stop', cause: string, what: string): void => {
-    requests.send(mode, cause);
-    line.message(
-      mode,
-      requests.isBegun ? what : `${what} (its start is not confirmed yet; the request follows it)`,
-    );
-  };
-  const onSigint = (): void => {
-    const now = performance.now();
-    const { kind } = interruptAction(presses, last === undefined ? undefined : now - last, source);
-    if (kind === 'ignore') return;
-    presses += 1;
-    last = now;
-    if (kind === 'exit') return resolve({ kind: 'exit' });
-    if (kind === 'drain')
-      return request('drain', 'Ctrl-C', `draining: ${drains}; press Ctrl-C again to stop it`);
-    request(
-      'stop',
-      onTerminal ? 'Ctrl-C again' : 'SIGINT',
-      `stopping: the job has its grace period to end; ${onTerminal ? 'press Ctrl-C again' : 'send SIGINT again'} to exit without waiting`,
-    );
-  };
-  const onTerm = (): void => {
-    if (sigtermAction(terms++, onSigterm) === 'detach')
-      return resolve({ kind: 'detach', signal: 'SIGTERM' });
-    request(
-      'stop',
-      'SIGTERM',
-      'stopping: the job has its grace period to end; send SIGTERM again to detach',
-    );
-  };
-  const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });
-  process.on('SIGINT', onSigint).on('SIGTERM', onTerm).on('SIGHUP', onSighup);
-  return {
-    leave: leaving,
-    stop: () => void process.off('SIGINT', onSigint).off('SIGTERM', onTerm).off('SIGHUP', onSighup),
-  };
-}
-
-/** Cancel requests to one workflow. They are retried while Temporal does not answer. */
-class CancelRequests {
-  private readonly session: Session;
-  private readonly workflowId: string;
-  private readonly command: string;
-  private readonly over: AbortSignal;
-  private readonly onProblem: (mode: CancelMode, problem: string) => void;
-  private readonly sending: Promise<boolean>[] = [];
-  private starting: Promise<unknown> = new Promise(() => {});
-  private started = false;
-
-  constructor(
-    session: Session,
-    workflowId: string,
-    command: string,
-    over: AbortSignal,
-    onProblem: (mode: CancelMode, problem: string) => void,
-  ) {
-    this.session = session;
-    this.workflowId = workflowId;
-    this.command = command;
-    this.over = over;
-    this.onProblem = onProblem;
-  }
-
-  /** Delays all requests until the workflow exists. */
-  follow(starting: Promise<StartedRunner>): void {
-    this.starting = starting;
-    // The caller that awaits `starting` handles its failure.
-    starting.then(() => (this.started = true)).catch(() => undefined);
-  }
-
-  get isBegun(): boolean {
-    return this.started;
-  }
-
-  /** Whether a cancel request was made. */
-  get any(): boolean {
-    return this.sending.length > 0;
-  }
-
-  /**
-   * Sends a cancel request.
-   * @param cause - name of the signal that caused it
-   */
-  send(mode: CancelMode, cause: string): void {
-    this.sending.push(this.deliver(mode, cause));
-  }
-
-  /** Returns whether the last request, which is the strongest, was delivered within `ms`. */
-  async settled(ms: number): Promise<boolean> {
-    const giveUp = new AbortController();
-    const result = await Promise.race([
-      this.sending.at(-1) ?? Promise.resolve(true),
-      sleep(ms, giveUp.signal).then(() => false),
-    ]);
-    giveUp.abort();
-    return result;
-  }
-
-  private async deliver(mode: CancelMode, cause: string): Promise<boolean> {
-    if (
-      !(await this.starting.then(
-        () => true,
-        () => false,
-      ))
-    )
-      return false;
-    const handle = this.session.client.workflow.getHandle(this.workflowId);
-    const reason = `${cause} in ${this.command}`;
-    let reported = false;
-    while (!this.over.aborted) {
-      try {
-        await this.session.attempt(() => handle.signal(cancelSignal, { mode, reason }), 5_000);
-        return true;
-      } catch (error) {
-        const known = toCliError(error, this.session.errorSubject(this.workflowId));
-        if (known.code === 'not_found') return true; // it has ended meanwhile
-        if (!reported) this.onProblem(mode, known.message);
-        reported = true;
-        await sleep(REFRESH_MS, this.over);
-      }
-    }
-    return false;
-  }
-}
-
-/**
  * Updates the phase on the line. Never resolves, because the result of the workflow ends it. Never
  * throws: faults are shown on the line.
  */
 async function watch(
-  session: Session,
+  { session, line, followed, over }: Attached,
   workflowId: string,
-  line: ProgressLine,
-  over: AbortSignal,
   lost: () => boolean,
-  followed: AttachTarget,
 ): Promise<never> {
   let phase = 'Requested';
   while (!over.aborted) {
