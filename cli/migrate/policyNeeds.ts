@@ -7,11 +7,9 @@ import {
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { toPolicyInput } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { parseQuantity } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
-import {
-  BASIC_RESOURCES,
-  POD_RULES,
-  type PolicyInput,
-} from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
+import { BASIC_RESOURCES } from '../../activities/compute/kubernetes/podPolicy/resourceRule.ts';
+import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
+import type { PolicyInput } from '../../activities/compute/kubernetes/podPolicy/podRule.ts';
 import { ComputeError } from '../../activities/ports/computeError.ts';
 import { podSecurity, type PodSecurity } from './podSecurityLevel.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';

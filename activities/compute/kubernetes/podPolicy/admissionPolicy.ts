@@ -9,7 +9,8 @@ import type {
 } from '@kubernetes/client-node';
 import { policyCel } from './celPolicy.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
-import { POD_RULES, hasNoDataSource } from './podRules.ts';
+import { POD_RULES } from './podRules.ts';
+import { hasNoDataSource } from './claimRule.ts';
 
 /** Options of {@link admissionPolicy}. */
 export interface AdmissionPolicyOptions {

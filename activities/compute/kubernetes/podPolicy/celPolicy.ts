@@ -6,7 +6,8 @@ import { SET_LABEL } from '../../../../core/domain/podTemplate.ts';
 import { CREDENTIAL_ANNOTATION, SCOPE_ANNOTATION } from '../metadata.ts';
 import { patternSource } from './patterns.ts';
 import type { ImplicitlyAllowed, PodPolicy, PolicyRule } from './podPolicy.ts';
-import { toPairPattern, trimmed, withContent } from './podRules.ts';
+import { toPairPattern, withContent } from './podRules.ts';
+import { trimmed } from './nodeRules.ts';
 
 /** Expressions of what a rule selects by, from the marks that the worker puts on a pod. */
 export const SELECTOR_CEL = {

@@ -12,7 +12,8 @@ import { resolveClaimName } from '../volumeClaims.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { toScopePattern } from './celPolicy.ts';
 import { matchesAny } from './patterns.ts';
-import { POD_RULES, type PolicyInput } from './podRules.ts';
+import { POD_RULES } from './podRules.ts';
+import type { PolicyInput } from './podRule.ts';
 import { overriddenFields } from './templateOverrides.ts';
 
 /**
