@@ -42,24 +42,24 @@ export const settings = z.object({
   HOLDFAST_INSTALLATION: dnsLabel
     .prefault('holdfast')
     .describe(
-      'Label value that marks the pods and Secrets of this installation. Installations that share a Kubernetes namespace need different ones.',
+      'Label value of the pods and Secrets of this installation, unique among those that share a Kubernetes namespace.',
     ),
 
   // ------------------------------------------------------------------------------------------------ Temporal
   HOLDFAST_CODEC_KEY_FILE: text
     .optional()
     .describe(
-      'Keys of the [payload codec](security.md#payload-codec), for all workers and the `holdfast` command; read again when it changes. Without it inputs and results are plaintext in Temporal.',
+      'Keys of the [payload codec](security.md#payload-codec), read again when the file changes. Without it payloads are plaintext in Temporal.',
     ),
   HOLDFAST_CODEC_REQUIRED: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: workers reject payloads that are not encrypted, or are encrypted for another workflow or Temporal namespace. Turn it on when no workflow from before the key is open.',
+      '`true`: workers reject payloads that are [not encrypted for their workflow](security.md#require-encryption).',
     ),
   HOLDFAST_CODEC_UNBOUND_WORKFLOWS: patternList
     .optional()
     .describe(
-      'Workflow ids, separated by commas and with `*` as a wildcard, to which the `temporal` command may send payloads through the codec server while `HOLDFAST_CODEC_REQUIRED` is on.',
+      'Workflow ids (commas, `*` as a wildcard) to which the `temporal` command may send payloads through the codec server in spite of `HOLDFAST_CODEC_REQUIRED`.',
     ),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text
     .optional()
@@ -75,7 +75,7 @@ export const settings = z.object({
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel
     .optional()
     .describe(
-      "Namespace of the runners' pods, if the runner names none. Default: the context's (in a cluster: the worker's own), else `default`.",
+      "Namespace of runners that name none. Default: the context's (in a cluster: the worker's own), else `default`.",
     ),
   HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
@@ -85,22 +85,22 @@ export const settings = z.object({
   HOLDFAST_NAMESPACES: namespaceList
     .optional()
     .describe(
-      'Other namespaces that runners may name, separated by commas. The worker needs a Role and a RoleBinding in each.',
+      'Other namespaces that runners may name (commas). The worker needs a Role and a RoleBinding in each.',
     ),
   HOLDFAST_JOB_POD_NAMESPACES: namespaceList
     .optional()
     .describe(
-      "Namespaces in which runners' container hooks create [pods for their jobs](security.md#jobs-in-pods-of-their-own), separated by commas, in addition to `HOLDFAST_NAMESPACES`. The worker needs more permissions there, and rejects static runners.",
+      'Namespaces (commas) in which container hooks create [pods for jobs](security.md#jobs-in-pods-of-their-own), in addition to `HOLDFAST_NAMESPACES`.',
     ),
   HOLDFAST_POD_POLICY_FILE: text
     .optional()
     .describe(
-      "Policy for the pods of all runners, a YAML or JSON file ([security.md](security.md#pod-policy)). Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
+      "Policy for the pods of all runners ([fields](security.md#pod-policy)). Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
     ),
   HOLDFAST_POD_TEMPLATE_FILE: text
     .optional()
     .describe(
-      "Pod template of the worker (`metadata` and `spec`, a YAML or JSON file), into which each runner's template is merged. `overrides` of the pod policy allow runners to override its fields.",
+      "Pod template of the worker (`metadata` and `spec`, YAML or JSON), into which each runner's template is merged.",
     ),
   HOLDFAST_KUBECONFIG: text
     .optional()
@@ -116,12 +116,12 @@ export const settings = z.object({
   HOLDFAST_SUPERVISOR_IMAGE: text
     .optional()
     .describe(
-      "Image from which each runner's pod copies the [supervisor](supervisor.md), such as the worker's own. Default: none, so only runners whose image contains a supervisor have one.",
+      "Image from which each runner's pod copies the [supervisor](supervisor.md), such as the worker's own. Without it only images that contain a supervisor have one.",
     ),
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) for logs, artifacts and `SHARED_DIR` of [steps of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`.",
+      "Claim in the namespace of the runners' pods (`ReadWriteMany` on several nodes) for [files of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
@@ -140,18 +140,18 @@ export const settings = z.object({
   HOLDFAST_STORE_FORCE_PATH_STYLE: enumValue('true', 'false')
     .optional()
     .describe(
-      '`true`: the bucket is in the path of the address, not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
+      '`true`: the bucket is in the path of the address. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
     ),
   HOLDFAST_STORE_SECRET: secretName
     .optional()
     .describe(
-      "Secret in the namespace of the runners' pods with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's cloud role, which [its step has too](security.md#the-store).",
+      "Secret in the same namespace with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's cloud role, which [its step has too](security.md#the-store).",
     ),
 
   HOLDFAST_JOB_CLAIM_SIZE: volumeSize
     .optional()
     .describe(
-      'Without a store: size of [the claim](jobs.md#a-claim-of-each-job) that each job has for `SHARED_DIR` and `ARTIFACT_DIR` of its steps, such as `1Gi`.',
+      'Without a store: size of [a claim of each job](jobs.md#a-claim-of-each-job), such as `1Gi`.',
     ),
   HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClassName
     .optional()
@@ -161,13 +161,13 @@ export const settings = z.object({
   HOLDFAST_TIMEOUTS: text
     .optional()
     .describe(
-      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (maximum of `jobTimeout`; default 24h), `signalTimeout`, `cleanupTimeout`. For [jobs of several steps](jobs.md), `jobs` in an entry has `timeout`, `gracePeriod`, `maxAge` and `timeoutCap` (default 24h); `jobs` next to `default` and `scopes` has the same fields by name of the job.',
+      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific one applies, and a runner\'s own overrides it. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (its maximum, 24h), `signalTimeout`, `cleanupTimeout`, and `jobs` (`timeout`, `gracePeriod`, `maxAge`, and `timeoutCap`, by default 24h). `jobs` next to `default` has these by name of the [job](jobs.md).',
     ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
   HOLDFAST_POD_LOGS: text
     .prefault('off')
     .describe(
-      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a directory. They are not masked and may contain secrets.",
+      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own), `off`, or the absolute path of a directory. Not masked: they may contain secrets.",
     ),
   HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')
@@ -177,7 +177,7 @@ export const settings = z.object({
   HOLDFAST_RUNNER_COMMAND: command
     .optional()
     .describe(
-      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command. Default with `kubernetes`: the image's own; for the default image a script that runs `/home/runner/run.sh`.",
+      "Command of a runner that names none: words (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process`. Default with `kubernetes`: the image's own; for the default image a script that runs `/home/runner/run.sh`.",
     ),
   HOLDFAST_ALLOW_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
@@ -187,14 +187,14 @@ export const settings = z.object({
   HOLDFAST_STATE_DIR: text
     .optional()
     .describe(
-      "Directory with the state of the process compute's runners. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
+      "Directory of the process compute's runners. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
     ),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
   HOLDFAST_GITHUB_TOKEN: text
     .optional()
     .describe(
-      'Shorthand for one credential named `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.',
+      'Shorthand for one credential `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.',
     ),
   HOLDFAST_GITHUB_TOKEN_FILE: text
     .optional()
@@ -202,7 +202,7 @@ export const settings = z.object({
   HOLDFAST_GITHUB_URL: httpUrl
     .optional()
     .describe(
-      'Address of the API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
+      'API for the shorthand; GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
     ),
   HOLDFAST_GITHUB_RERUNS: enumValue('true', 'false')
     .prefault('false')
@@ -222,30 +222,28 @@ export const settings = z.object({
     .describe('Address of `/livez`, `/readyz` and `/metrics`.'),
   HOLDFAST_WEBHOOK_ADDRESS: listenAddress
     .prefault('0.0.0.0:8081')
-    .describe(
-      'Address of `/webhooks/<server>` (`/webhooks/github`), and of nothing else. The CI server must reach it.',
-    ),
+    .describe('Address of `/webhooks/<server>` (`/webhooks/github`). The CI server must reach it.'),
   HOLDFAST_WEBHOOK_SECRET: text
     .optional()
     .describe(
-      'Secret of the webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries.',
+      'Secret of the webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either: no deliveries.',
     ),
   HOLDFAST_WEBHOOK_SECRET_FILE: text
     .optional()
     .describe(
-      'The same, from a file. During a rotation it may have two lines, the new and the old secret.',
+      'The same, from a file. During a rotation it may have two lines: the new and the old secret.',
     ),
   HOLDFAST_REDELIVERY_INTERVAL: duration
     .prefault('5m')
     .describe(
-      "Interval between checks for [failed deliveries](#events-that-were-missed). A worker without the webhook's secret does this only if the setting is set. `0s`: never.",
+      "Interval between checks for [failed deliveries](#events-that-were-missed). Without the webhook's secret only if set. `0s`: never.",
     ),
 
   // ------------------------------------------------------------------------------------------------------- the sweep
   HOLDFAST_SWEEP_INTERVAL: intervalOrOff
     .prefault('5m')
     .describe(
-      'Interval of the [sweep](sweep.md) by the Schedule `holdfast-sweep-<task queue>`. `off`, or 0: the Schedule is deleted. Not with `HOLDFAST_COMPUTE=process`.',
+      "Interval of the [sweep](sweep.md)'s Schedule. `off`, or 0: the Schedule is deleted. Not with `HOLDFAST_COMPUTE=process`.",
     ),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
@@ -255,7 +253,7 @@ export const settings = z.object({
   HOLDFAST_SHUTDOWN_FORCE_TIME: duration
     .prefault('50s')
     .describe(
-      "Time after SIGTERM at which the worker ends everything that is left. Keep the pod's `terminationGracePeriodSeconds` above it (60).",
+      "Time after SIGTERM at which the worker ends. Keep the pod's `terminationGracePeriodSeconds` (60) above it.",
     ),
   HOLDFAST_CONNECT_TIMEOUT: duration
     .prefault('60s')
@@ -265,7 +263,7 @@ export const settings = z.object({
   HOLDFAST_MAX_CACHED_WORKFLOWS: integer(0, 100_000)
     .prefault('2000')
     .describe(
-      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155.',
+      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together.',
     ),
   HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
@@ -278,7 +276,7 @@ export const settings = z.object({
   HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: for Temporal\'s "Call Stack" and stack traces of failures in workflow code. It costs the worker a third more CPU and memory.',
+      '`true`: stack traces of workflow code, also Temporal\'s "Call Stack". A third more CPU and memory.',
     ),
 
   // --------------------------------------------------------------------------------------------------------- logging

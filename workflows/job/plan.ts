@@ -76,8 +76,8 @@ export type JobAction =
   | { readonly kind: 'end'; readonly verdict: JobVerdict };
 
 /**
- * Decides the next action. The first rule that matches decides; docs/jobs.md has the rules as a
- * table.
+ * Decides the next action. The first rule that matches decides; docs/jobs.md has a
+ * summary.
  */
 export function nextAction(f: JobFacts): JobAction {
   const next = f.steps.findIndex(({ state }) => state === 'running' || state === 'waiting');

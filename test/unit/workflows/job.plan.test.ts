@@ -1,4 +1,4 @@
-/** The table of docs/jobs.md: what a job does next. */
+/** What a job does next, row by row. */
 import { describe, expect, test } from '@jest/globals';
 import type { Cancellation } from '../../../core/domain/cancellation.ts';
 import {
