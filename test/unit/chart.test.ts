@@ -75,7 +75,7 @@ describe('the values', () => {
       expect([path, templates.includes(`.${path.split('.').at(-1)}`)]).toEqual([path, true]);
   });
 
-  test('as a table: default and description, which may have several lines', () => {
+  test('as a table: default and description, which may have several lines, of those with one', () => {
     expect(
       valuesTable(
         chartValues(
@@ -83,7 +83,7 @@ describe('the values', () => {
         ),
       ),
     ).toBe(
-      '| Value | Default | Meaning |\n|---|---|---|\n| `a` | – | one two \\| three |\n| `b` |  | five |\n| `b.c` | `[1]` | four |\n| `b.d` | `{}` |  |',
+      '| Value | Default | Meaning |\n|---|---|---|\n| `a` | – | one two \\| three |\n| `b` |  | five |\n| `b.c` | `[1]` | four |',
     );
   });
 

@@ -45,15 +45,17 @@ function descriptionIn(comment: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 }
 
-/** The rows of the table in docs/install.md. */
+/** Returns the table of docs/install.md: a row for each described value. */
 export function valuesTable(values: readonly ChartValue[]): string {
   const shown = (value: unknown): string => {
     if (value === undefined) return '';
     return value === '' ? '–' : `\`${JSON.stringify(value)}\``;
   };
-  const rows = values.map(
-    ({ path, default: initial, text }) =>
-      `| \`${path}\` | ${shown(initial)} | ${text.replaceAll('|', String.raw`\|`)} |`,
-  );
+  const rows = values
+    .filter(({ text }) => text !== '')
+    .map(
+      ({ path, default: initial, text }) =>
+        `| \`${path}\` | ${shown(initial)} | ${text.replaceAll('|', String.raw`\|`)} |`,
+    );
   return ['| Value | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
