@@ -77,7 +77,6 @@ async function runWorker(
   let link: RotatingTemporalClient<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
-    // docs/operations.md documents this message, and people search for it.
     logger.info(
       `received ${stop.description}: handing ${plugin?.status().activitiesInFlight ?? 0} activities back; no runner is cancelled`,
     );
