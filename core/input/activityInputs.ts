@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { isCiId } from '../domain/ciId.ts';
 import { isObject } from '../domain/isObject.ts';
+import { isTime } from '../domain/isTime.ts';
 import type { Location } from '../domain/location.ts';
 import type { InputError } from '../contract/index.ts';
 import { STOP_REASONS } from '../domain/pod.ts';
@@ -28,6 +29,7 @@ const id = z
   .string('must be an ID')
   .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be an ID: letters, digits, "_" and "-", at most 100');
 const ms = z.number('must be a number of milliseconds').min(0, 'must not be negative');
+const time = z.custom<number>(isTime, 'must be a time in ms since the epoch');
 const whole = z.number('must be a whole number').int('must be a whole number');
 const anything = z.custom<object>(isObject, 'must be an object');
 const namespace = dnsLabel('a Kubernetes namespace');
@@ -64,8 +66,8 @@ const lostJob = {
   job: rerunJob,
   perRun: whole.min(1),
   recorded: z.boolean(),
-  stoppedAtMs: z.number().exactOptional(),
-  lostAtMs: z.number(),
+  stoppedAtMs: time.exactOptional(),
+  lostAtMs: time,
   forceCancelAfterMs: ms.exactOptional(),
   forceCancelled: z.literal(true).exactOptional(),
 };
@@ -90,7 +92,7 @@ export const listenerSchema = z.object({
 });
 const sessionCursor = z.object({
   sessionId: z.string().regex(/^[A-Za-z0-9_.-]{1,200}$/, 'must be the ID of a session'),
-  openedAt: ms,
+  openedAt: time,
   lastMessageId: whole.min(0),
 });
 const setNotification = z.object({
@@ -252,7 +254,7 @@ export const ACTIVITY_INPUTS = {
     scope,
     credential: credentialName,
     labels,
-    requestedAt: z.number(),
+    requestedAt: time,
     maxAgeMs: ms,
     overdue: z.array(z.object({ key: text, repository: repositoryName() })),
     reroutedHere: z.array(text),
@@ -274,7 +276,7 @@ export const ACTIVITY_INPUTS = {
   rerouteJobs: z.object({
     set: setName,
     routing: anything,
-    jobs: z.array(z.object({ key: text, repository: repositoryName(), since: z.number() })),
+    jobs: z.array(z.object({ key: text, repository: repositoryName(), since: time })),
     draining: z.boolean(),
     forwardedEvents: z.array(z.object({ to: workflowId, event: anything })),
   }),

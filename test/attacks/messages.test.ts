@@ -46,6 +46,13 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
   jobEvent: [
     { action: 'completed', jobId: '1', runnerName: 'another', runnerId: '9' },
     { action: 'in_progress', jobId: '1', repository: 'rival/web' },
+    // Times that no event has.
+    ...[-9e15, -1, 9e15, 1e300].map((at) => ({
+      action: 'in_progress',
+      jobId: '1',
+      repository: 'acme/web',
+      at,
+    })),
   ],
   jobEvents: [
     {
@@ -60,6 +67,60 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
         },
       ],
     },
+    ...[-9e15, -1, 9e15, 1e300].map((at) => ({
+      at,
+      events: [
+        {
+          action: 'queued',
+          jobId: '1',
+          runAttempt: 1,
+          repository: 'acme/web',
+          labels: ['self-hosted'],
+          at,
+        },
+      ],
+    })),
+  ],
+  queueChecked: [
+    ...[-9e15, -1, 9e15, 1e300].map((checkedAt) => ({ checkedAt, jobs: [] })),
+    // A complete check that names only jobs and sets that the set does not know.
+    {
+      checkedAt: Date.now(),
+      complete: true,
+      jobs: [],
+      listed: ['1/1'],
+      absent: ['2/1'],
+      endedSets: ['set-another'],
+      budgetUntil: 1e300,
+    },
+  ],
+  runnerEvents: [
+    {
+      events: [-9e15, -1, 9e15, 1e300].map((at) => ({
+        kind: 'online',
+        workflowId: 'runner-victim-aaaaaaaaaa',
+        runnerName: 'x',
+        at,
+      })),
+    },
+    {
+      events: [
+        {
+          kind: 'ended',
+          workflowId: 'another',
+          runnerName: 'another',
+          at: Date.now(),
+          outcome: 'errored',
+          wasOnline: true,
+          ranJob: true,
+        },
+      ],
+    },
+  ],
+  runnerVersion: [
+    { at: 1e300, version: '2.0.0' },
+    { at: Date.now(), version: '2.0.0', jobsUntil: 'never' },
+    { at: Date.now(), version: 'x'.repeat(10_000) },
   ],
   scaleSetReport: [
     // The set has no scale set.

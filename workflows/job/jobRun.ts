@@ -11,6 +11,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { sharedDirKeys, stepPrefix } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import type { StepSpec } from '../../core/input/stepSpec.ts';
 import { renderDetails } from './display.ts';
@@ -201,7 +202,7 @@ export class JobRun {
   waitFor(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
       waitingFor,
-      waitingUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+      waitingUntil: untilMs === undefined ? undefined : isoTime(untilMs),
     });
     renderDetails(this.spec, this.status(), this.#verdict);
   }

@@ -6,6 +6,7 @@
 import { RUNNER_OUTCOMES, type RunnerOutcome } from '../../core/contract/index.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /** State of a job group. Plain data, for a continue-as-new. */
@@ -93,7 +94,7 @@ const isCommit = (value: unknown): value is string =>
   typeof value === 'string' && COMMIT.test(value);
 
 function isVersion(value: unknown): value is Version {
-  return isObject(value) && isCommit(value['commit']) && Number.isFinite(value['atMs']);
+  return isObject(value) && isCommit(value['commit']) && isTime(value['atMs']);
 }
 
 interface Step {

@@ -24,6 +24,7 @@ import {
 } from '../../core/contract/index.ts';
 import { parseCancelRequest } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { workerActivities } from '../shared/activityProxies.ts';
 import { SignalGate } from '../shared/signalGate.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -154,7 +155,7 @@ function revisionGate(received: ReceivedEvent[]): SignalGate {
 function parseRevision(body: unknown): ReceivedEvent[] {
   const { commit, at, job, rerun } = isObject(body) ? body : {};
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-  if (typeof commit === 'string' && COMMIT.test(commit) && !Number.isNaN(atMs) && isObject(job)) {
+  if (typeof commit === 'string' && COMMIT.test(commit) && isTime(atMs) && isObject(job)) {
     return [
       {
         event: { kind: 'asked', version: { commit, atMs }, rerun: rerun === true },

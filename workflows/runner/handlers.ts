@@ -19,6 +19,8 @@ import { parseCiId } from '../../core/domain/ciId.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
 import { isRejectedPayload } from '../../core/domain/rejectedPayload.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerState } from './state.ts';
@@ -54,7 +56,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
         (state.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
         state.latestDeadlineMs,
       );
-      return { jobDeadline: new Date(state.runner.jobDeadline).toISOString() };
+      return { jobDeadline: isoTime(state.runner.jobDeadline) };
     },
     {
       description: 'Extend the timeout of the running job. Body: {by: "30m"}',
@@ -166,7 +168,8 @@ const isJobEvent = (body: Record<string, unknown>): body is RunnerJobEvent & typ
   ['runnerName', 'repository', 'jobName', 'conclusion'].every((field) =>
     isOptional('string', body[field]),
   ) &&
-  ['runAttempt', 'at'].every((field) => isOptional('number', body[field]));
+  isOptional('number', body['runAttempt']) &&
+  (body['at'] === undefined || isTime(body['at']));
 
 const isPodState = (event: unknown): event is PodStateEvent =>
   isObject(event) &&

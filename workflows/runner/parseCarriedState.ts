@@ -9,6 +9,7 @@ import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
 import { isCiId } from '../../core/domain/ciId.ts';
 import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import type { CarriedRunnerState, CurrentRunner } from './carriedState.ts';
@@ -83,9 +84,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
       jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
       busySince: timeOf(runner['busySince'], nowMs),
       idleInDoubtUntilMs: timeOf(runner['idleInDoubtUntilMs'], nowMs + MAX_IDLE_IN_DOUBT_MS),
-      jobDeadline: Number.isFinite(runner['jobDeadline'])
-        ? (runner['jobDeadline'] as number)
-        : undefined,
+      jobDeadline: isTime(runner['jobDeadline']) ? runner['jobDeadline'] : undefined,
       unconfirmedBusyMs: isCount(unconfirmedBusyMs) ? unconfirmedBusyMs : undefined,
       suspected: isSuspicion(suspected) ? suspected : undefined,
       failedJob: isFailedJob(runner['failedJob']) ? runner['failedJob'] : undefined,
@@ -122,7 +121,7 @@ function isJobs(jobs: unknown): jobs is CurrentRunner['jobs'] {
   return (
     Array.isArray(completed) &&
     completed.every(isText) &&
-    Number.isFinite(latestEventAt) &&
+    isTime(latestEventAt) &&
     (running === undefined ||
       (isObject(running) &&
         isText(running['key']) &&
@@ -182,7 +181,7 @@ function parseProgress(heard: Fields, nowMs: number): UnregistrationProgress {
 }
 
 function timeOf(value: unknown, nowMs: number): number | undefined {
-  return Number.isFinite(value) ? Math.min(value as number, nowMs) : undefined;
+  return isTime(value) ? Math.min(value, nowMs) : undefined;
 }
 
 const countOf = (value: unknown): number => (isCount(value) ? value : 0);

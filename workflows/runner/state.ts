@@ -12,6 +12,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
 import { MAX_CLOCK_SKEW_MS, stateAgeMs } from '../../core/domain/podConditions.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
@@ -210,11 +211,11 @@ export class RunnerState {
    */
   recordPhase(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.createdAtMs).toISOString());
+    const lastAt = Date.parse(this.phases.at(-1)?.at ?? isoTime(this.createdAtMs));
     const at = Math.max(lastAt, sinceMs);
     observePhase(this.#phase, at - lastAt);
     this.#phase = phase;
-    this.phases.push({ phase, at: new Date(at).toISOString() });
+    this.phases.push({ phase, at: isoTime(at) });
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 
@@ -228,7 +229,7 @@ export class RunnerState {
   setWaitReason(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
       waitingFor,
-      waitingUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+      waitingUntil: untilMs === undefined ? undefined : isoTime(untilMs),
     });
     this.#display.updateDetails(this.spec, this.status());
   }

@@ -4,6 +4,7 @@
  */
 import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { CapacityObservation } from '../../core/activities/index.ts';
 import type { SetRunner } from './runnerRecord.ts';
@@ -207,7 +208,7 @@ export function restoreCapacity(
   return omitUndefined({
     clusterLimit: restoreLimit(carried.clusterLimit, latest),
     // A time in the future would prevent every observation until then.
-    observedAt: isCount(observedAt) ? Math.min(observedAt, now) : undefined,
+    observedAt: isTime(observedAt) ? Math.min(observedAt, now) : undefined,
     placed: isCount(placed) ? placed : undefined,
   });
 }
@@ -215,14 +216,14 @@ export function restoreCapacity(
 function restoreLimit(carried: unknown, latest: number): ClusterLimit | undefined {
   if (!isObject(carried)) return undefined;
   const { limit, probe, reason, since, stuckAt, resumeAt } = carried;
-  if (!isCount(limit) || !isCount(probe) || !isCount(since) || !isCount(stuckAt)) return undefined;
+  if (!isCount(limit) || !isCount(probe) || !isTime(since) || !isTime(stuckAt)) return undefined;
   return {
     limit,
     probe: Math.min(probe, MAX_PROBE),
     reason: typeof reason === 'string' ? reason.slice(0, MAX_REASON) : '',
     since: Math.min(since, latest),
     stuckAt: Math.min(stuckAt, latest),
-    ...(isCount(resumeAt) ? { resumeAt: Math.min(resumeAt, latest + PAUSE_MS) } : {}),
+    ...(isTime(resumeAt) ? { resumeAt: Math.min(resumeAt, latest + PAUSE_MS) } : {}),
   };
 }
 

@@ -7,6 +7,7 @@ import type { JobEvent, QueueCheckResult, RunnerVersionStatus } from '../../core
 import { parseCiId } from '../../core/domain/ciId.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /**
@@ -27,10 +28,6 @@ const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || is(value);
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** Whether a time (ms since the epoch) is in the years 1970 to 9999, so that ISO 8601 can express it. */
-const isTime = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
-
 /**
  * Parses the events of a signal. `at` is the time at which the signal was sent (ms since the
  * epoch), if the body contains it.
@@ -42,7 +39,7 @@ export function parseJobEvents(body: unknown): {
   const { events, at } = isObject(body) ? body : {};
   return {
     events: listOf(events).flatMap((event) => readJobEvent(event) ?? []),
-    ...(typeof at === 'number' && Number.isFinite(at) ? { at } : {}),
+    ...(isTime(at) ? { at } : {}),
   };
 }
 
@@ -65,7 +62,7 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
     ACTIONS.includes(action) &&
     Number.isSafeInteger(runAttempt) &&
     isText(repository) &&
-    Number.isFinite(at) &&
+    isTime(at) &&
     [runnerName, reroutedBy, traceparent].every((text) => isOptional(isText, text))
   );
 }
@@ -78,8 +75,7 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
 export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
   const { checkedAt, jobs, complete, listed, absent, endedSets, budgetUntil } = body;
-  if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
-    return undefined;
+  if (!isTime(checkedAt) || !Array.isArray(jobs)) return undefined;
   const read = jobs.flatMap((job) => readCiJob(job) ?? []);
   return {
     checkedAt,
@@ -138,8 +134,8 @@ function isCiJob(job: Record<string, unknown>): job is CiJob & typeof job {
     isText(repository) &&
     listOf(labels).every(isText) &&
     STATES.includes(status) &&
-    Number.isFinite(queuedAt) &&
-    isOptional(Number.isFinite, startedAt) &&
+    isTime(queuedAt) &&
+    isOptional(isTime, startedAt) &&
     isOptional(isText, runnerName)
   );
 }

@@ -8,6 +8,7 @@ import {
   type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import type { SetState } from './state.ts';
 
 /** Maximum length of a runner's message (characters). The set keeps the last message. */
@@ -22,8 +23,7 @@ export function parseRunnerEvents(body: unknown): TimedRunnerEvent[] {
 function isRunnerEvent(event: unknown): event is TimedRunnerEvent {
   if (!isObject(event)) return false;
   const { kind, workflowId, runnerName, at } = event;
-  if (typeof workflowId !== 'string' || typeof runnerName !== 'string' || !Number.isFinite(at))
-    return false;
+  if (typeof workflowId !== 'string' || typeof runnerName !== 'string' || !isTime(at)) return false;
   return kind === 'online' || kind === 'busy' || (kind === 'ended' && isEndedEvent(event));
 }
 

@@ -3,6 +3,7 @@ import type { ScaleSetListenerInput, ScaleSetReport } from '../../core/contract/
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { isCount } from '../../core/domain/isCount.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { isTime } from '../../core/domain/isTime.ts';
 import { minAndMax, type ScaleBounds } from '../../core/domain/scale.ts';
 
 /** State of a set's scale set, according to its reports. */
@@ -33,7 +34,7 @@ const MAX_PROBLEM = 500;
 export function parseScaleSetReport(body: unknown): ScaleSetReport | undefined {
   if (!isObject(body)) return undefined;
   const { at, position, numbers, started, completed, problem } = body;
-  if (!isCount(at)) return undefined;
+  if (!isTime(at)) return undefined;
   const place = isObject(position) ? position : {};
   const { openedAt, messageId } = place;
   const { assigned, running } = isObject(numbers) ? numbers : {};
@@ -41,7 +42,7 @@ export function parseScaleSetReport(body: unknown): ScaleSetReport | undefined {
     at,
     started: namesIn(started),
     completed: namesIn(completed),
-    ...(isCount(openedAt) && isCount(messageId) ? { position: { openedAt, messageId } } : {}),
+    ...(isTime(openedAt) && isCount(messageId) ? { position: { openedAt, messageId } } : {}),
     ...(isCount(assigned) && isCount(running) ? { numbers: { assigned, running } } : {}),
     ...(typeof problem === 'string' ? { problem: problem.slice(0, MAX_PROBLEM) } : {}),
   };

@@ -180,6 +180,7 @@ describe('every activity with an input has a schema', () => {
 });
 
 describe('a field is refused, and named', () => {
+  const NO_TIME = [undefined, '5', -9e15, -1, 9e15, 1e300];
   const NO_NAME = ['..', '.', 'a/../b', '../x', 'a b', '', 'a\u0000', 5, undefined];
   const ROWS: [CheckedActivity, path: string, values: readonly unknown[]][] = [
     ['provision', 'location', [undefined, {}, 'x']],
@@ -212,11 +213,14 @@ describe('a field is refused, and named', () => {
     ['fenceClaims', 'writer.node', ['..', 'a/b']],
     ['listRunners', 'set', NO_NAME],
     ['checkQueuedJobs', 'overdue.0.repository', ['acme/..', '../x', 'acme']],
+    ['checkQueuedJobs', 'requestedAt', NO_TIME],
+    ['awaitRerun', 'lostAtMs', NO_TIME],
     ['startRunners', 'priority', ['urgent']],
     ['listen', 'listener.set', NO_NAME],
     ['listen', 'listener.scope.name', ['..', 'acme/.']],
     ['listen', 'listener.adopt', [false, 'yes']],
     ['listen', 'cursor.sessionId', ['a/b', '', '../x']],
+    ['listen', 'cursor.openedAt', NO_TIME],
     ['startListener', 'name', NO_NAME],
     ['closeScaleSet', 'listener.credential', NO_NAME],
     ['closeScaleSet', 'remove', ['yes', undefined]],

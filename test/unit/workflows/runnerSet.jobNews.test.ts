@@ -21,6 +21,8 @@ const job = {
 };
 /** What JSON can say and no text is. */
 const NO_TEXT = { toString: null };
+/** Numbers that no time in ISO 8601 has, or that no CI server and no worker would send. */
+const NO_TIMES = [-9e15, -1, 253_402_300_800_000, 9e15, 1e300];
 
 test('events are taken as they are, and when they were sent', () => {
   const whole = {
@@ -49,6 +51,7 @@ test.each([
   { events: { length: 3 } },
   { events: [], at: NO_TEXT },
   { events: [], at: '7' },
+  ...NO_TIMES.map((at) => ({ events: [], at })),
 ])('%j tells of no job, at no time', (body) => {
   expect(parseJobEvents(body)).toEqual({ events: [] });
 });
@@ -61,6 +64,7 @@ test.each<[string, unknown]>([
   ['of half a run', { ...event, runAttempt: 1.5 }],
   ['of no repository', { ...event, repository: 7 }],
   ['at no time', { ...event, at: '5' }],
+  ...NO_TIMES.map((at): [string, unknown] => [`at ${at}`, { ...event, at }]),
   ['of a runner without a name', { ...event, runnerName: 7 }],
   ['passed by nobody', { ...event, reroutedBy: NO_TEXT }],
   ['with a trace that is none', { ...event, traceparent: {} }],
@@ -106,6 +110,10 @@ test('a look is taken as it is; one of which a job cannot be read is not complet
     { ...job, labels: [7] },
     { ...job, queuedAt: null },
     { ...job, startedAt: 'x' },
+    ...NO_TIMES.flatMap((at) => [
+      { ...job, queuedAt: at },
+      { ...job, startedAt: at },
+    ]),
     { ...job, runnerName: 7 },
   ]) {
     expect(parseQueueCheckResult({ ...seen, jobs: [job, bad] })).toEqual({
@@ -129,6 +137,7 @@ test.each([
   { checkedAt: 5 },
   { checkedAt: NO_TEXT, jobs: [] },
   { checkedAt: 5, jobs: {} },
+  ...NO_TIMES.map((checkedAt) => ({ checkedAt, jobs: [] })),
 ])('%j is no look', (body) => {
   expect(parseQueueCheckResult(body)).toBeUndefined();
 });

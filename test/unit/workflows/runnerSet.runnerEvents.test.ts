@@ -54,7 +54,7 @@ test.each<[string, unknown]>([
     {
       events: [
         { kind: 'online', ...runner, at: '1' },
-        { kind: 'online', ...runner, at: Number.NaN },
+        ...[Number.NaN, -9e15, -1, 9e15, 1e300].map((at) => ({ kind: 'online', ...runner, at })),
       ],
     },
   ],

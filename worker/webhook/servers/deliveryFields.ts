@@ -3,6 +3,7 @@
  * valid signature.
  */
 import { z } from 'zod';
+import { isTime } from '../../../core/domain/isTime.ts';
 
 /**
  * Returns a text of bounded length. Authors of a repository can write texts of any length, and they
@@ -20,11 +21,9 @@ export const time = z
     let ms = Number.NaN;
     if (typeof value === 'string') ms = Date.parse(value);
     if (typeof value === 'number') ms = value * 1_000;
-    return ms > 0 && ms <= MAX_MS ? ms : undefined;
+    return ms > 0 && isTime(ms) ? ms : undefined;
   })
   .optional();
-/** Latest valid date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
-const MAX_MS = 8.64e15;
 
 /** Name of a repository as `owner/repo`. */
 export const repositoryField = z.object({

@@ -1,0 +1,7 @@
+/** First millisecond of the year 10000, which ISO 8601 cannot express with four digits. */
+const END_MS = 253_402_300_800_000;
+
+/** Whether the value is a time (ms since the epoch) in the years 1970 to 9999. */
+export function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < END_MS;
+}
