@@ -132,8 +132,12 @@ export class SetJobs {
    * delivery can send it again, because its signature stays valid. The result is false for a known
    * job, or for a job that cannot have completed so early. Only the next check of the CI server can
    * distinguish such a repetition from a new event.
+   *
+   * A job that another set reroutes may have waited for longer than this set remembers. It is no
+   * delivery, and if it were skipped, neither set would serve the job.
    */
   isOlderThanHistory(event: JobEvent): boolean {
+    if (event.reroutedBy !== undefined) return false;
     const key = jobKey(event);
     return event.at <= this.#droppedUntil && !this.#live.has(key) && !this.#over.has(key);
   }

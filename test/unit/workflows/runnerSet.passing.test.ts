@@ -10,7 +10,8 @@ import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { Fleet, NOW, begin, event } from '../../support/setFleet.ts';
 import { nextRun } from '../../support/nextRun.ts';
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 describe('equal sets', () => {
@@ -65,6 +66,23 @@ describe('equal sets', () => {
     fleet.settle(3);
     expect(fleet.queued()).toEqual([0, 10]);
     expect(first.jobs.reroutedCount).toBeGreaterThan(0);
+  });
+
+  test('a job that has waited for longer than the other set remembers is not lost', () => {
+    const fleet = new Fleet([begin('a'), begin('b')]);
+    const [first, other] = [...fleet.states.values()] as [SetState, SetState];
+    // The other set has forgotten a job that completed 8 hours after the event of the waiting one.
+    const later = { ...event('queued', 2), at: NOW + 8 * HOUR_MS };
+    other.jobEvents([later, { ...later, action: 'completed' }], NOW + 8 * HOUR_MS);
+    fleet.now = NOW + 15 * HOUR_MS;
+    other.jobs.drop(fleet.now);
+    other.jobEvents([event('queued', 1)], fleet.now);
+    expect(other.jobs.queued).toBe(0); // as a repeated delivery
+    first.pause('node work');
+    first.jobEvents([event('queued', 1)], NOW);
+    fleet.rerouteJobs('set-a');
+    expect(first.jobs.reroutedCount).toBe(1);
+    expect(other.jobs.queued).toBe(1);
   });
 
   test('that both end pass no job to and fro', () => {
