@@ -32,24 +32,22 @@ export const settings = z.object({
   HOLDFAST_TASK_QUEUE: text
     .prefault('holdfast')
     .describe(
-      'Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`, sessions of scale sets on `<task queue>-listen`.',
+      'Temporal task queue. Calls to the CI server use `<task queue>-ci-<credential>`, to the cluster `<task queue>-cluster`, sessions of scale sets `<task queue>-listen`.',
     ),
   HOLDFAST_COMPUTE: enumValue('kubernetes', 'process')
     .prefault('kubernetes')
-    .describe(
-      'Where runners run: `kubernetes` (pods), or `process` (on this machine, for demonstrations).',
-    ),
+    .describe('`kubernetes` (pods), or `process` (on this machine, for demonstrations).'),
   HOLDFAST_INSTALLATION: dnsLabel
     .prefault('holdfast')
     .describe(
-      'Label value of the pods and Secrets of this installation, unique among those that share a Kubernetes namespace.',
+      "Label of this installation's pods and Secrets, unique among those that share a Kubernetes namespace.",
     ),
 
   // ------------------------------------------------------------------------------------------------ Temporal
   HOLDFAST_CODEC_KEY_FILE: text
     .optional()
     .describe(
-      'Keys of the [payload codec](security.md#payload-codec), read again when the file changes. Without it payloads are plaintext in Temporal.',
+      'Keys of the [payload codec](security.md#payload-codec), read again when the file changes. Without it payloads are plaintext.',
     ),
   HOLDFAST_CODEC_REQUIRED: enumValue('true', 'false')
     .prefault('false')
@@ -59,17 +57,15 @@ export const settings = z.object({
   HOLDFAST_CODEC_UNBOUND_WORKFLOWS: patternList
     .optional()
     .describe(
-      'Workflow ids (commas, `*` as a wildcard) to which the `temporal` command may send payloads through the codec server in spite of `HOLDFAST_CODEC_REQUIRED`.',
+      'Workflow ids (commas, `*` as a wildcard) to which the `temporal` command may still send payloads.',
     ),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text
     .optional()
-    .describe('File with the API key, read again when it changes; instead of `TEMPORAL_API_KEY`.'),
+    .describe('File with the API key, read again when it changes.'),
 
   HOLDFAST_TEMPORAL_UI_URL: httpUrl
     .optional()
-    .describe(
-      "Address of Temporal's UI, such as `https://temporal.example.com`, for links of the `holdfast` command.",
-    ),
+    .describe("Address of Temporal's UI, for links of the command."),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel
@@ -79,73 +75,65 @@ export const settings = z.object({
     ),
   HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
-    .describe(
-      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker turns into sets.',
-    ),
+    .describe('Namespace of [RunnerSet resources](runner-sets.md#as-kubernetes-resources).'),
   HOLDFAST_NAMESPACES: namespaceList
     .optional()
     .describe(
-      'Other namespaces that runners may name (commas). The worker needs a Role and a RoleBinding in each.',
+      "Other namespaces that runners may name (commas), each with the worker's Role and RoleBinding.",
     ),
   HOLDFAST_JOB_POD_NAMESPACES: namespaceList
     .optional()
     .describe(
-      'Namespaces (commas) in which container hooks create [pods for jobs](security.md#jobs-in-pods-of-their-own), in addition to `HOLDFAST_NAMESPACES`.',
+      'Further namespaces (commas), in which container hooks create [pods for jobs](security.md#jobs-in-pods-of-their-own).',
     ),
   HOLDFAST_POD_POLICY_FILE: text
     .optional()
     .describe(
-      "Policy for the pods of all runners ([fields](security.md#pod-policy)). Without it only the worker's own images, and no service account, Secret, claim or part of the node, are allowed.",
+      "File with the [pod policy](security.md#pod-policy). Default: only the worker's own images, and no service account, Secret, claim or part of the node.",
     ),
   HOLDFAST_POD_TEMPLATE_FILE: text
     .optional()
-    .describe(
-      "Pod template of the worker (`metadata` and `spec`, YAML or JSON), into which each runner's template is merged.",
-    ),
+    .describe("Pod template (`metadata` and `spec`, YAML or JSON) under each runner's own."),
   HOLDFAST_KUBECONFIG: text
     .optional()
     .describe(
-      "Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod's service account, else `~/.kube/config`.",
+      "Kubeconfig file. Default: `KUBECONFIG`, else the pod's service account, else `~/.kube/config`.",
     ),
   HOLDFAST_KUBE_CONTEXT: text
     .optional()
     .describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text
     .prefault(GITHUB_RUNNER.image.name)
-    .describe('Image of the runner container, if the runner names none.'),
+    .describe('Image of runners that name none.'),
   HOLDFAST_SUPERVISOR_IMAGE: text
     .optional()
     .describe(
-      "Image from which each runner's pod copies the [supervisor](supervisor.md), such as the worker's own. Without it only images that contain a supervisor have one.",
+      "Image with the [supervisor](supervisor.md) for runners' pods, such as the worker's own. Default: none.",
     ),
   HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
-      "Claim in the namespace of the runners' pods (`ReadWriteMany` on several nodes) for [files of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`.",
+      "Claim in the runners' namespace (`ReadWriteMany` on several nodes) for [files of jobs](jobs.md#what-steps-leave). Needs `HOLDFAST_SUPERVISOR_IMAGE`.",
     ),
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
     .describe('S3 bucket for the same, instead of a claim.'),
   HOLDFAST_STORE_PREFIX: text
     .optional()
-    .describe('Prefix of all objects in the bucket, such as `ci`. Default: none.'),
+    .describe('Prefix of all objects in the bucket, such as `ci`.'),
   HOLDFAST_STORE_ENDPOINT: httpUrl
     .optional()
-    .describe(
-      "Address of the S3 server, reachable from the runners' pods. Default: Amazon's for the region.",
-    ),
-  HOLDFAST_STORE_REGION: text
-    .optional()
-    .describe('Region of the bucket. Default: `us-east-1`, which most other servers accept.'),
+    .describe("Address of the S3 server, reachable from runners' pods. Default: Amazon's."),
+  HOLDFAST_STORE_REGION: text.optional().describe('Region of the bucket. Default: `us-east-1`.'),
   HOLDFAST_STORE_FORCE_PATH_STYLE: enumValue('true', 'false')
     .optional()
     .describe(
-      '`true`: the bucket is in the path of the address. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
+      "`true`: the bucket is in the address's path. Default: `true` with `HOLDFAST_STORE_ENDPOINT`.",
     ),
   HOLDFAST_STORE_SECRET: secretName
     .optional()
     .describe(
-      "Secret in the same namespace with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's cloud role, which [its step has too](security.md#the-store).",
+      "Secret in the runners' namespace with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: the pod's cloud role, which [its step has too](security.md#the-store).",
     ),
 
   HOLDFAST_JOB_CLAIM_SIZE: volumeSize
@@ -155,7 +143,7 @@ export const settings = z.object({
     ),
   HOLDFAST_JOB_CLAIM_STORAGE_CLASS: storageClassName
     .optional()
-    .describe("Storage class of these claims. Default: the cluster's default class."),
+    .describe("Storage class of these claims. Default: the cluster's."),
 
   // ------------------------------------------------------------------------------------------- timeouts and logs
   HOLDFAST_TIMEOUTS: text
@@ -167,53 +155,47 @@ export const settings = z.object({
   HOLDFAST_POD_LOGS: text
     .prefault('off')
     .describe(
-      "Destination of the last log lines of a runner that did not succeed: `log` (the worker's own), `off`, or the absolute path of a directory. Not masked: they may contain secrets.",
+      "Destination of the last log lines of unsuccessful runners: `log` (the worker's own), `off`, or an absolute directory. Not masked.",
     ),
   HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')
-    .describe('Maximum size of these lines, in bytes.'),
+    .describe('Maximum number of bytes of these lines.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
   HOLDFAST_RUNNER_COMMAND: command
     .optional()
     .describe(
-      "Command of a runner that names none: words (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process`. Default with `kubernetes`: the image's own; for the default image a script that runs `/home/runner/run.sh`.",
+      "Command of runners that name none: words (no quoting), or a JSON array. Required with `HOLDFAST_COMPUTE=process`. Default: the image's own; for the default image `/home/runner/run.sh`.",
     ),
   HOLDFAST_ALLOW_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
-    .describe(
-      "`true`: users who may start workflows can run any command as the worker's user. Only for their own machines.",
-    ),
+    .describe("`true`: users who may start workflows can run any command as the worker's user."),
   HOLDFAST_STATE_DIR: text
     .optional()
     .describe(
-      "Directory of the process compute's runners. Default: `processes` in `$XDG_STATE_HOME/holdfast`, else in `~/.local/state/holdfast`.",
+      'Directory of the process compute. Default: `processes` in `$XDG_STATE_HOME/holdfast` or `~/.local/state/holdfast`.',
     ),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
   HOLDFAST_GITHUB_TOKEN: text
     .optional()
-    .describe(
-      'Shorthand for one credential `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.',
-    ),
+    .describe('GitHub token of one credential `default`. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.'),
   HOLDFAST_GITHUB_TOKEN_FILE: text
     .optional()
-    .describe('The same, from a file (a mounted Secret), read again when it changes.'),
+    .describe('The same, from a file, read again when it changes.'),
   HOLDFAST_GITHUB_URL: httpUrl
     .optional()
     .describe(
-      'API for the shorthand; GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
+      'Its API; GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
     ),
   HOLDFAST_GITHUB_RERUNS: enumValue('true', 'false')
     .prefault('false')
     .describe(
-      '`true`: [lost jobs may run again](lifecycle.md#jobs-that-run-again) with the shorthand; the token needs _Actions_, read and write, and _Checks_, read-only.',
+      '`true`: [lost jobs may run again](lifecycle.md#jobs-that-run-again); the token needs _Actions_, read and write, and _Checks_, read-only.',
     ),
   HOLDFAST_CREDENTIALS: text
     .optional()
-    .describe(
-      'Credentials by name, as a JSON object without the secrets themselves ([fields](#credentials)).',
-    ),
+    .describe('Credentials by name, as a JSON object without secrets ([fields](#credentials)).'),
   HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
 
   // ------------------------------------------------------------------------------------- health, metrics and webhooks
@@ -222,7 +204,7 @@ export const settings = z.object({
     .describe('Address of `/livez`, `/readyz` and `/metrics`.'),
   HOLDFAST_WEBHOOK_ADDRESS: listenAddress
     .prefault('0.0.0.0:8081')
-    .describe('Address of `/webhooks/<server>` (`/webhooks/github`). The CI server must reach it.'),
+    .describe('Address of `/webhooks/<server>`, which the CI server must reach.'),
   HOLDFAST_WEBHOOK_SECRET: text
     .optional()
     .describe(
@@ -230,9 +212,7 @@ export const settings = z.object({
     ),
   HOLDFAST_WEBHOOK_SECRET_FILE: text
     .optional()
-    .describe(
-      'The same, from a file. During a rotation it may have two lines: the new and the old secret.',
-    ),
+    .describe('The same, from a file; during a rotation two lines, the new and the old secret.'),
   HOLDFAST_REDELIVERY_INTERVAL: duration
     .prefault('5m')
     .describe(
@@ -242,42 +222,34 @@ export const settings = z.object({
   // ------------------------------------------------------------------------------------------------------- the sweep
   HOLDFAST_SWEEP_INTERVAL: intervalOrOff
     .prefault('5m')
-    .describe(
-      "Interval of the [sweep](sweep.md)'s Schedule. `off`, or 0: the Schedule is deleted. Not with `HOLDFAST_COMPUTE=process`.",
-    ),
+    .describe('Interval of the [sweep](sweep.md). `off`, or 0: no Schedule.'),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
   HOLDFAST_SHUTDOWN_GRACE_TIME: duration
     .prefault('30s')
-    .describe('Time after SIGTERM for running activities before they are handed back.'),
+    .describe('Time after SIGTERM for running activities.'),
   HOLDFAST_SHUTDOWN_FORCE_TIME: duration
     .prefault('50s')
     .describe(
-      "Time after SIGTERM at which the worker ends. Keep the pod's `terminationGracePeriodSeconds` (60) above it.",
+      "Time after SIGTERM at which the worker ends, below the pod's `terminationGracePeriodSeconds` (60).",
     ),
   HOLDFAST_CONNECT_TIMEOUT: duration
     .prefault('60s')
-    .describe('Maximum wait for the Temporal server at start.'),
+    .describe('Maximum wait for Temporal at start.'),
 
   // ------------------------------------------------------------------------------------------------------ throughput
   HOLDFAST_MAX_CACHED_WORKFLOWS: integer(0, 100_000)
     .prefault('2000')
-    .describe(
-      'Workflows kept in memory (the sticky cache). Use at least the number of runners that may wake together.',
-    ),
+    .describe('Workflows kept in memory: at least the runners that may wake together.'),
   HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
-    .describe('Maximum number of concurrent workflow tasks.'),
+    .describe('Maximum of concurrent workflow tasks.'),
   HOLDFAST_MAX_CONCURRENT_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
-    .describe(
-      "Maximum number of concurrent activities on the main task queue, and on the cluster's.",
-    ),
+    .describe("Maximum of concurrent activities on the main task queue and the cluster's."),
   HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')
-    .describe(
-      '`true`: stack traces of workflow code, also Temporal\'s "Call Stack". A third more CPU and memory.',
-    ),
+    .describe('`true`: stack traces of workflow code, for a third more CPU and memory.'),
 
   // --------------------------------------------------------------------------------------------------------- logging
   HOLDFAST_LOG_LEVEL: enumValue('trace', 'debug', 'info', 'warn', 'error')
@@ -285,13 +257,13 @@ export const settings = z.object({
     .describe('Lowest level that is logged.'),
   HOLDFAST_LOG_FORMAT: enumValue('json', 'text')
     .prefault('json')
-    .describe('`json`: one object a line, on standard output; `text`: for people.'),
+    .describe('`json`: one object a line; `text`: for people.'),
 
   // ------------------------------------------------------------------------------------------------------- versioning
   TEMPORAL_DEPLOYMENT_NAME: text
     .optional()
     .describe(
-      'With `TEMPORAL_WORKER_BUILD_ID`: turns worker versioning on. The Temporal worker controller sets both.',
+      'With `TEMPORAL_WORKER_BUILD_ID`: [worker versioning](operations.md#worker-versioning).',
     ),
   TEMPORAL_WORKER_BUILD_ID: text.optional().describe("Build id of this worker's code."),
 });
