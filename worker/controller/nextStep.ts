@@ -1,6 +1,6 @@
 /**
  * Decides the next action for one RunnerSet resource, from its state and that of its set. Pure;
- * docs/runner-sets.md has the table.
+ * docs/runner-sets.md lists the reasons.
  */
 import type { ReadyStatus } from './runnerSetResource.ts';
 
