@@ -5,3 +5,11 @@ const END_MS = 253_402_300_800_000;
 export function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < END_MS;
 }
+
+/**
+ * Returns the time, or the limit if it is later or invalid.
+ * @param limit - ms since the epoch
+ */
+export function limitTime(value: unknown, limit: number): number {
+  return isTime(value) ? Math.min(value, limit) : limit;
+}

@@ -2,6 +2,7 @@
  * State of a set, and how events change it. It does not depend on Temporal, so that it can be
  * unit-tested.
  */
+import { limitTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
@@ -115,7 +116,8 @@ export class SetState {
   ): SetState {
     const { pausedBy = '', ...facts } = carried.facts;
     // Limit the carried time: a set that accepted any time would consider every deadline expired.
-    const now = Math.min(facts.at, at + spec.relistMs);
+    // Time may have passed since: a report that was received meanwhile must not look too late.
+    const now = Math.max(at, limitTime(facts.at, at + spec.relistMs));
     const state = new SetState(
       {
         ...facts,

@@ -233,6 +233,31 @@ describe('a set whose jobs GitHub assigns', () => {
     ).toBeUndefined();
   });
 
+  test('takes what the next run received before its first step by the time of that step', () => {
+    const state = setWith();
+    tell(state, report(4, 1, 7));
+    // No worker of the set ran for an hour; the listener has opened another session meanwhile.
+    const at = NOW + 3_600_000;
+    const restored = SetState.restore(state.carry(), {
+      spec: specOf(),
+      declaration: INPUT,
+      schedule: {},
+      at,
+    });
+    const position = { openedAt: at - 60_000, messageId: 1 };
+    restored.onScaleSetReport(report(9, 1, 1, { at, position }), restored.facts.at);
+    expect(restored.facts.scaleSet).toMatchObject({ assigned: 9, at });
+    expect(restored.facts.at).toBe(at);
+    // A worker whose clock is behind does not set the clock of the set back.
+    const { facts } = SetState.restore(restored.carry(), {
+      spec: specOf(),
+      declaration: INPUT,
+      schedule: {},
+      at: at - 1_000,
+    });
+    expect(facts.at).toBe(at);
+  });
+
   test('shows why its scale set cannot be read, until it can', () => {
     const state = setWith();
     tell(state, report(1, 0, 1));
