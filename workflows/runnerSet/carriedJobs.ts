@@ -1,5 +1,6 @@
 /** Compact form of a set's jobs for continue-as-new. Pure. */
 import type { CiJobState } from '../../core/domain/ciJobState.ts';
+import { limitTime } from '../../core/domain/isTime.ts';
 import { decodeName, decodeNumber, encodeName, encodeNumber, trimRecord } from './compact.ts';
 import type { JobRecord } from './jobRecord.ts';
 
@@ -74,10 +75,14 @@ export function encodeJobs(
   return { active, names: [...names.keys()] };
 }
 
-/** Decodes the jobs of {@link encodeJobs}, in their order. */
+/**
+ * Decodes the jobs of {@link encodeJobs}, in their order.
+ * @param now - latest plausible time (ms since the epoch)
+ */
 export function decodeJobs(
   set: string,
   { active, names }: Pick<CarriedJobs, 'active' | 'names'>,
+  now: number,
 ): [string, JobRecord][] {
   let updatedAt = 0;
   const runs = new CarriedRunIds();
@@ -94,11 +99,11 @@ export function decodeJobs(
     const confirmedAt = decodeNumber(updatedAt, confirmed);
     const record: JobRecord = {
       state: STATES[state >> 1] ?? 'queued',
-      since: updatedAt - age,
-      updatedAt,
+      since: limitTime(updatedAt - age, now),
+      updatedAt: limitTime(updatedAt, now),
       repository: names[repository] ?? '',
       ...(runnerName === undefined ? {} : { runnerName }),
-      ...(confirmedAt === undefined ? {} : { confirmedAt }),
+      ...(confirmedAt === undefined ? {} : { confirmedAt: limitTime(confirmedAt, now) }),
       ...(reroutedTo === 0 ? {} : { reroutedTo: names[reroutedTo - 1] ?? '' }),
       ...(runId === undefined ? {} : { runId }),
       ...(state % 2 === 0 ? {} : { reroutedHere: true as const }),
@@ -119,11 +124,18 @@ export function encodeCompleted(over: ReadonlyMap<string, number>): CarriedJobs[
   return [...byMinute];
 }
 
-/** Decodes the keys of {@link encodeCompleted}. */
-export function decodeCompleted(completed: CarriedJobs['completed']): [string, number][] {
-  return completed.flatMap(([minute, keys]) =>
-    keys.map((key): [string, number] => [decodeKey(key), minute * MINUTE_MS]),
-  );
+/**
+ * Decodes the keys of {@link encodeCompleted}. Their times are rounded up.
+ * @param now - latest plausible time (ms since the epoch)
+ */
+export function decodeCompleted(
+  completed: CarriedJobs['completed'],
+  now: number,
+): [string, number][] {
+  return completed.flatMap(([minute, keys]) => {
+    const at = limitTime(minute * MINUTE_MS, now + MINUTE_MS);
+    return keys.map((key): [string, number] => [decodeKey(key), at]);
+  });
 }
 
 /**

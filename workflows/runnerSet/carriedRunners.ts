@@ -1,4 +1,5 @@
 /** Compact form of a set's runners for continue-as-new. Pure. */
+import { limitTime } from '../../core/domain/isTime.ts';
 import { runnerSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { decodeName, decodeNumber, encodeName, encodeNumber, trimRecord } from './compact.ts';
 import { UNKNOWN_GENERATION, type SetRunner } from './runnerRecord.ts';
@@ -78,8 +79,11 @@ export function encodeRunners(
   };
 }
 
-/** Decodes the runners of {@link encodeRunners}, in their order. */
-export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[] {
+/**
+ * Decodes the runners of {@link encodeRunners}, in their order.
+ * @param now - latest plausible time (ms since the epoch)
+ */
+export function decodeRunners(set: string, carried: CarriedRunners, now: number): SetRunner[] {
   let startedAt = 0;
   return carried.runners.map((one) => {
     const [suffix, state = 0, started = 0, name = '', online = 0, busy = 0, generation = 0] = one;
@@ -95,13 +99,15 @@ export function decodeRunners(set: string, carried: CarriedRunners): SetRunner[]
       templateHash,
       ephemeral,
       state: STATES[state >> 1] ?? 'starting',
-      startedAt,
+      startedAt: limitTime(startedAt, now),
       jobReported: state % 2 === 1,
       ...(slot === 0 ? {} : { slot: slot - 1 }),
       ...(runnerName === undefined ? {} : { runnerName }),
-      ...(onlineSince === undefined ? {} : { onlineSince }),
-      ...(busySince === undefined ? {} : { busySince }),
-      ...(drainedAt === undefined ? {} : { drainRequested: { at: drainedAt, times } }),
+      ...(onlineSince === undefined ? {} : { onlineSince: limitTime(onlineSince, now) }),
+      ...(busySince === undefined ? {} : { busySince: limitTime(busySince, now) }),
+      ...(drainedAt === undefined
+        ? {}
+        : { drainRequested: { at: limitTime(drainedAt, now), times } }),
       ...(withdrawn === 1 ? { withdrawn: true } : {}),
     };
   });
@@ -120,12 +126,19 @@ export function encodeEnded(
   });
 }
 
-/** Decodes the times of {@link encodeEnded}. */
-export function decodeEnded(set: string, ended: CarriedRunners['ended']): [string, number][] {
+/**
+ * Decodes the times of {@link encodeEnded}.
+ * @param now - latest plausible time (ms since the epoch)
+ */
+export function decodeEnded(
+  set: string,
+  ended: CarriedRunners['ended'],
+  now: number,
+): [string, number][] {
   let at = 0;
   return ended.map(([suffix, after]): [string, number] => {
     at += after;
-    return [runnerWorkflowId(set, suffix), at];
+    return [runnerWorkflowId(set, suffix), limitTime(at, now)];
   });
 }
 

@@ -7,7 +7,11 @@ import { isLaterState, ciJobStateOf, type CiJobState } from '../../core/domain/c
 /** Job in one attempt. Times are in ms since the epoch. */
 export interface JobRecord {
   readonly state: CiJobState;
-  /** Time at which the job was queued, or of the first known event, by the CI server's clock. */
+  /**
+   * Time at which the job was queued, or of the first known event, by the CI server's clock. Never
+   * later than the time at which the set received it: a forgotten job makes the set skip earlier
+   * events.
+   */
   readonly since: number;
   /** Time at which this set last received information about the job, by the workflow's clock. */
   readonly updatedAt: number;
@@ -44,7 +48,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
   if (job === undefined)
     return {
       state,
-      since: event.at,
+      since: Math.min(event.at, now),
       updatedAt: now,
       repository: event.repository,
       ...omitUndefined({ runId: event.runId }),
@@ -82,7 +86,7 @@ export function recordQueued(
   if (job === undefined)
     return {
       state: 'queued',
-      since: queuedAt,
+      since: Math.min(queuedAt, now),
       updatedAt: now,
       confirmedAt: checkedAt,
       repository,

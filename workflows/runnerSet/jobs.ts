@@ -7,6 +7,7 @@ import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey } from '../../core/domain/ciJobState.ts';
+import { limitTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { DEFAULT_JOB_LIMITS, type CiJobLimits } from '../../core/domain/ciServerTraits.ts';
 import {
@@ -86,16 +87,20 @@ export class SetJobs {
   /** Maximum time for which a job without further events can still be queued or running. */
   limits: CiJobLimits = DEFAULT_JOB_LIMITS;
 
-  constructor(set: string, carried?: CarriedJobs) {
+  /**
+   * @param carried - jobs of the previous run, which anyone may have written
+   * @param now - latest plausible time of these (ms since the epoch)
+   */
+  constructor(set: string, carried?: CarriedJobs, now = Number.POSITIVE_INFINITY) {
     this.#name = set;
     this.#assigned = new RunningJobs(set);
     this.traces = new JobTraces(carried?.traces);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
-    this.#droppedUntil = carried.droppedUntil ?? 0;
-    for (const [key, job] of decodeJobs(set, carried)) this.#store(key, job);
-    for (const [key, at] of decodeCompleted(carried.completed)) this.#over.set(key, at);
+    this.#droppedUntil = limitTime(carried.droppedUntil ?? 0, now);
+    for (const [key, job] of decodeJobs(set, carried, now)) this.#store(key, job);
+    for (const [key, at] of decodeCompleted(carried.completed, now)) this.#over.set(key, at);
   }
 
   carry(): CarriedJobs {

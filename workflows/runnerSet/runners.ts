@@ -33,11 +33,17 @@ export class SetRunners {
   readonly #runners = new Map<string, SetRunner>();
   readonly #ended = new Map<string, number>();
 
-  constructor(set: string, carried?: CarriedRunners) {
+  /**
+   * @param carried - runners of the previous run, which anyone may have written
+   * @param now - latest plausible time of these (ms since the epoch)
+   */
+  constructor(set: string, carried?: CarriedRunners, now = Number.POSITIVE_INFINITY) {
     this.#set = set;
     if (carried === undefined) return;
-    for (const runner of decodeRunners(set, carried)) this.#runners.set(runner.workflowId, runner);
-    for (const [workflowId, at] of decodeEnded(set, carried.ended)) this.#ended.set(workflowId, at);
+    for (const runner of decodeRunners(set, carried, now))
+      this.#runners.set(runner.workflowId, runner);
+    for (const [workflowId, at] of decodeEnded(set, carried.ended, now))
+      this.#ended.set(workflowId, at);
   }
 
   carry(): CarriedRunners {

@@ -15,6 +15,7 @@ import type {
 import { HEALTHY, recordEnd, recordFailure, recordReady } from './breaker.ts';
 import { decodeEnded, encodeEnded } from './carriedRunners.ts';
 import type { CarriedSetState, SetStateData } from './carriedState.ts';
+import { limitCarriedTimes } from './carriedTimes.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
@@ -71,12 +72,12 @@ export class SetState {
     const { name } = facts.spec;
     this.facts = facts;
     this.holds = new Set();
-    this.guards = new Map(decodeEnded(name, carried?.guards ?? []));
+    this.guards = new Map(decodeEnded(name, carried?.guards ?? [], facts.at));
     this.passing = new Rerouting(carried?.forwardedEvents);
     this.limits = new JobLimits(facts.spec.limits);
-    this.jobs = new SetJobs(name, carried?.jobs);
+    this.jobs = new SetJobs(name, carried?.jobs, facts.at);
     this.jobs.limits = facts.spec.jobLimits ?? DEFAULT_JOB_LIMITS;
-    this.runners = new SetRunners(name, carried?.runners);
+    this.runners = new SetRunners(name, carried?.runners, facts.at);
   }
 
   /** Creates the state of a new set. */
@@ -114,10 +115,10 @@ export class SetState {
     carried: CarriedSetState,
     { spec, declaration: { holds = [], paused, ...declaration }, schedule, at }: AdmittedSet,
   ): SetState {
-    const { pausedBy = '', ...facts } = carried.facts;
     // Limit the carried time: a set that accepted any time would consider every deadline expired.
     // Time may have passed since: a report that was received meanwhile must not look too late.
-    const now = Math.max(at, limitTime(facts.at, at + spec.relistMs));
+    const now = Math.max(at, limitTime(carried.facts.at, at + spec.relistMs));
+    const { pausedBy = '', ...facts } = limitCarriedTimes(carried.facts, spec, now);
     const state = new SetState(
       {
         ...facts,
@@ -125,7 +126,6 @@ export class SetState {
         declaration,
         schedule,
         at: now,
-        peaks: facts.peaks.map(([until, runners]) => [Math.min(until, now), runners]),
         ...(paused === true ? { pausedBy } : {}),
         ...(facts.listedAt === undefined ? {} : { listedAt: 0 }),
       },
@@ -255,7 +255,8 @@ export class SetState {
     for (const event of events) {
       if (this.jobs.isOlderThanHistory(event)) continue;
       // Use the event's own time, which stays the same when its delivery is sent again.
-      this.facts.lastJobEventAt = Math.max(this.facts.lastJobEventAt ?? 0, event.at);
+      const at = Math.min(event.at, now);
+      this.facts.lastJobEventAt = Math.max(this.facts.lastJobEventAt ?? 0, at);
       this.#jobEvent(event, now);
     }
   }

@@ -290,6 +290,26 @@ describe('all jobs of a set', () => {
     expect(next.isOlderThanHistory({ ...queued, jobId: '9', at })).toBe(true);
   });
 
+  test.each<[string, (jobs: SetJobs) => void]>([
+    ['an event', (jobs) => void jobs.applyEvent({ ...queued, at: 250e12 }, HOUR)],
+    [
+      'a look',
+      (jobs) => {
+        const { repository, labels } = queued;
+        const job = { id: '7', runAttempt: 1, repository, labels, status: 'queued' as const };
+        jobs.applyQueueCheck({ jobs: [{ ...job, queuedAt: 250e12 }], complete: true }, HOUR, HOUR);
+      },
+    ],
+  ])('%s that is ahead of the time hides no later event', (_what, tell) => {
+    const jobs = new SetJobs('linux');
+    tell(jobs);
+    expect(jobs.get(queued)?.since).toBe(HOUR);
+    jobs.drop(200 * HOUR);
+    expect(jobs.size.active).toBe(0);
+    expect(jobs.isOlderThanHistory({ ...queued, jobId: '8', at: 200 * HOUR })).toBe(false);
+    expect(jobs.isOlderThanHistory({ ...queued, at: HOUR })).toBe(true);
+  });
+
   test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 0);

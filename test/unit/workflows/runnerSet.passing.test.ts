@@ -167,7 +167,7 @@ describe('of jobs beyond what a set can serve', () => {
     a.jobEvents(
       Array.from({ length: 15 }, (_none, jobId) =>
         event('queued', jobId, {
-          at: NOW + jobId,
+          at: NOW - 15 + jobId,
           repository: jobId < 5 ? `acme/${jobId}` : 'acme/x',
         }),
       ),

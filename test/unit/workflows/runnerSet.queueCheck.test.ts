@@ -27,6 +27,7 @@ function checked(steps: readonly Step[]): SetState {
       if (look === undefined) throw new Error('not read');
       state.onQueueChecked(look, at);
     }
+    state.updateDemand(at);
   }
   return state;
 }
