@@ -343,7 +343,7 @@ describe('docs/runner-sets.md', () => {
   test('gives every field, and the defaults of the code', () => {
     const table = page.text.slice(
       page.text.indexOf('## The fields of a set'),
-      page.text.indexOf('## Three sets'),
+      page.text.indexOf('## Examples'),
     );
     const rows = [...table.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].map(
       ([, names = '', value = '']) =>
