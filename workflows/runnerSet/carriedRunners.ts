@@ -25,8 +25,12 @@ type CarriedRunner = readonly [
   /** Time of the last drain request, relative to `startedAt`, and their number. */
   drained?: number,
   times?: number,
-  /** 1 if the runner is withdrawn. */
-  withdrawn?: number,
+  /** 1 if the runner is withdrawn, 2 if its pod was seen with a node. */
+  node?: number,
+  /** Time since which the runner has no node, relative to `startedAt`. */
+  noNode?: number,
+  /** 1 plus the index of the reason why it has none. */
+  reason?: number,
 ];
 
 /** Runners of a set in the compact form for continue-as-new. */
@@ -39,7 +43,15 @@ export interface CarriedRunners {
    * previous one (ms).
    */
   readonly ended: readonly (readonly [string, number])[];
+  /** Reasons why runners have no node. @default none */
+  readonly reasons?: readonly string[];
 }
+
+const WITHDRAWN = 1;
+const HAS_NODE = 2;
+/** Maximum number of carried reasons, and maximum length of each (characters). */
+const MAX_REASONS = 50;
+const MAX_REASON = 300;
 
 const STATES: readonly SetRunner['state'][] = ['starting', 'idle', 'busy', 'draining'];
 
@@ -53,6 +65,9 @@ export function encodeRunners(
     ...new Map(runners.map(({ templateHash, ephemeral }) => [templateHash, ephemeral])),
   ];
   const index = new Map(generations.map(([generation], at) => [generation, at]));
+  const reasons = [
+    ...new Set(runners.flatMap(({ noNode }) => (noNode === undefined ? [] : [noNode.reason]))),
+  ].slice(0, MAX_REASONS);
   let before = 0;
   return {
     generations,
@@ -72,11 +87,20 @@ export function encodeRunners(
         runner.slot === undefined ? 0 : runner.slot + 1,
         encodeNumber(startedAt, drainRequested?.at),
         drainRequested?.times ?? 0,
-        runner.withdrawn === true ? 1 : 0,
+        encodeNode(runner),
+        encodeNumber(startedAt, runner.noNode?.since),
+        runner.noNode === undefined ? 0 : reasons.indexOf(runner.noNode.reason) + 1,
       ]);
     }),
     ended: encodeEnded(set, ended),
+    ...(reasons.length === 0 ? {} : { reasons }),
   };
+}
+
+/** A withdrawn runner has no node, so one number expresses both. */
+function encodeNode({ withdrawn, hasNode }: SetRunner): number {
+  if (withdrawn === true) return WITHDRAWN;
+  return hasNode === true ? HAS_NODE : 0;
 }
 
 /**
@@ -87,13 +111,15 @@ export function decodeRunners(set: string, carried: CarriedRunners, now: number)
   let startedAt = 0;
   return carried.runners.map((one) => {
     const [suffix, state = 0, started = 0, name = '', online = 0, busy = 0, generation = 0] = one;
-    const [slot = 0, drained = 0, times = 0, withdrawn = 0] = one.slice(7) as number[];
+    const [slot = 0, drained = 0, times = 0] = one.slice(7) as number[];
+    const [node = 0, unplaced = 0, reason = 0] = one.slice(10) as number[];
     startedAt += started;
     const [templateHash, ephemeral] = carried.generations[generation] ?? UNKNOWN_GENERATION;
     const runnerName = decodeName(`${set}-${suffix}-`, name);
     const onlineSince = decodeNumber(startedAt, online);
     const busySince = decodeNumber(startedAt, busy);
     const drainedAt = decodeNumber(startedAt, drained);
+    const noNodeSince = decodeNumber(startedAt, unplaced);
     return {
       workflowId: runnerWorkflowId(set, suffix),
       templateHash,
@@ -108,10 +134,22 @@ export function decodeRunners(set: string, carried: CarriedRunners, now: number)
       ...(drainedAt === undefined
         ? {}
         : { drainRequested: { at: limitTime(drainedAt, now), times } }),
-      ...(withdrawn === 1 ? { withdrawn: true } : {}),
+      ...(node === WITHDRAWN ? { withdrawn: true } : {}),
+      ...(node === HAS_NODE ? { hasNode: true } : {}),
+      ...(noNodeSince === undefined
+        ? {}
+        : {
+            noNode: {
+              since: limitTime(noNodeSince, now),
+              reason: decodeReason(carried.reasons?.[reason - 1]),
+            },
+          }),
     };
   });
 }
+
+const decodeReason = (reason: unknown): string =>
+  typeof reason === 'string' ? reason.slice(0, MAX_REASON) : '';
 
 /** Encodes the times at which runners have ended, by their workflow ids. */
 export function encodeEnded(

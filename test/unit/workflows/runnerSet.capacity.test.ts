@@ -479,6 +479,44 @@ describe('the runners of a limited set', () => {
     expect([withdrawn(state), withdrawn(nextRun(state))]).toEqual([[], []]);
   });
 
+  test('the next run goes on measuring where the last one stopped', () => {
+    const state = starting(3);
+    const [first = '', second = '', third = ''] = ids(3);
+    observe(state, [first], NOW);
+    state.updateDemand(NOW + 5_000);
+    const next = nextRun(state);
+    expect(next.runners.all()).toEqual(state.runners.all());
+    expect(next.runners.get(first)?.hasNode).toBe(true);
+    // Without a node for 10 seconds in all: the limit applies, and one stays as a probe.
+    observe(next, [first], NOW + 10_000);
+    expect(next.facts.clusterLimit).toMatchObject({ limit: 1, probe: 1, reason: CPU });
+    expect(withdrawn(next)).toHaveLength(1);
+    expect([second, third]).toContain(withdrawn(next)[0]);
+  });
+
+  test.each<[since: unknown, reasons: unknown]>([
+    [9e15, ['x'.repeat(1_000)]],
+    ['x', [7]],
+    [-9e15, {}],
+    [{}, 'x'],
+    [null, null],
+  ])('a carried record that is without a node since %j stops no set', (since, reasons) => {
+    const state = starting(1);
+    observe(state, [], NOW);
+    state.updateDemand(NOW);
+    const carried = JSON.parse(JSON.stringify(state.carry()));
+    carried.runners.runners[0].splice(11, 2, since, 1);
+    carried.runners.reasons = reasons;
+    state.carry = () => carried;
+    const next = nextRun(state);
+    for (const { noNode } of next.runners.all()) {
+      expect(noNode?.since ?? NOW).toBeLessThanOrEqual(NOW);
+      expect(noNode?.reason.length ?? 0).toBeLessThanOrEqual(300);
+    }
+    observe(next, [], NOW + 5_000);
+    expect(next.facts.clusterLimit?.limit ?? 0).toBe(0);
+  });
+
   test.each([['x'], [true], [2], [-1]])(
     'a carried record with %j does not withdraw a runner',
     (flag) => {
