@@ -117,13 +117,23 @@ export async function localStartRunners(
 }
 
 /**
+ * Maximum time to notify a set, including retries (ms). All the time, the runner's workflow task has
+ * a slot of the worker, and a set that takes no more events may have thousands of runners.
+ */
+const NOTIFY_SET_MS = 30_000;
+
+/**
  * Notifies a set about its runner, in the worker that has the workflow and as part of its workflow
  * task, which does not complete before Temporal has stored the signal. So it costs one event and no
  * task of its own. If the worker dies, the next worker sends it again.
+ *
+ * Fails if the set has not taken the event in time. The set then finds the change in its next list
+ * of the runners.
  */
 export async function notifySet(word: SetNotification): Promise<void> {
   await proxyLocalActivities<HoldfastActivities>({
     startToCloseTimeout: '10s',
+    scheduleToCloseTimeout: NOTIFY_SET_MS,
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
   }).notifySet(word);
 }
