@@ -1,16 +1,12 @@
-import {
-  CancelledFailure,
-  activityInfo,
-  cancellationSignal,
-  getClient,
-} from '@temporalio/activity';
+import { activityInfo, cancellationSignal, getClient } from '@temporalio/activity';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { locationLabel, runnerHash } from '../compute/naming.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { jobOfStep } from './storagePath.ts';
-import { markOwned, ownershipError } from './registrationOwnership.ts';
+import { markOwned, ownershipError } from '../shared/registrationOwnership.ts';
+import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { forWorkflow } from './pods.ts';
 import { rejection } from '../shared/rejections.ts';
@@ -134,13 +130,14 @@ function creationFence(): () => void {
   const begunAt = performance.now();
   const calledOff = cancellationSignal();
   return () => {
-    if (isReleased(calledOff)) throw calledOff.reason;
-    if (calledOff.aborted)
+    if (isWorkflowCancelled(calledOff))
       throw applicationFailure(
         'The provisioning was cancelled; it creates nothing more',
         FAILURE_TYPES.superseded,
         { final: true, expected: true },
       );
+    // Another attempt continues the provisioning.
+    calledOff.throwIfAborted();
     if (performance.now() - begunAt > MAX_CREATION_DELAY_MS)
       throw applicationFailure(
         `This try took longer than ${MAX_CREATION_DELAY_MS / 1_000} s; it creates nothing more`,
@@ -150,24 +147,17 @@ function creationFence(): () => void {
 }
 
 /**
- * Whether the activity was cancelled because the worker shuts down. Then the next attempt runs on
- * another worker and the provisioning continues.
+ * Returns a signal that aborts when another attempt is to continue, because the worker shuts down or
+ * a user pauses or resets the activity, but not when the workflow cancels the activity.
  */
-function isReleased({ reason }: AbortSignal): boolean {
-  return reason instanceof CancelledFailure && reason.message === 'WORKER_SHUTDOWN';
-}
-
-/**
- * Returns a signal that aborts when the worker shuts down, but not when the activity is cancelled.
- */
-function releaseRegistration(): AbortSignal {
+function otherAttemptSignal(): AbortSignal {
   const cancelled = cancellationSignal();
-  const handedBack = new AbortController();
+  const continued = new AbortController();
   const judge = (): void =>
-    isReleased(cancelled) ? handedBack.abort(cancelled.reason) : undefined;
+    isWorkflowCancelled(cancelled) ? undefined : continued.abort(cancelled.reason);
   if (cancelled.aborted) judge();
   else cancelled.addEventListener('abort', judge, { once: true });
-  return handedBack.signal;
+  return continued.signal;
 }
 
 type CiProvisionInput = WithLocation<ProvisionInput> & {
@@ -271,7 +261,7 @@ async function register(
     labels: withLocationLabel(ciServer.registration.labels, location),
     name: runnerName,
   };
-  const handedBack = releaseRegistration();
+  const handedBack = otherAttemptSignal();
   try {
     return await server.register(request, handedBack);
   } catch (error) {

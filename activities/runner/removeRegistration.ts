@@ -7,7 +7,12 @@ import {
 } from '../../core/activities/index.ts';
 import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import { applicationFailure } from '../shared/failures.ts';
-import { isKnownOwned, markOwned, notByName, ownershipError } from './registrationOwnership.ts';
+import {
+  isKnownOwned,
+  markOwned,
+  notByName,
+  ownershipError,
+} from '../shared/registrationOwnership.ts';
 import { rejection } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
