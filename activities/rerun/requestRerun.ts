@@ -32,7 +32,7 @@ export async function requestRerun(
 }
 
 /** Sends a request, of which the next attempt learns if its response is not known. */
-async function requestOnce(send: () => Promise<void>): Promise<void> {
+export async function requestOnce(send: () => Promise<void>): Promise<void> {
   changeHeartbeatDetails({ unanswered: true });
   try {
     await send();

@@ -1,5 +1,4 @@
 import { activityInfo, cancellationSignal, getClient, heartbeat } from '@temporalio/activity';
-import { CancelledFailure } from '@temporalio/common';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import {
   scaleSetReportSignal,
@@ -19,6 +18,7 @@ import { UnknownCredentialError } from '../ports/ciServer.ts';
 import type { ActivityPorts, ScaleSetActivity } from '../ports/activityPorts.ts';
 import type { ScaleSetSession } from '../ports/scaleSets.ts';
 import { applicationFailure, exponentialBackoff, toFailure } from '../shared/failures.ts';
+import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
 import { CapacityWatch } from './capacityWatch.ts';
 import {
   CREDENTIALS_RETRY_MS,
@@ -296,9 +296,4 @@ function namesOf({ events }: ScaleSetMessage, kind: 'started' | 'completed'): st
   return events.flatMap((event) =>
     event.kind === kind && event.runnerName !== undefined ? [event.runnerName] : [],
   );
-}
-
-/** Whether the workflow cancelled the activity, and not its worker that shuts down. */
-function isWorkflowCancelled({ aborted, reason }: AbortSignal): boolean {
-  return aborted && reason instanceof CancelledFailure && reason.message === 'CANCELLED';
 }

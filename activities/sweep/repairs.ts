@@ -22,6 +22,7 @@ import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
 import { stuckRunnerStep } from '../../core/sweep/stuckRunnerStep.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
+import { ownershipError } from '../shared/registrationOwnership.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { CiServerError } from '../ports/ciServerError.ts';
 import { inspectJobObject } from './jobObjects.ts';
@@ -113,7 +114,7 @@ async function registrationOf(
  * @returns the result, or the error message
  */
 async function removeFirst(
-  { ciServers, signal }: SweepSources,
+  { ciServers, compute, signal }: SweepSources,
   {
     name,
     id,
@@ -123,10 +124,11 @@ async function removeFirst(
 ): Promise<string> {
   try {
     const server = ciServers.get(credential);
-    const runnerId = id ?? (await server.findRunner(scope, { name }, signal))?.id;
-    return runnerId === undefined
-      ? 'not listed'
-      : await removeUnlessBusy(server, scope, { id: runnerId, name }, signal);
+    const found = await server.findRunner(scope, { name, ...omitUndefined({ id }) }, signal);
+    if (found === undefined) return id === undefined ? 'not listed' : 'absent';
+    // Whoever may create pods can write any registration into their annotations.
+    const fault = ownershipError(found, name, await compute.location());
+    return fault ?? (await removeUnlessBusy(server, scope, { id: found.id, name }, signal));
   } catch (error) {
     signal?.throwIfAborted();
     return errorMessage(error);

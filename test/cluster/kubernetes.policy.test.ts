@@ -7,7 +7,8 @@ import {
   setHeaderOptions,
   type KubernetesObject,
   type V1ValidatingAdmissionPolicy,
-  type V1PodSpec,
+  type V1ObjectMeta,
+  V1PodSpec,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
@@ -228,13 +229,21 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     const ACCOUNT = 'deployer';
     const as = setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${ACCOUNT}`);
     /** As the hooks make it, with the token of its account that the API server mounts. */
-    const create = async (more: Partial<V1PodSpec>, container: object = {}): Promise<unknown> =>
+    const create = async (
+      more: Partial<V1PodSpec>,
+      container: object = {},
+      metadata: Pick<V1ObjectMeta, 'labels' | 'annotations'> = {},
+    ): Promise<unknown> =>
       await core
         .createNamespacedPod(
           {
             namespace: id,
             body: {
-              metadata: { name: JOB_POD, labels: { 'runner-pod': 'runner-a-0123456789' } },
+              metadata: {
+                name: JOB_POD,
+                ...metadata,
+                labels: { 'runner-pod': 'runner-a-0123456789', ...metadata.labels },
+              },
               spec: {
                 restartPolicy: 'Never',
                 nodeName: 'n',
@@ -257,7 +266,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
           as,
         )
         .catch((error: unknown) => error);
-    const createSecret = async (type: string): Promise<unknown> =>
+    const createSecret = async (type: string, labels: object = {}): Promise<unknown> =>
       await core
         .createNamespacedSecret(
           {
@@ -265,6 +274,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
             body: {
               metadata: {
                 name: 's',
+                labels: { ...labels },
                 annotations: { 'kubernetes.io/service-account.name': 'default' },
               },
               type,
@@ -329,6 +339,17 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
       ],
     ])('cannot have %s', async (_what, field, spec, container) => {
       expect(await create(spec, container)).toMatchObject(denied(field));
+    });
+    test.each([
+      ['labels', { labels: { 'app.kubernetes.io/managed-by': 'holdfast' } }],
+      ['labels', { labels: { 'holdfast.dev/installation': 'holdfast' } }],
+      ['annotations', { annotations: { 'holdfast.dev/runner-id': '1' } }],
+    ])('cannot have the %s of a runner: %j', async (field, metadata) => {
+      expect(await create({}, {}, metadata)).toMatchObject(denied(field));
+    });
+    test("a Secret cannot have a runner's label", async () => {
+      const labels = { 'app.kubernetes.io/managed-by': 'holdfast' };
+      expect(await createSecret('Opaque', labels)).toMatchObject(denied('labels'));
     });
     test.each([
       ['kubernetes.io/dockerconfigjson', true],

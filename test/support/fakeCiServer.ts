@@ -52,6 +52,8 @@ export class FakeCiServer implements CiServer, CiServers {
   lies = false;
   /** Runners that have the next requested names. */
   readonly strangers: { online: boolean; busy: boolean }[] = [];
+  /** Runs when a runner is looked up. */
+  beforeFind?: () => void;
   /** A promise that a DELETE waits for before its response. */
   removalHeld: Promise<void> | undefined;
   #nextId = 1;
@@ -87,6 +89,7 @@ export class FakeCiServer implements CiServer, CiServers {
     runner: { id?: string; name: string },
   ): Promise<CiRunner | undefined> {
     this.calls.push({ method: 'find', ...runner });
+    this.beforeFind?.();
     if (this.#scripted('find') !== undefined) return undefined;
     const found = [...this.registrations.values()].find((entry) =>
       runner.id === undefined ? entry.name === runner.name : entry.id === runner.id,

@@ -22,6 +22,8 @@ export function canContinueAsNew(state: RunnerState): boolean {
   const { runner, workflowCancelled } = state;
   return (
     runner.pod?.ended === false &&
+    // A sidecar may still run after the runner has exited.
+    runner.pod.exit === undefined &&
     runner.ended === undefined &&
     !workflowCancelled &&
     (workflowInfo().continueAsNewSuggested || isOutdated(state)) &&

@@ -207,15 +207,17 @@ async function removeRegistration(
     busyRetryMs: spec.intervals.busyRetryMs,
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
   };
+  let isOutdated = false;
   const called = await callUnless(
-    () => factsChanged(state, facts),
+    // A short job can begin and end before the call has returned.
+    () => (isOutdated ||= factsChanged(state, facts)),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
     { timeoutMs: limitMs, abandon: () => state.isForced },
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted') {
-    if (factsChanged(state, facts)) return { kind: 'removalCancelled' };
+    if (isOutdated || factsChanged(state, facts)) return { kind: 'removalCancelled' };
     if (responseTimeoutMs !== undefined) return { kind: 'expiredWait', wait: 'stopResponse' };
     // The deadline may have been extended meanwhile.
     const untilMs = runner.jobDeadline ?? 0;

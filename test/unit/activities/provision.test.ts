@@ -214,7 +214,7 @@ test.each([
 
 describe('while the CI server registers', () => {
   async function interrupted(
-    reason: 'WORKER_SHUTDOWN' | 'CANCELLED',
+    reason: 'WORKER_SHUTDOWN' | 'PAUSED' | 'RESET' | 'CANCELLED',
     thenAnswers: boolean,
   ): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
@@ -238,14 +238,17 @@ describe('while the CI server registers', () => {
     return { error: await ended, ci, compute };
   }
 
-  test('a worker that shuts down hands it back immediately: nothing is final', async () => {
-    const { error, ci, compute } = await interrupted('WORKER_SHUTDOWN', false);
-    expect(error).toMatchObject({ name: 'CancelledFailure', message: 'WORKER_SHUTDOWN' });
-    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
-      registrations: 0,
-      created: [],
-    });
-  });
+  test.each(['WORKER_SHUTDOWN', 'PAUSED', 'RESET'] as const)(
+    '%s ends the attempt immediately, and nothing is final',
+    async (reason) => {
+      const { error, ci, compute } = await interrupted(reason, false);
+      expect(error).toMatchObject({ name: 'CancelledFailure', message: reason });
+      expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
+        registrations: 0,
+        created: [],
+      });
+    },
+  );
 
   test('cancelled, it ends when the response arrives, whose registration is removed', async () => {
     const { error, ci, compute } = await interrupted('CANCELLED', true);

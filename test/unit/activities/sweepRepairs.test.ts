@@ -201,10 +201,23 @@ describe('a pod', () => {
     ]);
   });
 
+  test.each([
+    ['of another runner', 'w-9999999999', 'w-0123456789'],
+    ['that Holdfast did not create', 'mine', 'mine'],
+  ])('with the registration %s is stopped, and that stays', async (_what, registered, name) => {
+    const seen = new Seen();
+    const id = seen.ciServer.connect(registered, true);
+    const scope = { kind: 'organization', name: 'acme' } as const;
+    seen.now = pod({}, { ...marked, registration: { name, id, scope, credential: 'default' } });
+    expect(await repair(seen)).toMatchObject({ kind: 'repaired' });
+    expect([...seen.ciServer.registrations.keys()]).toEqual([id]);
+    expect(seen.deletions).toHaveLength(1);
+  });
+
   test('is stopped although the CI server does not respond, and its registration handed off', async () => {
     const seen = new Seen();
     seen.ciServer.script.push({
-      method: 'remove',
+      method: 'find',
       answer: new CiServerError('unavailable', 'no answer'),
     });
     seen.now = pod(

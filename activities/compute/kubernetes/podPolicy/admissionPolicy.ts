@@ -7,6 +7,7 @@ import type {
   V1ValidatingAdmissionPolicyBinding,
   V1Variable,
 } from '@kubernetes/client-node';
+import { MANAGED_BY_LABEL, RESERVED_METADATA_PREFIX } from '../../../../core/domain/podTemplate.ts';
 import { policyCel } from './celPolicy.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { POD_RULES } from './podRules.ts';
@@ -158,20 +159,35 @@ export const ADMISSION_RULES: readonly AdmissionRules[] = [
   },
 ];
 
+/**
+ * A job must not create an object that the worker takes for its own: the sweep would repair it, and
+ * remove the registration that it names.
+ */
+const WITHOUT_OWN_METADATA: readonly Validation[] = (['labels', 'annotations'] as const).map(
+  (field) => {
+    const [now] = bothOf(`metadata.${field}`);
+    return {
+      field,
+      expression: `${now}.all(k, !k.startsWith("${RESERVED_METADATA_PREFIX}") && k != "${MANAGED_BY_LABEL}")`,
+    };
+  },
+);
+
 /** The rules for what the hooks of runners create. They need Secrets of another type, too. */
-export const JOB_POD_ADMISSION_RULES: readonly AdmissionRules[] = ADMISSION_RULES.map((rules) =>
-  rules.resource === 'secrets'
-    ? {
-        ...rules,
-        validations: [
+export const JOB_POD_ADMISSION_RULES: readonly AdmissionRules[] = ADMISSION_RULES.map((rules) => ({
+  ...rules,
+  validations: [
+    ...(rules.resource === 'secrets'
+      ? [
           {
             field: 'secrets',
             expression: 'object.type != "kubernetes.io/service-account-token"',
           },
-        ],
-      }
-    : rules,
-);
+        ]
+      : rules.validations),
+    ...WITHOUT_OWN_METADATA,
+  ],
+}));
 
 /**
  * Rules about the spec hold for new pods: it does not change later. Metadata may, and so may have
