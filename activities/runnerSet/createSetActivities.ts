@@ -1,7 +1,9 @@
 /** The activities that the workflow of a set calls. */
 import { activityInfo, getClient } from '@temporalio/activity';
-import type { SetActivities } from '../../core/activities/index.ts';
+import type { CheckQueuedJobsInput, SetActivities } from '../../core/activities/index.ts';
+import { ciTaskQueue } from '../../core/contract/index.ts';
 import type { ActivityPorts } from '../ports/activityPorts.ts';
+import { invalidInput } from '../shared/invalidInput.ts';
 import { admitSet } from './admitSet.ts';
 import { admitSetCommand } from './admitSetCommand.ts';
 import { drainRunners } from './drainRunners.ts';
@@ -43,8 +45,27 @@ export function createSetActivities(
     listRunners,
     findEndedRunners,
     notifySet: async (input) => await events.notify(input),
-    checkQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
+    checkQueuedJobs: async (input) => {
+      requireOwnTaskQueue(input);
+      return await checkQueuedJobs(ports, running(input.taskQueue), input);
+    },
     observeCapacity: (input) => observeCapacity(ports, input),
     rerouteJobs: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
   };
+}
+
+/**
+ * Checks that the named task queue is this worker's own. The worker keeps a list of the sets of each
+ * task queue, and anyone who may start an activity can name any.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable) if it was not
+ */
+function requireOwnTaskQueue({ taskQueue, credential }: CheckQueuedJobsInput): void {
+  if (ciTaskQueue(taskQueue, credential) === activityInfo().taskQueue) return;
+  throw invalidInput([
+    {
+      code: 'denied',
+      field: 'taskQueue',
+      message: 'must be the task queue of the calling set',
+    },
+  ]);
 }
