@@ -181,6 +181,14 @@ function registrationToRemove({ registration: runner, spec }: RunnerState): {
   return spec.scaleSet === undefined ? { runner } : { runner, inScaleSet: true };
 }
 
+/** Returns the event of a removal without a result in time. Stops a job that has had its time. */
+function removalTimedOut(state: RunnerState, isStopped: boolean): UnregistrationEvent {
+  if (isStopped) return { kind: 'expiredWait', wait: 'stopResponse' };
+  // The deadline may have been extended meanwhile.
+  if (Date.now() >= (state.runner.jobDeadline ?? 0)) stopForTimeout(state);
+  return { kind: 'removalCancelled' };
+}
+
 async function removeRegistration(
   state: RunnerState,
   { onBusy, reason }: Extract<UnregistrationAction, { kind: 'remove' }>,
@@ -218,11 +226,7 @@ async function removeRegistration(
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted') {
     if (isOutdated || factsChanged(state, facts)) return { kind: 'removalCancelled' };
-    if (responseTimeoutMs !== undefined) return { kind: 'expiredWait', wait: 'stopResponse' };
-    // The deadline may have been extended meanwhile.
-    const untilMs = runner.jobDeadline ?? 0;
-    if (Date.now() >= untilMs) stopForTimeout(state);
-    return { kind: 'removalCancelled' };
+    return removalTimedOut(state, responseTimeoutMs !== undefined);
   }
   const { result, afterRetry = false, attempts, runnerId } = called.value;
   state.unregisterAttempts += attempts;
