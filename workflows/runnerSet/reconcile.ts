@@ -1,66 +1,32 @@
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { condition, log, makeContinueAsNewFunc, sleep, workflowInfo } from '@temporalio/workflow';
 import {
-  CancellationScope,
-  condition,
-  isCancellation,
-  log,
-  makeContinueAsNewFunc,
-  setCurrentDetails,
-  sleep,
-  upsertMemo,
-  workflowInfo,
-} from '@temporalio/workflow';
-import {
-  localStartRunners,
   observationActivities,
   queueCheckActivities,
-  toCallResult,
   temporalActivities,
+  toCallResult,
   workerActivities,
 } from '../shared/activityProxies.ts';
-import {
-  SET_CAPACITY_MEMO,
-  SET_DELETION_MEMO,
-  SET_ROUTING_MEMO,
-  type RunnerSetStatus,
-  type SetDeletion,
-  type SetRoutingInfo,
-} from '../../core/contract/index.ts';
-import {
-  QUEUE_CHECK_UNSUPPORTED,
-  decideSet,
-  mayNotifyEndEarly,
-  mayNotifyEndLate,
-  needsBusyEvents,
-  type SetDecision,
-} from './decide.ts';
-import { comparableText } from '../../core/domain/knownRunner.ts';
-import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
-import { routingInfo, scaleSetRoutingInfo } from '../../core/domain/routingInfo.ts';
+import type { RunnerSetStatus } from '../../core/contract/index.ts';
+import { decideSet, QUEUE_CHECK_UNSUPPORTED, type SetDecision } from './decide.ts';
+import { type GatedSignal, SignalGate } from '../shared/signalGate.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
-import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
 import { listenerInput } from './scaleSetDemand.ts';
-import { advertisedCapacity } from './size.ts';
 import type { SetState } from './state.ts';
-import { areDetailsDue, setDetails, setStatus } from './status.ts';
-import type {
-  HoldfastActivities,
-  ListedRunner,
-  StartRunnersInput,
-  Timestamped,
-} from '../../core/activities/index.ts';
+import { setStatus } from './status.ts';
+import type { Timestamped } from '../../core/activities/index.ts';
+import { listAndVerify, type VerifiedList } from './runnerList.ts';
+import { startRunners } from './startRunners.ts';
+import { SetDisplay } from './setDisplay.ts';
+import { WakeTimer } from './wakeTimer.ts';
 
 /** Maximum number of runners started by one activity. */
 const BATCH = 100;
-/** Maximum number of runners started in a workflow task: queries of the set wait meanwhile. */
-const LOCAL_BATCH = 5;
 /** Maximum number of runners drained by one activity. Each drain needs a list of the last seconds. */
 const DRAIN_BATCH = 500;
-/** Maximum number of runners whose end one activity checks: about 150 KiB. */
-const MAX_DOUBTFUL = 2_000;
 /**
  * Maximum age of a check result of another set that is reused, as a share of the interval between
  * checks. MAX_SHARED_CHECK_AGE_MS is a further limit.
@@ -85,18 +51,6 @@ interface ReceiveOptions {
 /** @property fromSignal - the time comes only from a sender's signal */
 interface Moment extends Timestamped {
   readonly fromSignal?: true;
-}
-
-/** List of the runners, with those of the doubtful ones that have ended. */
-interface VerifiedList extends Timestamped {
-  readonly runners: readonly ListedRunner[];
-  readonly ended: readonly string[];
-}
-
-interface Alarm {
-  readonly at: number;
-  readonly scope: CancellationScope;
-  fired: boolean;
 }
 
 /**
@@ -125,10 +79,9 @@ export class RunningSet {
    */
   #checkingQueue = false;
   readonly #length = new RunLength();
-  #timer: Alarm | undefined;
+  readonly #timer = new WakeTimer();
   #gate = new SignalGate([]);
-  /** Time of the last update of the details (ms since the epoch). */
-  #detailsAt = 0;
+  readonly #display = new SetDisplay();
 
   /** @param commandsDone - ids of the commands that previous runs have executed */
   constructor(state: SetState, commandsDone: readonly string[]) {
@@ -206,7 +159,7 @@ export class RunningSet {
     this.#gate.restart();
     for (const { change } of this.#inbox.splice(0)) change(this.state, this.#now);
     this.state.updateDemand(this.#now);
-    this.#publishStatus();
+    this.#display.publish(this.state, this.#now);
   }
 
   /** Receives more signals, in an activation of their own, which the activity starts. */
@@ -214,32 +167,6 @@ export class RunningSet {
     const moment = await workerActivities('Take in more signals').getTime();
     this.#gate.open();
     return moment;
-  }
-
-  #publishStatus(): void {
-    if (areDetailsDue(this.state, this.#detailsAt, this.#now)) {
-      setCurrentDetails(setDetails(this.state, this.#now));
-      this.#detailsAt = this.#now;
-    }
-    const { spec, full, ending } = this.state.facts;
-    const { memo = {} } = workflowInfo();
-    const routing =
-      spec.scaleSet === undefined
-        ? spec.scope && routingInfo(spec, full, ending !== undefined)
-        : scaleSetRoutingInfo(spec);
-    const capacity = spec.scaleSet === undefined ? undefined : advertisedCapacity(this.state);
-    const change = {
-      ...(routing === undefined || sameRouting(memo[SET_ROUTING_MEMO], routing)
-        ? {}
-        : { [SET_ROUTING_MEMO]: routing }),
-      ...(ending === undefined || memo[SET_DELETION_MEMO] !== undefined
-        ? {}
-        : { [SET_DELETION_MEMO]: { reason: ending } satisfies SetDeletion }),
-      ...((memo[SET_CAPACITY_MEMO] ?? undefined) === capacity
-        ? {}
-        : { [SET_CAPACITY_MEMO]: capacity ?? null }),
-    };
-    if (Object.keys(change).length > 0) upsertMemo(change);
   }
 
   /**
@@ -279,7 +206,7 @@ export class RunningSet {
    * command, which reads the time itself
    */
   async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
-    const timer = this.#wakeAt(Math.min(wakeAt, this.#now + MAX_WAIT_MS));
+    const timer = this.#timer.wakeAt(Math.min(wakeAt, this.#now + MAX_WAIT_MS), this.#now);
     await condition(
       () =>
         timer.fired ||
@@ -309,33 +236,6 @@ export class RunningSet {
     return at <= this.#trustedNow + this.state.facts.spec.relistMs
       ? { at, fromSignal: true }
       : undefined;
-  }
-
-  /**
-   * Returns a timer for the given time. There is one timer, which is kept as long as it is early
-   * enough: most events change no deadline, and must not cost a timer each.
-   */
-  #wakeAt(at: number): Alarm {
-    if (
-      this.#timer !== undefined &&
-      !this.#timer.fired &&
-      this.#timer.at <= at &&
-      this.#timer.at > this.#now
-    )
-      return this.#timer;
-    this.#timer?.scope.cancel();
-    const timer: Alarm = { at, scope: new CancellationScope(), fired: false };
-    this.#timer = timer;
-    const sleeping = timer.scope.run(
-      async () => await sleep(Math.max(1, at - this.#now), { summary: 'Wait for the next change' }),
-    );
-    void sleeping.then(
-      () => (timer.fired = true),
-      (error: unknown) => {
-        if (!isCancellation(error)) throw error;
-      },
-    );
-    return timer;
   }
 
   #mayContinueAsNew(): boolean {
@@ -385,7 +285,7 @@ export class RunningSet {
     state.onListStarted(this.#now);
     // Runners that are started meanwhile need not be listed, and may not exist yet.
     const known = new Set(state.runners.all().map(({ workflowId }) => workflowId));
-    void toCallResult(this.#listAndVerify(known)).then(async (called) => {
+    void toCallResult(listAndVerify(state, known)).then(async (called) => {
       if (called.kind === 'done') return this.#receiveList(called.value);
       const why = called.kind === 'failed' ? called.message : called.kind;
       log.warn('list of the runners of a set failed; trying again', { set: name, why });
@@ -398,53 +298,6 @@ export class RunningSet {
     this.#trustedNow = Math.max(this.#trustedNow, at);
     this.#length.countIteration();
     this.#inbox.push({ change: (state, now) => state.onRunnersListed(runners, ended, now), at });
-  }
-
-  /**
-   * Lists the runners and verifies the doubtful ones.
-   * @param known - workflow IDs of the runners that existed when the list was requested
-   */
-  async #listAndVerify(known: ReadonlySet<string>): Promise<VerifiedList> {
-    const { at, runners } = await this.#listParts();
-    const listed = new Set(runners.map(({ workflowId }) => workflowId));
-    const doubtful = this.state
-      .unverified(runners, at)
-      .filter((workflowId) => known.has(workflowId) || listed.has(workflowId));
-    const verified = { at, runners, ended: [] as string[] };
-    for (let from = 0; from < doubtful.length; from += MAX_DOUBTFUL) {
-      const workflowIds = doubtful.slice(from, from + MAX_DOUBTFUL);
-      const found = await temporalActivities(
-        `Check whether ${workflowIds.length} runners have ended`,
-      ).findEndedRunners({ workflowIds });
-      verified.at = found.at;
-      verified.ended.push(...found.ended);
-    }
-    return verified;
-  }
-
-  /**
-   * Lists the runners. Those that are as the set knows them are not transferred, because a list of
-   * all may exceed what a workflow can receive.
-   *
-   * @returns the time of the first part, because runners started since need not be in the list
-   */
-  async #listParts(): Promise<Timestamped & { runners: ListedRunner[] }> {
-    const set = this.state.facts.spec.name;
-    const asKnown = this.state.runners.asListed();
-    const known = this.state.runners.all().map((runner) => comparableText(set, runner));
-    const part = await temporalActivities('List the runners').listRunners({ set, known });
-    const changed = [...part.runners];
-    let { unconfirmed } = part;
-    for (let page = part.next; page !== undefined;) {
-      const more = await temporalActivities('List more runners').listRunners({ set, known, page });
-      changed.push(...more.runners);
-      const still = new Set(more.unconfirmed);
-      unconfirmed = unconfirmed.filter((index) => still.has(index));
-      page = more.next;
-    }
-    const doubted = new Set(unconfirmed);
-    const confirmed = asKnown.filter((_runner, index) => !doubted.has(index));
-    return { at: part.at, runners: [...confirmed, ...changed] };
   }
 
   /**
@@ -520,47 +373,10 @@ export class RunningSet {
   }
 
   async #start(count: number): Promise<Timestamped> {
-    const { name, templateHash, ephemeral, template, slots, priority } = this.state.facts.spec;
-    const free = slots ? this.state.runners.freeSlots(count) : [];
-    const traces = this.state.jobs.traces.take(count);
-    const runners = Array.from({ length: count }, (_none, index) => {
-      const [slot, trace] = [free[index], traces[index]];
-      return {
-        workflowId: runnerWorkflowId(name, randomSuffix(Math.random)),
-        ...omitUndefined({ slot, traceparent: trace }),
-      };
-    });
-    // Add them before they are started, so that an end that is reported immediately finds them.
-    this.state.onRunnersStarting(runners, this.#now);
-    const input = {
-      set: name,
-      templateHash,
-      ephemeral,
-      template,
-      notifyBusy: needsBusyEvents(this.state, this.#now),
-      notifyEndEarly: mayNotifyEndEarly(this.state),
-      endMayWait: mayNotifyEndLate(this.state),
-      priority,
-      runners,
-    };
-    const { at, rejected, message = 'refused' } = await this.#startAll(input);
+    const { at, rejected, message = 'refused' } = await startRunners(this.state, count, this.#now);
     if (rejected.length > 0)
       this.#inbox.push({ change: (state, now) => state.onStartRejected(rejected, message, now) });
     return { at };
-  }
-
-  /**
-   * A few runners are started in this worker, as part of the workflow task: that saves a task for
-   * most jobs. If the worker dies meanwhile, the next one starts the same workflow IDs. Not if they
-   * have slots, which the next one may assign to other runners.
-   */
-  async #startAll(input: StartRunnersInput): ReturnType<HoldfastActivities['startRunners']> {
-    const { length } = input.runners;
-    if (length <= LOCAL_BATCH && !this.state.facts.spec.slots) {
-      const called = await toCallResult(localStartRunners(input));
-      if (called.kind === 'done') return called.value;
-    }
-    return await temporalActivities(`Start ${length} runners`).startRunners(input);
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timestamped> {
@@ -578,26 +394,4 @@ export class RunningSet {
     });
     return { at };
   }
-}
-
-function sameRouting(memo: unknown, routing: SetRoutingInfo): boolean {
-  return routingText((memo ?? {}) as Partial<SetRoutingInfo>) === routingText(routing);
-}
-
-/**
- * Returns the text for comparison, which is independent of the order of the fields, because a memo
- * does not preserve it.
- */
-function routingText(routing: Partial<SetRoutingInfo>): string {
-  const { ciServer, labels, scope, scopeKind, group, groupJobs, atCapacity, draining } = routing;
-  return JSON.stringify([
-    ciServer,
-    labels,
-    scope,
-    scopeKind,
-    group,
-    groupJobs,
-    atCapacity,
-    draining,
-  ]);
 }
