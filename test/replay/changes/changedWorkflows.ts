@@ -64,8 +64,8 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a set asks for the time before it starts runners',
     file: 'runnerSet/reconcile.ts',
-    from: 'this.state.onRunnersStarting(runners, this.#now);',
-    to: 'this.state.onRunnersStarting(runners, (await workerActivities("read the time").getTime()).at);',
+    from: 'await startRunners(this.state, count, this.#now)',
+    to: 'await startRunners(this.state, count, (await workerActivities("read the time").getTime()).at)',
     breaks: ({ events }) =>
       events.some(
         (event) =>
