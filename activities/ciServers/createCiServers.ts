@@ -4,7 +4,7 @@ import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { restrictCiServer } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
-import type { RestApiOptions } from './github/api.ts';
+import type { RestApiOptions } from './github/restRequest.ts';
 import { GitHubCiServer } from './github/gitHubCiServer.ts';
 import { GiteaCiServer } from './gitea/giteaCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';

@@ -12,7 +12,8 @@ import {
 } from '../../../core/domain/runnerKinds/gitea.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports/ciServer.ts';
 // The REST API is GitHub's in form, so the client is the same.
-import { RestApi, type RestApiOptions, type RestRequest } from '../github/api.ts';
+import { RestApi } from '../github/api.ts';
+import type { RestApiOptions, RestRequest } from '../github/restRequest.ts';
 import type { RestCall } from '../github/classify.ts';
 import { SharedSearch } from '../sharedSearch.ts';
 import { SingleFlight } from '../singleFlight.ts';

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { RestApi, RestRequest } from '../github/api.ts';
+import type { RestApi } from '../github/api.ts';
+import type { RestRequest } from '../github/restRequest.ts';
 
 /** Gitea's default maximum of a page. It cuts larger requests. */
 const PAGE = 50;

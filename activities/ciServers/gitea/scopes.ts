@@ -1,5 +1,6 @@
 import type { Scope } from '../../../core/domain/ciServer.ts';
-import type { RestApi, RestRequest } from '../github/api.ts';
+import type { RestApi } from '../github/api.ts';
+import type { RestRequest } from '../github/restRequest.ts';
 import { ENTERPRISE_OF_SERVER } from '../../../core/domain/ciServerKind.ts';
 import { organizationAnswer, userAnswer } from './responses.ts';
 

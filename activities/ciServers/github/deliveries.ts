@@ -3,7 +3,8 @@ import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { Redelivered } from '../../ports/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './responses.ts';
-import type { RestApi, RestRequest } from './api.ts';
+import type { RestApi } from './api.ts';
+import type { RestRequest } from './restRequest.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;

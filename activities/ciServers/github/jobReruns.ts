@@ -11,7 +11,8 @@ import type { RerunJob } from '../../../core/contract/index.ts';
 import { CiServerError } from '../../ports/ciServerError.ts';
 import type { JobReruns } from '../../ports/jobReruns.ts';
 import type { Credential } from '../credentials.ts';
-import type { RestApi, RestRequest } from './api.ts';
+import type { RestApi } from './api.ts';
+import type { RestRequest } from './restRequest.ts';
 import { RERUN_PERMISSIONS } from './rerunPermissions.ts';
 import {
   annotationListAnswer,

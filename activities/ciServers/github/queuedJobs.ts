@@ -9,7 +9,7 @@ import {
   runListAnswer,
   runnerListAnswer,
 } from './responses.ts';
-import type { RestRequest } from './api.ts';
+import type { RestRequest } from './restRequest.ts';
 import { normalizeGitHubLabels } from './labels.ts';
 import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
 

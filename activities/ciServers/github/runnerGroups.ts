@@ -2,7 +2,8 @@ import type { RunnerGroupRef, Scope } from '../../../core/domain/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { scopeRoute } from './addresses.ts';
 import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
-import type { RestApi, RestRequest } from './api.ts';
+import type { RestApi } from './api.ts';
+import type { RestRequest } from './restRequest.ts';
 import { ExpiringCache } from './expiringCache.ts';
 
 /**

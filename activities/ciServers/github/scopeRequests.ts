@@ -1,7 +1,8 @@
 /** Requests to a scope: an organization, a repository or an enterprise. */
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import { scopeRoute } from './addresses.ts';
-import type { RestApi, RestRequest, RestResponse } from './api.ts';
+import type { RestApi } from './api.ts';
+import type { RestRequest, RestResponse } from './restRequest.ts';
 import type { RestCall } from './classify.ts';
 import { runnerListAnswer } from './responses.ts';
 

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { z } from 'zod';
 import { WebhookRedelivery } from '../../../activities/ciServers/github/deliveries.ts';
-import type { RestResponse, RestRequest } from '../../../activities/ciServers/github/api.ts';
+import type {
+  RestResponse,
+  RestRequest,
+} from '../../../activities/ciServers/github/restRequest.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const PAGE = 100;
