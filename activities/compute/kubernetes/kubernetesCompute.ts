@@ -1,14 +1,7 @@
 /** Compute that runs runners as pods. It combines the modules of this directory. */
-import type {
-  KubeConfig,
-  V1Node,
-  V1PersistentVolumeClaim,
-  V1Pod,
-  V1Secret,
-} from '@kubernetes/client-node';
+import type { KubeConfig, V1Node, V1Pod, V1Secret } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { VolumeClaim } from '../../../core/contract/index.ts';
-import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
+import type { PodRequest } from '../../../core/domain/pod.ts';
 import { REGISTER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
@@ -23,36 +16,30 @@ import { PendingDeletions } from './pendingDeletions.ts';
 import { requestDeletion } from './requestDeletion.ts';
 import { clusterId } from './clusterId.ts';
 import { isNotFound, toComputeError } from './errors.ts';
-import { JobPodOwnership, makesJobPods, type JobPodCount } from './jobPodOwnership.ts';
+import { type JobPodCount, JobPodOwnership, makesJobPods } from './jobPodOwnership.ts';
 import { PodReader } from './podReader.ts';
 import { QuotaReader } from './resourceQuota.ts';
-import { isLabelValue, installationSelector } from './metadata.ts';
+import { installationSelector, isLabelValue } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
-import { isOfInstallation, isOfRunner } from './ownership.ts';
+import { isOfRunner } from './ownership.ts';
 import { podLogStream } from './podLogStream.ts';
 import { podLogTail } from './podLogTail.ts';
-import { podErrors, podSpec, type PodDefaults } from './podSpec.ts';
-import { matchesAny } from './podPolicy/patterns.ts';
+import { type PodDefaults, podErrors, podSpec } from './podSpec.ts';
 import { DEFAULT_POD_POLICY, type PodPolicy } from './podPolicy/podPolicy.ts';
 import {
-  toPolicyInput,
   installationImages,
   installationStore,
   policyViolations,
+  toPolicyInput,
 } from './podPolicy/policyViolations.ts';
 import {
-  registrationAnnotations,
   parseRegistrationSecret,
+  registrationAnnotations,
   registrationSecret,
 } from './registrationSecret.ts';
-import {
-  resolveClaimName,
-  jobVolumeClaim,
-  persistentVolumeClaim,
-  formatClaimWriter,
-  parseClaimWriters,
-} from './volumeClaims.ts';
+import { jobVolumeClaim } from './volumeClaims.ts';
+import { RunnerClaims } from './runnerClaims.ts';
 
 /** Options of {@link createKubernetesCompute}. */
 export interface KubernetesComputeOptions extends ApiServerOptions {
@@ -136,6 +123,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     watchTimeoutMs,
     minBackoffMs,
   });
+  const claims = new RunnerClaims(objects, installation, policy.claims);
   const quotas = new QuotaReader(api);
   const asked = new PendingDeletions();
   const own = {
@@ -152,51 +140,6 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     ...policyViolations(toPolicyInput(pod, request, home, defaults.template), policy, own),
   ];
   let cluster: string | undefined;
-
-  /**
-   * Returns the claim of the request.
-   * @returns `undefined` if it does not exist
-   * @throws ComputeError `foreign` if this runner may not mount it
-   */
-  async function usableClaim(
-    identity: RunnerIdentity,
-    claim: VolumeClaim,
-    namespace: string | undefined,
-  ): Promise<V1PersistentVolumeClaim | undefined> {
-    const name = resolveClaimName(identity, claim);
-    const found = await objects.get<V1PersistentVolumeClaim>(
-      'persistentvolumeclaims',
-      namespace,
-      name,
-    );
-    if (found === undefined || mayMountClaim(found, identity, claim)) return found;
-    throw new ComputeError(
-      'foreign',
-      `persistentvolumeclaim ${name} is not a claim of this installation, and not allowed by "claims" of the worker's pod policy; it is kept`,
-    );
-  }
-
-  /** Creates a claim if it does not exist and is not one that must exist already. */
-  async function createClaim(
-    identity: RunnerIdentity,
-    wanted: VolumeClaim,
-    namespace: string | undefined,
-  ): Promise<void> {
-    const claim = persistentVolumeClaim(identity, wanted, installation);
-    if (claim === undefined) return;
-    const owner = { ...identity, attempt: 0 };
-    await objects.createOrGet('persistentvolumeclaims', namespace, claim, owner);
-  }
-
-  function mayMountClaim(
-    { metadata = {} }: V1PersistentVolumeClaim,
-    identity: RunnerIdentity,
-    { claim }: VolumeClaim,
-  ): boolean {
-    return claim === undefined
-      ? isOfRunner(metadata, installation, { ...identity, attempt: 0 })
-      : isOfInstallation(metadata, installation) || matchesAny(policy.claims, claim);
-  }
 
   return {
     kind: 'kubernetes',
@@ -250,9 +193,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       // admission.
       const [fault] = judge(pod, request);
       if (fault !== undefined) throw new ComputeError('invalid', fault);
-      for (const wanted of volumeClaims) await createClaim(identity, wanted, namespace);
+      for (const wanted of volumeClaims) await claims.create(identity, wanted, namespace);
       if (storage?.job !== undefined && defaults.jobClaim !== undefined)
-        await createClaim(storage.job, jobVolumeClaim(defaults.jobClaim), namespace);
+        await claims.create(storage.job, jobVolumeClaim(defaults.jobClaim), namespace);
       return pods.created(await objects.createOrGet('pods', namespace, pod, identity));
     },
 
@@ -280,49 +223,10 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       return isPlain ? await asked.once(uid, ask) : await ask();
     },
 
-    async deleteClaims(identity, claims, namespace) {
-      for (const claim of claims) {
-        if (claim.claim === undefined)
-          await objects.deleteOwn(
-            'persistentvolumeclaims',
-            namespace,
-            resolveClaimName(identity, claim),
-            { ...identity, attempt: 0 },
-          );
-      }
-    },
-
-    async fenceClaims(identity, claims, writer, namespace) {
-      for (const claim of claims)
-        if ((await usableClaim(identity, claim, namespace)) !== undefined)
-          await objects.annotate(
-            'persistentvolumeclaims',
-            namespace,
-            resolveClaimName(identity, claim),
-            formatClaimWriter(writer),
-          );
-    },
-
-    async claimWriters(identity, claims, namespace) {
-      const found = await Promise.all(
-        claims.map(async (claim) => await usableClaim(identity, claim, namespace)),
-      );
-      return found.flatMap((claim) => (claim === undefined ? [] : parseClaimWriters(claim)));
-    },
-
-    async releaseClaims(identity, claims, { podUid }, namespace) {
-      const none = Object.fromEntries(
-        Object.keys(formatClaimWriter({ podUid, node: '' })).map((key) => [key, null]),
-      );
-      for (const claim of claims)
-        if ((await usableClaim(identity, claim, namespace)) !== undefined)
-          await objects.annotate(
-            'persistentvolumeclaims',
-            namespace,
-            resolveClaimName(identity, claim),
-            none,
-          );
-    },
+    deleteClaims: async (...args) => await claims.delete(...args),
+    fenceClaims: async (...args) => await claims.fence(...args),
+    claimWriters: async (...args) => await claims.writers(...args),
+    releaseClaims: async (...args) => await claims.release(...args),
 
     async nodeState(name) {
       try {
