@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { jobSchema } from '../../core/input/jobSchema.ts';
-import { runnerSchema } from '../../core/input/runner.ts';
+import { runnerSchema } from '../../core/input/runnerSchema.ts';
 import { setSchema } from '../../core/input/runnerSetSchema.ts';
 import type { Output } from '../shared/output.ts';
 

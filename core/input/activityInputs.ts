@@ -14,7 +14,7 @@ import { POD_CONDITIONS } from '../domain/podConditions.ts';
 import { PRIORITY_KEYS } from '../domain/setPriority.ts';
 import { credentialName, dnsLabel, identifier, parseInput, repositoryName } from './fields.ts';
 import { rerunJob } from './rerun.ts';
-import { storageKey, volumeClaim } from './runner.ts';
+import { storageKey, volumeClaim } from './runnerSchema.ts';
 
 const MAX_ID = 1_000;
 const MAX_TEXT = 10_000;

@@ -6,11 +6,8 @@ import {
   STOP_TIMEOUTS,
   type RunnerInput,
 } from '../../../core/contract/index.ts';
-import {
-  parseRunnerInput,
-  type runnerSchema,
-  type RunnerSpec,
-} from '../../../core/input/runner.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
+import type { runnerSchema } from '../../../core/input/runnerSchema.ts';
 import type { TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
 
 const MINUTE = 60_000;
