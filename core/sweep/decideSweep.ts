@@ -102,99 +102,128 @@ export function decideSweep(
   };
   const findings: Finding[] = [];
   const unmark: OwnedObject[] = [];
-  const markOf = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
-  const record = <T>(
-    subject: T,
+  const markOf: Marks = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
+  /** Records an assessment. Returns whether it is a finding. */
+  const record = (
     assessment: Assessment,
     finding: (as: FindingKind, reason: string) => Finding,
-    otherwise: (subject: T) => void = () => undefined,
-  ): void => {
-    if (assessment.kind === 'finding')
-      return void findings.push(finding(assessment.as, assessment.reason));
+  ): boolean => {
+    if (assessment.kind === 'finding') findings.push(finding(assessment.as, assessment.reason));
     if (assessment.kind === 'skip') count(assessment.why);
-    otherwise(subject);
+    return assessment.kind === 'finding';
   };
-  const recordObject = (object: OwnedObject, assessment: Assessment): void =>
-    record(
-      object,
-      assessment,
-      (as, reason) => ({
-        as,
-        reason,
-        subject: 'object',
-        object,
-        step: objectStep(object, as, nowMs, spec),
-      }),
-      () => (object.mark !== undefined && !object.onHold ? unmark.push(object) : undefined),
-    );
-
-  for (const { object, owner } of found.pods)
-    recordObject(object, assessPod(object, owner, nowMs, spec));
-  for (const { object, owner, used } of found.resources)
-    recordObject(object, assessResource(object, owner, used, nowMs, spec));
-  for (const { object, used } of found.jobObjects)
-    recordObject(object, assessJobObject(object, used, nowMs, spec));
-  for (const registration of found.registrations) {
-    record(registration, assessRegistration(registration), (as, reason) => {
-      const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
-      const mark = earlier ?? {
-        kind: 'orphaned_registration',
-        key: registrationKey(registration),
-        since: new Date(nowMs).toISOString(),
-      };
-      // A list may be older than the objects in it.
-      const waitMs = Math.max(spec.listMaxAgeMs, spec.minAgeMs);
-      const step = stepAfter(earlier && Date.parse(earlier.since), waitMs, nowMs);
-      return { as, reason, subject: 'registration', registration, step, mark };
+  for (const { object, assessment } of assessObjects(found, nowMs, spec)) {
+    const isFinding = record(assessment, (as, reason) => {
+      const step = objectStep(object, as, nowMs, spec);
+      return { as, reason, subject: 'object', object, step };
     });
+    if (!isFinding && object.mark !== undefined && !object.onHold) unmark.push(object);
   }
-  const offline = massOfflineScopes(found.runners);
-  for (const runner of found.runners) {
+  for (const registration of found.registrations)
+    record(assessRegistration(registration), (as, reason) =>
+      registrationFinding(registration, as, reason, markOf, nowMs, spec),
+    );
+  for (const { runner, assessment } of assessRunners(found.runners, nowMs, spec)) {
     if (nowMs - runner.startedAtMs > spec.maxRunnerAgeMs) count('long_running');
-    const assessment = assessRunner(runner, nowMs, spec);
-    const isOfMany =
-      assessment.kind === 'finding' &&
-      assessment.as === 'unresponsive_runner' &&
-      offline.has(scopeOf(runner));
-    record(runner, isOfMany ? skip('mass_offline') : assessment, (as, reason) => {
-      if (as === 'unresponsive_runner')
-        return unresponsiveFinding(
-          runner,
-          reason,
-          markOf.get(`${as} ${runner.registration?.name}`),
-          nowMs,
-          spec,
-        );
-      const earlier = markOf.get(`${as} ${runnerKey(runner)}`);
-      const mark = {
-        key: runnerKey(runner),
-        since: earlier?.since ?? new Date(nowMs).toISOString(),
-      };
-      if (as === 'orphaned_step')
-        return {
-          as,
-          reason,
-          subject: 'runner',
-          runner,
-          step: stepAfter(earlier && Date.parse(earlier.since), spec.minAgeMs, nowMs),
-          mark: { kind: as, ...mark },
-        };
-      const { kind: step, ...unpolled } = stuckRunnerStep(runner, earlier, nowMs, spec);
-      return {
-        as,
-        reason,
-        subject: 'runner',
-        runner,
-        step,
-        mark: { kind: 'stuck_runner', ...mark, ...unpolled },
-      };
-    });
+    record(assessment, (as, reason) => runnerFinding(runner, as, reason, markOf, nowMs, spec));
   }
   return {
     findings,
     unmark,
     skipped,
     ...omitUndefined({ abortReason: spec.force ? undefined : abortReason(found, findings) }),
+  };
+}
+
+/** Marks of the previous sweep, by kind and key. */
+type Marks = ReadonlyMap<string, SweepMark>;
+
+function assessObjects(
+  { pods, resources, jobObjects }: SweepInventory,
+  nowMs: number,
+  spec: SweepSpec,
+): { readonly object: OwnedObject; readonly assessment: Assessment }[] {
+  return [
+    ...pods.map(({ object, owner }) => ({
+      object,
+      assessment: assessPod(object, owner, nowMs, spec),
+    })),
+    ...resources.map(({ object, owner, used }) => ({
+      object,
+      assessment: assessResource(object, owner, used, nowMs, spec),
+    })),
+    ...jobObjects.map(({ object, used }) => ({
+      object,
+      assessment: assessJobObject(object, used, nowMs, spec),
+    })),
+  ];
+}
+
+/** Assesses the runners. If many of a scope are offline, the CI server is the reason. */
+function assessRunners(
+  runners: readonly RunnerWorkflow[],
+  nowMs: number,
+  spec: SweepSpec,
+): { readonly runner: RunnerWorkflow; readonly assessment: Assessment }[] {
+  const offline = massOfflineScopes(runners);
+  return runners.map((runner) => {
+    const assessment = assessRunner(runner, nowMs, spec);
+    const isOfMany =
+      assessment.kind === 'finding' &&
+      assessment.as === 'unresponsive_runner' &&
+      offline.has(scopeOf(runner));
+    return { runner, assessment: isOfMany ? skip('mass_offline') : assessment };
+  });
+}
+
+function registrationFinding(
+  registration: ObservedRegistration,
+  as: FindingKind,
+  reason: string,
+  marks: Marks,
+  nowMs: number,
+  spec: SweepSpec,
+): Finding {
+  const key = registrationKey(registration);
+  const earlier = marks.get(`${as} ${key}`);
+  const mark = earlier ?? {
+    kind: 'orphaned_registration',
+    key,
+    since: new Date(nowMs).toISOString(),
+  };
+  // A list may be older than the objects in it.
+  const waitMs = Math.max(spec.listMaxAgeMs, spec.minAgeMs);
+  const step = stepAfter(earlier && Date.parse(earlier.since), waitMs, nowMs);
+  return { as, reason, subject: 'registration', registration, step, mark };
+}
+
+function runnerFinding(
+  runner: RunnerWorkflow,
+  as: FindingKind,
+  reason: string,
+  marks: Marks,
+  nowMs: number,
+  spec: SweepSpec,
+): Finding {
+  if (as === 'unresponsive_runner') {
+    const earlier = marks.get(`${as} ${runner.registration?.name}`);
+    return unresponsiveFinding(runner, reason, earlier, nowMs, spec);
+  }
+  const key = runnerKey(runner);
+  const earlier = marks.get(`${as} ${key}`);
+  const mark = { key, since: earlier?.since ?? new Date(nowMs).toISOString() };
+  if (as === 'orphaned_step') {
+    const step = stepAfter(earlier && Date.parse(earlier.since), spec.minAgeMs, nowMs);
+    return { as, reason, subject: 'runner', runner, step, mark: { kind: as, ...mark } };
+  }
+  const { kind: step, ...unpolled } = stuckRunnerStep(runner, earlier, nowMs, spec);
+  return {
+    as,
+    reason,
+    subject: 'runner',
+    runner,
+    step,
+    mark: { kind: 'stuck_runner', ...mark, ...unpolled },
   };
 }
 
