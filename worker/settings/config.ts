@@ -7,24 +7,25 @@ import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import { settings, type SettingName, type Settings } from './settings.ts';
+import { settings, type Settings } from './settings.ts';
 import { artifactStoreLocation, jobClaimConfig } from './artifactStore.ts';
 import { workerTemplateErrors } from '../../core/input/podTemplate.ts';
-import { podTemplateSchema } from '../../core/input/runner.ts';
+import { podTemplateSchema } from '../../core/input/runnerSchema.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
-import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
+import { type TimeoutPolicy, timeoutPolicySchema } from '../../core/input/timeoutPolicy.ts';
 import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
 import type { JobClaimConfig } from '../../activities/compute/kubernetes/volumeClaims.ts';
 import {
   DEFAULT_POD_POLICY,
-  podPolicySchema,
   type PodPolicy,
+  podPolicySchema,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 import { tracingEnabled } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
-import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './webhookSecrets.ts';
+import { type WebhookEndpoint, webhookSecrets, type WebhookSecrets } from './webhookSecrets.ts';
+import { settingConflicts } from './settingConflicts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -131,7 +132,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
     problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
   const template = readPodTemplate(set, problems);
-  problems.push(...conflictErrors(set, parsed.data));
+  problems.push(...settingConflicts(set, parsed.data));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
   const warnings: ConfigProblem[] = [];
@@ -198,10 +199,37 @@ interface Read {
   readonly set: Env;
 }
 
-function toConfig(s: Settings, read: Read): HoldfastConfig {
+function computeConfig(s: Settings, { set, policy, template }: Read): HoldfastConfig['compute'] {
+  if (s.HOLDFAST_COMPUTE !== 'kubernetes')
+    return {
+      kind: 'process',
+      stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(set),
+      command: s.HOLDFAST_RUNNER_COMMAND,
+      anyCommand: s.HOLDFAST_ALLOW_ANY_COMMAND === 'true',
+    };
   const known = Object.values(RUNNER_KINDS).find(
     ({ image }) => image?.name === s.HOLDFAST_RUNNER_IMAGE,
   )?.image;
+  return {
+    kind: 'kubernetes',
+    namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
+    otherNamespaces: s.HOLDFAST_NAMESPACES ?? [],
+    jobPodNamespaces: s.HOLDFAST_JOB_POD_NAMESPACES ?? [],
+    runnerSetNamespace: s.HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE,
+    kubeconfig: s.HOLDFAST_KUBECONFIG,
+    context: s.HOLDFAST_KUBE_CONTEXT,
+    image: s.HOLDFAST_RUNNER_IMAGE,
+    command: s.HOLDFAST_RUNNER_COMMAND ?? known?.command,
+    user: known?.user,
+    supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
+    store: artifactStoreLocation(s),
+    jobClaim: jobClaimConfig(s),
+    policy,
+    template,
+  };
+}
+
+function toConfig(s: Settings, read: Read): HoldfastConfig {
   return {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),
@@ -212,31 +240,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
         : undefined,
     taskQueue: s.HOLDFAST_TASK_QUEUE,
     installation: s.HOLDFAST_INSTALLATION,
-    compute:
-      s.HOLDFAST_COMPUTE === 'kubernetes'
-        ? {
-            kind: 'kubernetes',
-            namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
-            otherNamespaces: s.HOLDFAST_NAMESPACES ?? [],
-            jobPodNamespaces: s.HOLDFAST_JOB_POD_NAMESPACES ?? [],
-            runnerSetNamespace: s.HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE,
-            kubeconfig: s.HOLDFAST_KUBECONFIG,
-            context: s.HOLDFAST_KUBE_CONTEXT,
-            image: s.HOLDFAST_RUNNER_IMAGE,
-            command: s.HOLDFAST_RUNNER_COMMAND ?? known?.command,
-            user: known?.user,
-            supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
-            store: artifactStoreLocation(s),
-            jobClaim: jobClaimConfig(s),
-            policy: read.policy,
-            template: read.template,
-          }
-        : {
-            kind: 'process',
-            stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set),
-            command: s.HOLDFAST_RUNNER_COMMAND,
-            anyCommand: s.HOLDFAST_ALLOW_ANY_COMMAND === 'true',
-          },
+    compute: computeConfig(s, read),
     credentials: read.credentials,
     timeouts: read.timeouts,
     podLogs:
@@ -293,91 +297,6 @@ export function readPodTemplate(set: Env, problems: ConfigProblem[]): PodTemplat
   for (const { field, message } of workerTemplateErrors(template ?? {}))
     problems.push({ setting, message: `${field} ${message}` });
   return template;
-}
-
-const BUCKET_SETTINGS: readonly SettingName[] = [
-  'HOLDFAST_STORE_PREFIX',
-  'HOLDFAST_STORE_ENDPOINT',
-  'HOLDFAST_STORE_REGION',
-  'HOLDFAST_STORE_FORCE_PATH_STYLE',
-  'HOLDFAST_STORE_SECRET',
-];
-
-/** Returns the errors of settings that are valid individually, but conflict with each other. */
-function conflictErrors(set: Env, parsed: Settings | undefined): ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const either: [SettingName, SettingName][] = [
-    ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
-    ['HOLDFAST_CREDENTIALS', 'HOLDFAST_CREDENTIALS_FILE'],
-    ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
-    ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
-    ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'],
-    ['HOLDFAST_JOB_CLAIM_SIZE', 'HOLDFAST_STORE_VOLUME_CLAIM'],
-    ['HOLDFAST_JOB_CLAIM_SIZE', 'HOLDFAST_STORE_BUCKET'],
-  ];
-  for (const [one, other] of either) {
-    if (set[one] !== undefined && set[other] !== undefined)
-      problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
-  }
-  const versioning: [SettingName, SettingName] = [
-    'TEMPORAL_DEPLOYMENT_NAME',
-    'TEMPORAL_WORKER_BUILD_ID',
-  ];
-  for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
-    if (set[one] !== undefined && set[other] === undefined)
-      problems.push({
-        setting: other,
-        message: `is missing while ${one} is set: set both, or neither`,
-      });
-  }
-  if (parsed?.HOLDFAST_CODEC_REQUIRED === 'true' && set['HOLDFAST_CODEC_KEY_FILE'] === undefined)
-    problems.push({
-      setting: 'HOLDFAST_CODEC_REQUIRED',
-      message: 'needs the keys: set HOLDFAST_CODEC_KEY_FILE',
-    });
-  if (
-    parsed?.HOLDFAST_CODEC_REQUIRED === 'false' &&
-    set['HOLDFAST_CODEC_UNBOUND_WORKFLOWS'] !== undefined
-  )
-    problems.push({
-      setting: 'HOLDFAST_CODEC_UNBOUND_WORKFLOWS',
-      message: 'has no effect: set HOLDFAST_CODEC_REQUIRED to true, or remove it',
-    });
-  for (const store of ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
-    if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined)
-      problems.push({
-        setting: store,
-        message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE',
-      });
-  }
-  for (const ofBucket of BUCKET_SETTINGS) {
-    if (set[ofBucket] !== undefined && set['HOLDFAST_STORE_BUCKET'] === undefined)
-      problems.push({
-        setting: ofBucket,
-        message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
-      });
-  }
-  if (
-    set['HOLDFAST_JOB_CLAIM_STORAGE_CLASS'] !== undefined &&
-    set['HOLDFAST_JOB_CLAIM_SIZE'] === undefined
-  )
-    problems.push({
-      setting: 'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
-      message: 'has no effect: set HOLDFAST_JOB_CLAIM_SIZE, or remove it',
-    });
-  if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
-    problems.push({
-      setting: 'HOLDFAST_POD_LOGS',
-      message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast',
-    });
-  }
-  if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE_TIME < parsed.HOLDFAST_SHUTDOWN_GRACE_TIME) {
-    problems.push({
-      setting: 'HOLDFAST_SHUTDOWN_FORCE_TIME',
-      message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE_TIME: make it at least as long',
-    });
-  }
-  return problems;
 }
 
 /** Returns the message of an error on one line. */
