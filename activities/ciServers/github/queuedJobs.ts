@@ -25,7 +25,7 @@ export type AskList = <T extends z.ZodType>(
 const PAGE = 100;
 /**
  * Maximum repositories of an organization, those pushed to most recently. Each costs three
- * requests.
+ * requests, or four if not too many others do.
  */
 const MAX_REPOSITORIES = 300;
 /** Maximum pages of the repositories of an App, which are not sorted by activity. */
@@ -40,7 +40,7 @@ const RUNS_AT_ONCE = 4;
 
 /**
  * Lists the queued and running jobs from the active runs of each repository. GitHub lists neither
- * the runs of an organization nor the jobs of a repository, so a check costs three requests per
+ * the runs of an organization nor the jobs of a repository, so a check costs four requests per
  * repository and one per active run. Requests with an unchanged response do not count against the
  * primary rate limit. https://docs.github.com/en/rest/actions/workflow-runs,
  * https://docs.github.com/en/rest/actions/workflow-jobs
@@ -71,15 +71,27 @@ export class QueuedJobs {
     // A run that changes its status meanwhile is in a later list if it was not in an earlier one. A
     // run in which one job waits for an approval may have other jobs that wait for runners. The
     // list of queued runs comes first in all repositories: if the requests run out, it is the one
-    // that matters.
+    // that matters. It is also the last: when a job ends, its run goes back to the queued ones if
+    // its other jobs wait for runners. Most of these lists are unchanged, which costs nothing of the
+    // rate limit.
     for (const status of ['queued', 'waiting', 'in_progress'])
-      for (const found of await pMap(
-        repositories,
-        async (repository) => await this.#jobsOf(repository, status, seen),
-        { concurrency: REPOSITORIES_AT_ONCE },
-      ))
-        jobs.push(...found);
+      jobs.push(...(await this.#jobsOfAll(repositories, status, seen)));
+    if (this.#requests + repositories.length <= MAX_REQUESTS)
+      jobs.push(...(await this.#jobsOfAll(repositories, 'queued', seen)));
     return { jobs, complete: this.#complete };
+  }
+
+  async #jobsOfAll(
+    repositories: readonly string[],
+    status: string,
+    seen: Set<number>,
+  ): Promise<CiJob[]> {
+    const found = await pMap(
+      repositories,
+      async (repository) => await this.#jobsOf(repository, status, seen),
+      { concurrency: REPOSITORIES_AT_ONCE },
+    );
+    return found.flat();
   }
 
   async #repositories(organization: string): Promise<string[]> {

@@ -54,9 +54,43 @@ test('for a run that waits for an approval the waiting jobs are found', async ()
   ).toMatchObject({ jobs: [{ id: '2', status: 'queued' }], complete: true });
 });
 
+test('a run that goes back to the queued ones while the lists are read is found', async () => {
+  // Its first job runs, and its second one waits for a runner.
+  let status = 'in_progress';
+  const ask: AskList = async (schema, { route, parameters }) => {
+    if (route.endsWith('/jobs'))
+      return schema.parse({
+        total_count: 1,
+        jobs: [{ id: 2, status: 'queued', labels: ['linux'] }],
+      });
+    // Its first job ends before the list of the running ones.
+    if (parameters['status'] === 'in_progress') status = 'queued';
+    const runs = parameters['status'] === status ? [{ id: 9 }] : [];
+    return schema.parse({ total_count: runs.length, workflow_runs: runs });
+  };
+  expect(
+    await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' }),
+  ).toMatchObject({ jobs: [{ id: '2', status: 'queued' }], complete: true });
+});
+
+test('a check of many repositories stays within its requests', async () => {
+  const asked = new Map<unknown, number>();
+  const ask: AskList = async (schema, { route, parameters: { status } }) => {
+    if (route.endsWith('/repos'))
+      return schema.parse(
+        Array.from({ length: PAGE }, (_, index) => ({ full_name: `acme/r${index}` })),
+      );
+    asked.set(status, (asked.get(status) ?? 0) + 1);
+    return schema.parse({ total_count: 0, workflow_runs: [] });
+  };
+  await new QueuedJobs(ask, false).of({ kind: 'organization', name: 'acme' });
+  // The maximum number of repositories leaves no requests for the queued runs again.
+  expect(asked.get('queued')).toBe(300);
+});
+
 test.each([
   ['stays as it is', 0, 150, true],
-  ['gets shorter while it is read, which moves a run over the edge of a page', 1, 149, false],
+  ['gets shorter while it is read, which moves a run over the edge of a page', 1, 150, false],
 ])('a list of 150 queued runs that %s', async (_what, leaving, jobs, complete) => {
   let queued = Array.from({ length: 150 }, (_, index) => ({ id: index + 1 }));
   const ask: AskList = async (schema, { route, parameters }) => {
@@ -114,5 +148,5 @@ test('queued runs of all repositories come first, because requests may run out',
       ['b', 2],
     ]),
   );
-  expect(asked).toHaveLength(4 + 4);
+  expect(asked).toHaveLength(4 + 4 + 2);
 });
