@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { RUNNER_CAUSES, type RerunInput, type RerunPolicy } from '../contract/index.ts';
 import { isCiId } from '../domain/ciId.ts';
 import { parseDuration } from '../domain/duration.ts';
+import { isTime } from '../domain/isTime.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { scopeHolds, type Scope } from '../domain/ciServer.ts';
 import {
@@ -77,7 +78,10 @@ const schema = z.strictObject({
   set: identifier('a set name').exactOptional(),
   runnerName,
   cause: z.enum(RUNNER_CAUSES),
-  stoppedAt: z.iso.datetime({ offset: true, error: 'must be a time (ISO 8601)' }).exactOptional(),
+  stoppedAt: z.iso
+    .datetime({ offset: true, abort: true, error: 'must be a time (ISO 8601)' })
+    .refine((text) => isTime(Date.parse(text)), 'must be a time since 1970')
+    .exactOptional(),
   recorded: z.literal(true).exactOptional(),
   job: rerunJob.exactOptional(),
   perRun,

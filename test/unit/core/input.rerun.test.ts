@@ -40,6 +40,7 @@ test.each([
   [{ perRun: 0 }, 'perRun', 'out_of_range'],
   [{ perDay: 1_001 }, 'perDay', 'out_of_range'],
   [{ stoppedAt: 'soon' }, 'stoppedAt', 'invalid'],
+  [{ stoppedAt: '1969-12-31T23:59:59Z' }, 'stoppedAt', 'invalid'],
   [{ forceCancelAfter: 'soon' }, 'forceCancelAfter', 'invalid'],
   [{ forceCancelAfter: '11m' }, 'forceCancelAfter', 'invalid'],
   [{ organization: undefined }, 'organization', 'required'],
