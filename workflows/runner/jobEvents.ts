@@ -4,6 +4,7 @@
  */
 import { scopeHolds, type Scope } from '../../core/domain/ciServer.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../core/domain/podConditions.ts';
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import {
   isLaterState,
@@ -44,6 +45,18 @@ const MAX_OVER = 100;
  * one clock and reports whole seconds.
  */
 const SAME_MOMENT_MS = 5_000;
+
+/**
+ * Limits the time of an event to what different clocks can explain. After an event with a time of
+ * the future, every later one would look overtaken.
+ *
+ * @param nowMs - time of the receipt (ms since the epoch)
+ */
+export function limitEventTime(event: RunnerJobEvent, nowMs: number): RunnerJobEvent {
+  return event.at === undefined
+    ? event
+    : { ...event, at: Math.min(event.at, nowMs + MAX_CLOCK_SKEW_MS) };
+}
 
 /**
  * Returns the jobs after an event about a job of this runner. Returns the same object if the event

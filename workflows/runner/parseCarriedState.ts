@@ -12,6 +12,7 @@ import { isObject } from '../../core/domain/isObject.ts';
 import { isTime } from '../../core/domain/isTime.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../core/domain/podConditions.ts';
 import type { CarriedRunnerState, CurrentRunner } from './carriedState.ts';
 import { NO_JOBS } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
@@ -72,7 +73,7 @@ function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner
     pod,
     online: runner['online'] === true,
     hadJob: runner['hadJob'] === true,
-    jobs: isJobs(jobs) ? jobs : NO_JOBS,
+    jobs: isJobs(jobs) ? limitJobs(jobs, nowMs) : NO_JOBS,
     ...omitUndefined({
       id: isCiId(id) ? id : undefined,
       podBusy: typeof runner['podBusy'] === 'boolean' ? runner['podBusy'] : undefined,
@@ -128,6 +129,11 @@ function isJobs(jobs: unknown): jobs is CurrentRunner['jobs'] {
         isText(running['label']) &&
         (running['repository'] === undefined || isText(running['repository']))))
   );
+}
+
+/** A time of the future would make every later event look overtaken. */
+function limitJobs(jobs: CurrentRunner['jobs'], nowMs: number): CurrentRunner['jobs'] {
+  return { ...jobs, latestEventAt: Math.min(jobs.latestEventAt, nowMs + MAX_CLOCK_SKEW_MS) };
 }
 
 function isSuspicion(value: unknown): value is NonNullable<CurrentRunner['suspected']> {

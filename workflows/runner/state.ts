@@ -20,7 +20,7 @@ import type { CallResult } from '../shared/activityProxies.ts';
 import { observePhase } from '../shared/metrics.ts';
 import { RunnerDisplay, type DisplayedVerdict } from './display.ts';
 import type { AttemptFailure, CarriedRunnerState, CurrentRunner } from './carriedState.ts';
-import { NO_JOBS, trackJobEvent, concernsRunner } from './jobEvents.ts';
+import { NO_JOBS, trackJobEvent, concernsRunner, limitEventTime } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
 
 /**
@@ -276,8 +276,9 @@ export class RunnerState {
    * Applies a job event from the CI server, which is an early hint. Events about other runners and
    * events without new information change nothing.
    */
-  onJobEvent(event: RunnerJobEvent): void {
+  onJobEvent(received: RunnerJobEvent): void {
     const { runner, spec } = this;
+    const event = limitEventTime(received, Date.now());
     if (!concernsRunner(event, this.runnerName, runner.id, spec.scope)) return;
     const { running } = runner.jobs;
     const tracked = trackJobEvent(runner.jobs, event);

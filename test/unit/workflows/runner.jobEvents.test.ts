@@ -208,6 +208,18 @@ describe('what a runner takes itself for', () => {
       ['busy', 'busy', 'busy', starts(1, { at: NOW + 60_000 })],
       [true, 1, 'job (1)', true],
     ],
+    [
+      'the next job, after an event that is ahead of the time',
+      [
+        'busy',
+        starts(1, { at: 250e12 }),
+        ends(1),
+        'idle',
+        'busy',
+        starts(2, { at: NOW + 6 * 60_000 }),
+      ],
+      [true, 5, 'job (2)', true],
+    ],
     ['the same, by its pod', ['busy', 'again'], [true, 2, undefined, true]],
   ])('a static one that tells: %s', (_what, steps, expected) =>
     expect(play(life(false, PROBES), steps)).toEqual(expected),

@@ -200,6 +200,13 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     expect(state.deadlineCancellation()).toMatchObject({ mode: 'stop', by });
   });
 
+  test('a time of the future that is carried on hides no later job', () => {
+    const state = runnerState({}, RUNNING_POD);
+    state.runner.jobs = { completed: [], latestEventAt: 250e12 };
+    const { runner } = parseCarriedState(state.toCarriedState(), Date.now()) ?? {};
+    expect(runner?.jobs.latestEventAt).toBeLessThanOrEqual(Date.now() + 2 * 60_000);
+  });
+
   test('it is carried on', () => {
     const { runner } = after(['in_progress', 'completed']);
     const state = runnerState({}, RUNNING_POD);
