@@ -4,15 +4,14 @@
 import {
   FINDING_KINDS,
   type SweepCounts,
+  type SweepFinding,
   type SweepMark,
   type SweepReport,
   type SweepSkip,
-  type SweepFinding,
-  type FindingKind,
 } from '../../core/contract/index.ts';
 import { formatServedLocation } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
-import { decideSweep } from '../../core/sweep/decideSweep.ts';
+import { decideSweep, type SweepPlan } from '../../core/sweep/decideSweep.ts';
 import { ComputeError } from '../ports/computeError.ts';
 import { executePlan, sweptItem } from './executePlan.ts';
 import { collectInventory } from './inventory.ts';
@@ -50,30 +49,19 @@ export async function sweep(
       `There is nothing to sweep on the compute "${compute.kind}": set HOLDFAST_COMPUTE=kubernetes, or see to its runners by hand`,
     );
   const startedMs = Date.now();
-  const report: SweepReport = {
-    location: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, examined: {}, incompleteLists: [], skippedLists: [],
-    counts: Object.fromEntries(FINDING_KINDS.map((kind): [FindingKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
-    skipped: {}, findings: [], omittedFindings: 0, marks: [...marks],
-  }; // prettier-ignore
+  const report = emptyReport(spec, marks, startedMs);
   const finish = (): SweepReport => ({
     ...report,
     tookMs: Date.now() - startedMs,
     incompleteLists: report.incompleteLists.slice(0, MAX_INCOMPLETE),
     marks: report.marks.slice(0, MAX_MARKS),
   });
-  const skip = (reason: SweepSkip, times = 1): void => {
-    if (times > 0) report.skipped[reason] = (report.skipped[reason] ?? 0) + times;
-  };
-
   let served;
   try {
     served = await compute.location();
   } catch (error) {
     signal?.throwIfAborted();
-    report.incompleteLists.push({
-      list: 'pods',
-      reason: errorMessage(error),
-    });
+    report.incompleteLists.push({ list: 'pods', reason: errorMessage(error) });
     return finish();
   }
   report.location = formatServedLocation(served);
@@ -89,36 +77,73 @@ export async function sweep(
   if (findings === undefined) return finish();
   const plan = decideSweep(findings, marks, ownedObjects.now(), spec);
   Object.assign(report.skipped, plan.skipped);
-  skip('foreign', foreign);
-  for (const { objects } of seen.otherTemporal ?? []) skip('other_temporal', objects);
-  skip('scope_not_visible', notVisible);
+  countSkipped(report, 'foreign', foreign);
+  for (const { objects } of seen.otherTemporal ?? [])
+    countSkipped(report, 'other_temporal', objects);
+  countSkipped(report, 'scope_not_visible', notVisible);
+  await applyPlan(report, plan, { sources, spec, owned: ownedObjects, workflows });
+  logReport(sources, report);
+  return finish();
+}
+
+/** Executes the plan, if it may be executed, and reports its findings. */
+async function applyPlan(
+  report: SweepReport,
+  plan: SweepPlan,
+  execution: Parameters<typeof executePlan>[0],
+): Promise<void> {
   if (plan.abortReason !== undefined) report.aborted = plan.abortReason;
-  let items: SweepFinding[];
-  if (spec.dryRun || plan.abortReason !== undefined) {
-    items = plan.findings.map((finding) => sweptItem(finding, 'found'));
-  } else {
-    const done = await executePlan({ sources, spec, owned: ownedObjects, workflows }, plan);
-    ({ items } = done);
-    report.marks = done.marks;
-    for (const reason of done.skipped) skip(reason);
-  }
+  if (execution.spec.dryRun || plan.abortReason !== undefined)
+    return addFindings(
+      report,
+      plan.findings.map((finding) => sweptItem(finding, 'found')),
+    );
+  const done = await executePlan(execution, plan);
+  report.marks = done.marks;
+  for (const reason of done.skipped) countSkipped(report, reason);
+  addFindings(report, done.items);
+}
+
+function emptyReport(spec: SweepSpec, marks: readonly SweepMark[], startedMs: number): SweepReport {
+  const none = (): SweepCounts => ({ found: 0, marked: 0, repaired: 0, failed: 0 });
+  return {
+    location: '',
+    at: new Date(startedMs).toISOString(),
+    tookMs: 0,
+    dryRun: spec.dryRun,
+    examined: {},
+    incompleteLists: [],
+    skippedLists: [],
+    counts: Object.fromEntries(
+      FINDING_KINDS.map((kind) => [kind, none()]),
+    ) as SweepReport['counts'],
+    skipped: {},
+    findings: [],
+    omittedFindings: 0,
+    marks: [...marks],
+  };
+}
+
+function countSkipped({ skipped }: SweepReport, reason: SweepSkip, times = 1): void {
+  if (times > 0) skipped[reason] = (skipped[reason] ?? 0) + times;
+}
+
+function addFindings(report: SweepReport, items: readonly SweepFinding[]): void {
   for (const { kind, status } of items) {
     report.counts[kind].found += 1;
     if (status === 'marked' || status === 'repaired' || status === 'failed')
       report.counts[kind][status] += 1;
   }
-  items.sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
-  report.findings = items.slice(0, MAX_ITEMS);
+  report.findings = items
+    .toSorted((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status))
+    .slice(0, MAX_ITEMS);
   report.omittedFindings = items.length - report.findings.length;
-  sources.logger.info(
-    {
-      place: report.location,
-      examined: report.examined,
-      skipped: report.skipped,
-      aborted: report.aborted,
-      items: items.length,
-    },
-    'swept',
-  );
-  return finish();
+}
+
+function logReport(
+  { logger }: SweepSources,
+  { location: place, examined, skipped, aborted, findings, omittedFindings }: SweepReport,
+): void {
+  const items = findings.length + omittedFindings;
+  logger.info({ place, examined, skipped, aborted, items }, 'swept');
 }
