@@ -127,7 +127,7 @@ async function removeFirst(
     const server = ciServers.get(credential);
     const found = await server.findRunner(scope, { name, ...omitUndefined({ id }) }, signal);
     if (found === undefined) return id === undefined ? 'not listed' : 'absent';
-    // Whoever may create pods can write any registration into their annotations.
+    // A user who may create pods can write any registration into their annotations.
     const fault = ownershipError(found, name, await compute.location());
     return fault ?? (await removeUnlessBusy(server, scope, { id: found.id, name }, signal));
   } catch (error) {
