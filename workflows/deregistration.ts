@@ -4,6 +4,7 @@ import { FAILURE_TYPES } from '../core/activities/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
 import { escapeMarkdown } from '../core/domain/displayText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
+import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import { countDeregistration } from './shared/metrics.ts';
 
 /**
@@ -18,7 +19,7 @@ const MAX_RETRY_FACTOR = 15;
  * then is reported as dangling.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, timeoutMs, initialRetryIntervalMs } =
+  const { scope, credential, runner, inScaleSet, reason, timeoutMs, initialRetryIntervalMs } =
     await admissionActivities().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
@@ -32,6 +33,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         scope,
         credential,
         runner,
+        ...omitUndefined({ inScaleSet }),
         onBusy: 'retry',
         busyRetryMs: initialRetryIntervalMs,
         maxBusyRetryMs: initialRetryIntervalMs * MAX_RETRY_FACTOR,

@@ -29,6 +29,11 @@ export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_TIM
   credential?: string;
   /** Name of the runner at the CI server, and the ID of its registration if it is known. */
   runner: { name: string; id?: string };
+  /**
+   * Whether the runner was registered in a scale set. Some servers list such runners only there.
+   * @default false
+   */
+  inScaleSet?: boolean;
   /** Reason to show in the Temporal UI; at most 500 characters. @default "asked for by hand" */
   reason?: string;
 }

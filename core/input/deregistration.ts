@@ -24,6 +24,7 @@ export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_T
   readonly scope: Scope;
   readonly credential: string;
   readonly runner: DeregistrationInput['runner'];
+  readonly inScaleSet?: true;
   readonly reason: string;
 }
 
@@ -41,6 +42,7 @@ const schema = z.strictObject({
     },
     'is missing: give {"name": …} and, where it is known, {"id": …}',
   ),
+  inScaleSet: z.boolean().exactOptional(),
   reason: z.string().max(500).exactOptional(),
 } satisfies FieldsOf<DeregistrationInput>);
 
@@ -53,6 +55,7 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
   const {
     credential = DEFAULT_CREDENTIAL,
     runner,
+    inScaleSet = false,
     reason = 'asked for by hand',
     organization: _o,
     repository: _r,
@@ -65,6 +68,7 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
       scope: resolveScope(parsed.spec),
       credential,
       runner,
+      ...(inScaleSet ? { inScaleSet } : {}),
       reason,
       ...toMilliseconds({ ...DEREGISTRATION_TIMEOUTS, ...patience }),
     },

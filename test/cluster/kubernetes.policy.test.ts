@@ -8,7 +8,7 @@ import {
   type KubernetesObject,
   type V1ValidatingAdmissionPolicy,
   type V1ObjectMeta,
-  V1PodSpec,
+  type V1PodSpec,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';

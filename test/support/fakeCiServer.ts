@@ -7,6 +7,7 @@ import {
   type Registration,
 } from '../../activities/ports/ciServer.ts';
 import type { JobReruns } from '../../activities/ports/jobReruns.ts';
+import type { ScaleSets } from '../../activities/ports/scaleSets.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../core/domain/ciServerTraits.ts';
 
@@ -46,6 +47,8 @@ export class FakeCiServer implements CiServer, CiServers {
     [];
   /** Absent: jobs cannot be rerun. */
   reruns?: JobReruns;
+  /** Absent: the server has no scale sets. */
+  scaleSets?: ScaleSets;
   /** Absent: the server has no deadlines. */
   versionDeadline?: NonNullable<CiServer['versionDeadline']>;
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */

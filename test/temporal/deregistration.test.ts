@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
 import { locationLabel } from '../../activities/compute/naming.ts';
+import type { ScaleSets } from '../../activities/ports/scaleSets.ts';
 import {
   DEREGISTRATION_WORKFLOW,
   type DeregistrationInput,
@@ -47,6 +48,18 @@ await describeWithLab('a removal by a user', { temporal: true }, (lab) => {
     expect(await remove({ name: other, id })).toMatchObject({ outcome: 'removed' });
     expect(await remove({ name: old })).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
+  });
+
+  test('of a runner that the server lists only in its scale set', async () => {
+    const runner = { name: name(), id: '4711' };
+    const removed: string[] = [];
+    ci.scaleSets = {
+      runnerId: async (_scope, wanted) => (wanted === runner.name ? runner.id : undefined),
+      removeRunner: async (_scope, id) => (removed.push(id), 'removed'),
+    } satisfies Partial<ScaleSets> as unknown as ScaleSets;
+    expect(await remove(runner)).toMatchObject({ outcome: 'absent' });
+    expect(await remove(runner, { inScaleSet: true })).toMatchObject({ outcome: 'removed' });
+    expect(removed).toEqual([runner.id]);
   });
 
   test('of a runner that an outdated list lacks: it is searched again before it counts as absent', async () => {

@@ -327,6 +327,7 @@ async function handOff({ spec, runnerName, scope, registration }: RunnerState): 
     [scope.kind]: scope.name,
     credential: spec.credential,
     runner: registration,
+    ...(spec.scaleSet === undefined ? {} : { inScaleSet: true }),
     reason: 'the runner ended and the CI server did not remove its registration yet',
     initialRetryInterval: `${spec.intervals.busyRetryMs}ms`,
   };

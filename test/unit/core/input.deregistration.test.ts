@@ -20,7 +20,15 @@ describe('input of the deregistration workflow', () => {
     });
   });
 
-  test('what a life hands on that never learnt its runner’s id', () => {
+  test('a runner of a scale set is looked up there too', () => {
+    const input = { organization: 'acme', runner: { name: 'r-1' } };
+    const parse = (inScaleSet: unknown) => parseDeregistrationInput({ ...input, inScaleSet });
+    expect(parse(true)).toMatchObject({ ok: true, spec: { inScaleSet: true } });
+    expect(parse(false)).not.toHaveProperty('spec.inScaleSet');
+    expect(parse('yes')).toMatchObject({ ok: false, errors: [{ field: 'inScaleSet' }] });
+  });
+
+  test('what the workflow of a runner hands off that never learnt its runner’s id', () => {
     const runner = { name: 'ci-0a1b2-r2' };
     expect(
       parseDeregistrationInput({
