@@ -1,4 +1,4 @@
-/** The walks of docs/architecture.md and the places that CONTRIBUTING.md names lead through files that exist. */
+/** The files that docs/architecture.md and CONTRIBUTING.md name exist. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -36,7 +36,7 @@ describe('the walks of docs/architecture.md', () => {
     expect(visited).toEqual([...new Set(visited)]);
   });
 
-  test.each([...files])('%s: ten files at most, and no other is named', (walk, visited) => {
+  test.each([...files])('%s: visits at most ten files, and names no other', (walk, visited) => {
     expect(visited.length).toBeLessThanOrEqual(10);
     const text = walks.split(/^### /m).find((part) => part.startsWith(walk)) ?? '';
     const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, file = '']) => file);

@@ -14,22 +14,22 @@ const RUN: JobRunPath = { repository: 'Acme/Web', job: 'integration', buildId: '
 describe('the folder of a step', () => {
   test.each<[what: string, run: JobRunPath, folder: string]>([
     [
-      'of a repository: its case is no difference',
+      'of a repository, in lower case',
       RUN,
       'artifacts/repositories/acme/web/integration/0198-run/test-e2e/2/',
     ],
     [
-      'of none',
+      'without a repository',
       { job: 'nightly', buildId: '0198-run' },
       'artifacts/jobs/nightly/0198-run/test-e2e/2/',
     ],
     [
-      'no way out of it',
+      'of names with path separators, which are escaped',
       { job: '..', buildId: '../../x' },
       'artifacts/jobs/%2E%2E/%2E%2E%2F..%2Fx/test-e2e/2/',
     ],
     [
-      'and not by a repository',
+      'of a repository with path separators, which are escaped',
       { ...RUN, repository: '../..' },
       'artifacts/repositories/%2E%2E/%2E%2E/integration/0198-run/test-e2e/2/',
     ],
@@ -63,16 +63,12 @@ describe('the folder of a step', () => {
 describe('a step can start with', () => {
   const path = 'jobs/x/0198-run/test-e2e';
   test.each<[what: string, key: string, may: boolean]>([
-    ['what one before it has left', 'shared/jobs/x/0198-run/pre-rent/2.json', true],
-    ['what itself has left', 'shared/jobs/x/0198-run/test-e2e/1.json', true],
-    ['nothing of another run', 'shared/jobs/x/0199-run/pre-rent/2.json', false],
-    ['nothing of another job in that run', 'shared/jobs/y/0198-run/pre-rent/2.json', false],
-    ['nothing of a repository', 'shared/repositories/x/0198-run/y/z/pre-rent/2.json', false],
-    [
-      'nothing that a step has stored for people',
-      'artifacts/jobs/x/0198-run/pre-rent/1/build-log.txt',
-      false,
-    ],
+    ['the files of an earlier step', 'shared/jobs/x/0198-run/pre-rent/2.json', true],
+    ['the files of an earlier attempt', 'shared/jobs/x/0198-run/test-e2e/1.json', true],
+    ['not the files of another run', 'shared/jobs/x/0199-run/pre-rent/2.json', false],
+    ['not the files of another job in that run', 'shared/jobs/y/0198-run/pre-rent/2.json', false],
+    ['not the files of a repository', 'shared/repositories/x/0198-run/y/z/pre-rent/2.json', false],
+    ['not the artifacts of a step', 'artifacts/jobs/x/0198-run/pre-rent/1/build-log.txt', false],
   ])('%s', (_what, key, may) => {
     expect(storagePathError({ path, sharedDirSources: [key] }) === undefined).toBe(may);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 
-test('leaves out what has no value, and nothing else', () => {
+test('omits exactly the fields without a value', () => {
   expect(
     Object.entries(omitUndefined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] })),
   ).toEqual([

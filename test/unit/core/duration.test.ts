@@ -35,11 +35,11 @@ describe('parseDuration', () => {
     '.5s',
     '3651d',
     '9'.repeat(400) + 's',
-  ])('%p is none', (text) => {
+  ])('%p is invalid', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 
-  test('every duration makes a date', () => {
+  test('every duration from now is a valid date', () => {
     expect(new Date(Date.now() + (parseDuration('3650d') ?? Number.NaN)).toISOString()).toMatch(
       /^20\d\d-/,
     );
@@ -63,14 +63,14 @@ describe('formatDuration', () => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  test('what it prints is read back', () => {
+  test('parseDuration parses its output', () => {
     for (let ms = 0; ms < 1_000; ms += 7) expect(parseDuration(formatDuration(ms))).toBe(ms);
     for (let s = 1; s < 400_000; s += 997)
       expect(parseDuration(formatDuration(s * 1_000))).toBe(s * 1_000);
   });
 });
 
-test('durations in ms, under names that say so; what has no value is left out', () => {
+test('durations in ms have names that end in Ms, and fields without a value are omitted', () => {
   expect(toMilliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({
     resyncMs: 600_000,
     guardMs: 0,

@@ -3,7 +3,7 @@ import type { SetRoutingInfo } from '../../../core/contract/index.ts';
 import { missingImplicitLabels } from '../../../core/domain/implicitLabels.ts';
 import { evaluateSetLabels } from '../../../worker/checks/setLabelsCheck.ts';
 
-describe('labels that GitHub adds to runners, and that a set lacks', () => {
+describe('labels that GitHub adds to runners and that a set lacks', () => {
   test.each([
     [['self-hosted'], ['linux', 'X64']],
     [
@@ -14,7 +14,7 @@ describe('labels that GitHub adds to runners, and that a set lacks', () => {
     [['self-hosted', 'ARM64'], ['linux']],
     [['self-hosted', 'linux', 'x64'], []],
     [['self-hosted', 'windows', 'x64'], []],
-    // Jobs name such a set by its one label, as with GitHub's scale sets.
+    // Jobs name such a set by its single label, as with GitHub's scale sets.
     [['build-pool'], []],
     [[], []],
   ])('%j: %j', (labels, missing) => {
@@ -25,7 +25,7 @@ describe('labels that GitHub adds to runners, and that a set lacks', () => {
     expect(missingImplicitLabels(undefined, ['self-hosted'])).toEqual([]);
   });
 
-  test('the doctor warns of each set that lacks some, and of none whose labels it cannot read', () => {
+  test('the doctor warns about each set that lacks labels, and not about sets whose labels it cannot read', () => {
     const routing = { ciServer: 'github', scope: 'acme', scopeKind: 'organization' } as const;
     const findings = evaluateSetLabels(
       new Map([
@@ -44,7 +44,7 @@ describe('labels that GitHub adds to runners, and that a set lacks', () => {
   });
 });
 
-describe('a set with a webhook beside a scale set', () => {
+describe('a set with a webhook next to a scale set', () => {
   const webhook = (labels: string[], scope = 'acme'): SetRoutingInfo => ({
     ciServer: 'github',
     labels: [...labels, 'linux', 'x64'],
@@ -67,7 +67,7 @@ describe('a set with a webhook beside a scale set', () => {
   test.each([
     ['other labels', webhook(['arm'])],
     ['another scope', webhook(['gpu'], 'rival')],
-  ])('with %s is not', (_what, other) => {
+  ])('with %s is not warned about', (_what, other) => {
     expect(messages(other)).toEqual([]);
   });
 });

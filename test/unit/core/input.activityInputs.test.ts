@@ -1,4 +1,4 @@
-/** Inputs of activities are anybody's words: each field that becomes a path, a name or a query is checked, and what is wrong is told by its name. */
+/** Inputs of activities are untrusted: each field that becomes a path, a name or a query is checked, and the error names the field. */
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
@@ -134,7 +134,7 @@ const SOUND = {
   rerouteJobs: { set: 's', routing: {}, jobs: [], draining: false, forwardedEvents: [] },
 } as const satisfies Record<CheckedActivity, object>;
 
-/** The input with another value in one place. */
+/** The input with another value at one path. */
 function put(input: object, path: string, value: unknown): object {
   const copy = structuredClone(input) as Record<string, unknown>;
   const fields = path.split('.');
@@ -152,7 +152,7 @@ describe('every activity with an input has a schema', () => {
     ciServers: new FakeCiServer(),
   } as unknown as ActivityPorts);
 
-  test('by its name', () => {
+  test('under the name of the activity', () => {
     expect(Object.keys(ACTIVITY_INPUTS).toSorted()).toEqual(
       Object.keys(activities)
         .filter((name) => name !== 'getTime')
@@ -160,15 +160,18 @@ describe('every activity with an input has a schema', () => {
     );
   });
 
-  test.each(Object.keys(SOUND) as CheckedActivity[])('%s: what workflows send is sound', (name) => {
-    expect(activityInputErrors(name, JSON.parse(JSON.stringify(SOUND[name])))).toEqual([]);
-  });
+  test.each(Object.keys(SOUND) as CheckedActivity[])(
+    '%s: the input that workflows send is valid',
+    (name) => {
+      expect(activityInputErrors(name, JSON.parse(JSON.stringify(SOUND[name])))).toEqual([]);
+    },
+  );
 
   test.each(
     (Object.keys(SOUND) as CheckedActivity[]).flatMap((name) =>
       [undefined, null, 'x', 5, []].map((input): [CheckedActivity, unknown] => [name, input]),
     ),
-  )('%s of %j fails for good, with a code', async (name, input) => {
+  )('%s of %j fails without a retry, with a code', async (name, input) => {
     const run = activities[name as keyof HoldfastActivities] as (
       input: unknown,
     ) => Promise<unknown>;
@@ -179,7 +182,7 @@ describe('every activity with an input has a schema', () => {
   });
 });
 
-describe('a field is refused, and named', () => {
+describe('an invalid field is rejected, and the error names it', () => {
   const NO_TIME = [undefined, '5', -9e15, -1, 9e15, 1e300];
   const NO_NAME = ['..', '.', 'a/../b', '../x', 'a b', '', 'a\u0000', 5, undefined];
   const ROWS: [CheckedActivity, path: string, values: readonly unknown[]][] = [
@@ -234,7 +237,7 @@ describe('a field is refused, and named', () => {
       name as CheckedActivity,
       put(SOUND[name as CheckedActivity], path, value),
     );
-    // What is missing is named by what it is missing in, or by a field of it.
+    // An error for a missing field names its parent, or a field of it.
     expect(errors.map(({ field }) => field)).toEqual(
       expect.arrayContaining([expect.stringMatching(new RegExp(`^${path}(\\.|$)`))]),
     );
@@ -256,7 +259,7 @@ describe('a field is refused, and named', () => {
   });
 });
 
-describe("a runner's objects are for its own workflow", () => {
+describe("a runner's objects belong to its own workflow", () => {
   const activities = createActivities({
     compute: new FakeCompute(),
     ciServers: new FakeCiServer(),

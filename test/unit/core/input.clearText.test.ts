@@ -7,28 +7,28 @@ const pod = (...containers: object[]): Pick<RunnerInput, 'pod'> => ({
   pod: { spec: { containers } },
 });
 
-describe('what lies in Temporal in clear', () => {
+describe('unencrypted secrets in an input', () => {
   test.each<[string, Parameters<typeof plaintextWarnings>[0], string[]]>([
     ['no variables', {}, []],
     ['a variable', { env: { TOKEN: 'hunter2' } }, ['TOKEN']],
     [
-      'names that are not those of secrets, such as our own',
+      'names that do not look like secrets',
       { env: { DOCKER_HOST: 'unix:///var/run/docker.sock', PATH: '/bin', TOKEN_FILE: '/token' } },
       [],
     ],
     [
-      'the names of secrets',
+      'names that look like secrets',
       { env: { npm_token: 'a', AWS_ACCESS_KEY_ID: 'b', DB_PASSWORD: 'c', MY_SECRETS: 'd' } },
       ['npm_token', 'AWS_ACCESS_KEY_ID', 'DB_PASSWORD', 'MY_SECRETS'],
     ],
-    ['an empty one', { env: { TOKEN: '' } }, []],
+    ['an empty value', { env: { TOKEN: '' } }, []],
     [
-      'one of a container in the template',
+      'a variable of a container in the template',
       pod({ name: 'runner', env: [{ name: 'PASSWORD', value: 'hunter2' }] }),
       ['PASSWORD'],
     ],
     [
-      'one that is taken from a Secret',
+      'a variable with a value from a Secret',
       pod({
         name: 'runner',
         env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'ci', key: 'password' } } }],
@@ -36,7 +36,7 @@ describe('what lies in Temporal in clear', () => {
       [],
     ],
     [
-      'of an init container',
+      'a variable of an init container',
       {
         pod: {
           spec: {
@@ -61,7 +61,7 @@ describe('what lies in Temporal in clear', () => {
     expect(warnings.join()).not.toContain('hunter2');
   });
 
-  test('the warning says the way out, and does not grow with their number', () => {
+  test('the warning names the fix, and its length does not grow with the number of secrets', () => {
     const [warning = ''] = plaintextWarnings({
       env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`KEY${i}`, 'x'])),
     });
@@ -71,7 +71,7 @@ describe('what lies in Temporal in clear', () => {
   });
 });
 
-test('"runner start" says so before it starts anything, and does not where all is encrypted', async () => {
+test('"runner start" warns before it starts the workflow, and does not warn if payloads are encrypted', async () => {
   const start = async (env: Record<string, string>): Promise<string> =>
     (
       await runCli(

@@ -28,7 +28,7 @@ describe('input of the deregistration workflow', () => {
     expect(parse('yes')).toMatchObject({ ok: false, errors: [{ field: 'inScaleSet' }] });
   });
 
-  test('what the workflow of a runner hands off that never learnt its runner’s id', () => {
+  test('a runner workflow without the id of its runner hands off the name alone', () => {
     const runner = { name: 'ci-0a1b2-r2' };
     expect(
       parseDeregistrationInput({
@@ -62,7 +62,7 @@ describe('input of the deregistration workflow', () => {
       'initialRetryInterval',
     ],
     ['nothing', undefined, 'input'],
-  ])('%s is refused by name', (_what, input, field) => {
+  ])('%s is rejected, and the error names the field', (_what, input, field) => {
     expect(parseDeregistrationInput(input)).toMatchObject({ ok: false, errors: [{ field }] });
   });
 });

@@ -20,7 +20,7 @@ function refused(input: unknown, policy?: TimeoutPolicy): string[] {
   return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
-test('the least that is a job: what it gets', () => {
+test('a minimal job gets the defaults', () => {
   expect(admitted(JOB)).toEqual({
     name: 'web',
     timeoutMs: 4 * HOUR,
@@ -48,7 +48,7 @@ test('the least that is a job: what it gets', () => {
   });
 });
 
-test('a step’s life has the grace of a step, and its stop goes to its command alone', () => {
+test('a step’s runner has the grace period of the step, and only its command gets the stop signal', () => {
   const [step] = admitted(JOB).steps;
   expect(parseRunnerInput(step?.runner)).toMatchObject({
     ok: true,
@@ -95,7 +95,7 @@ test('steps run in the order of the stages, and are numbered in each', () => {
   ]);
 });
 
-test('everything that a step can say', () => {
+test('a step with all its fields', () => {
   const step = {
     name: 'full',
     image: 'example.com/tests:1',
@@ -135,7 +135,7 @@ test('everything that a step can say', () => {
   });
 });
 
-test('a grace beyond what platforms honour is warned of, where somebody has asked for it', () => {
+test('a grace period longer than platforms honor causes a warning, if the input sets it', () => {
   expect(admitted({ ...JOB, test: [{ ...STEP, gracePeriod: '3m' }] }).warnings).toEqual([
     expect.stringMatching(/^test unit: stop: .*3m44s.*spot instance/),
   ]);
@@ -153,7 +153,7 @@ describe('each of timeout and gracePeriod may be given alone', () => {
   });
 });
 
-describe('what cannot work is named, all at once', () => {
+describe('all errors are reported at once', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_none, index) => ({ ...STEP, name: `s${index}` }));
   test.each<[object | null, string[]]>([
@@ -288,7 +288,7 @@ describe('what cannot work is named, all at once', () => {
   });
 });
 
-test('the security context of a step is that of its container', () => {
+test('the security context of a step becomes that of its container', () => {
   const securityContext = { runAsUser: 1000, capabilities: { drop: [] } };
   const [step] = admitted({ ...JOB, test: [{ ...STEP, securityContext }] }).steps;
   expect(step?.runner.pod).toEqual({
@@ -296,7 +296,7 @@ test('the security context of a step is that of its container', () => {
   });
 });
 
-test('a grace of the job that the worker’s config lowers leaves post its share, too', () => {
+test('a grace period of the job that the worker’s config lowers still leaves time for the post steps', () => {
   const input = { ...JOB, test: [{ ...STEP, gracePeriod: '10m' }], post: [STEP_AFTER] };
   expect(refused(input)).toEqual([]);
   expect(refused(input, { default: { jobs: { gracePeriod: '10m' } } })).toEqual([
@@ -323,9 +323,9 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
     ],
     ['a repository’s', { ...JOB, repository: 'acme/slow' }, { timeoutMs: 5 * HOUR }],
     ['the job’s', { ...JOB, name: 'soak', repository: 'acme/slow' }, { timeoutMs: 30 * HOUR }],
-    ['its own word', { ...JOB, name: 'soak', timeout: '1h' }, { timeoutMs: HOUR }],
+    ['its own timeout', { ...JOB, name: 'soak', timeout: '1h' }, { timeoutMs: HOUR }],
     [
-      'its own word, up to the cap',
+      'its own timeout, up to the cap',
       { ...JOB, name: 'soak', timeout: '72h' },
       { timeoutMs: 72 * HOUR },
     ],
@@ -338,7 +338,7 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
     expect(admitted(input, policy)).toMatchObject(expected);
   });
 
-  test('how long its steps’ pods may take to come up: by its repository, too', () => {
+  test('the time for its steps’ pods to start also depends on its repository', () => {
     const slow: TimeoutPolicy = {
       default: { podPending: '20m' },
       scopes: {
@@ -370,7 +370,7 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
     ]);
   });
 
-  test('a name that objects have by themselves is a job’s like any other', () => {
+  test('a name that is also a property of Object.prototype is a valid job name', () => {
     expect(admitted({ ...JOB, name: 'constructor' }, policy)).toMatchObject({
       timeoutMs: 3 * HOUR,
     });
@@ -396,7 +396,7 @@ describe("an outsider's run", () => {
     };
   };
 
-  test('has what is harmless alone, in every stage: what else it names is refused', () => {
+  test('may set only harmless fields, in every stage: other fields are rejected', () => {
     expect(
       refused(job([SCRATCH, ...OTHERS])).filter((error) => error.startsWith('denied')),
     ).toHaveLength(3 * OTHERS.length);
@@ -405,7 +405,7 @@ describe("an outsider's run", () => {
     ).toEqual([]);
   });
 
-  test('has all its steps run as such', () => {
+  test('marks all its steps as runs of an outsider', () => {
     expect(admitted(job([SCRATCH])).steps.map(({ runner }) => runner.untrusted)).toEqual([
       true,
       true,
