@@ -101,17 +101,17 @@ describe('a pod template may not have', () => {
       'reserved spec.initContainers.0',
     ],
     [
-      'a container called as the registration',
+      'a container with the name of the registration container',
       { spec: { containers: [{ name: 'holdfast-register' }] } },
       'reserved spec.containers.0',
     ],
     [
-      'a registration that does not end',
+      'a registration container with restartPolicy Always',
       { spec: { initContainers: [{ name: 'holdfast-register', restartPolicy: 'Always' }] } },
       'not_applicable spec.initContainers.0.restartPolicy',
     ],
     [
-      "a variable of ours in the registration's container",
+      "a reserved variable in the registration's container",
       {
         spec: { initContainers: [{ name: 'holdfast-register', env: [{ name: 'RUNNER_TOKEN' }] }] },
       },
@@ -164,7 +164,7 @@ describe('a pod template may not have', () => {
       'reserved spec.containers.0.lifecycle.stopSignal',
     ],
     [
-      'a termination message in our folders',
+      'a termination message path in reserved folders',
       runner({ terminationMessagePath: '/holdfast/message' }),
       'reserved spec.containers.0.terminationMessagePath',
     ],
@@ -182,7 +182,7 @@ describe('a pod template may not have', () => {
     );
   });
 
-  test("the registration, which is the worker's own template's", () => {
+  test("a registration container is only allowed in the worker's own template", () => {
     const template = { spec: { initContainers: [{ name: 'holdfast-register', image: 'x' }] } };
     expect(workerTemplateErrors(template)).toEqual([]);
     expect(podTemplateErrors(template)).toEqual([
@@ -190,7 +190,7 @@ describe('a pod template may not have', () => {
     ]);
   });
 
-  test('all faults are told at once', () => {
+  test('all errors are reported at once', () => {
     expect(
       podTemplateErrors({
         metadata: { labels: { 'holdfast.dev/a': '' } },
@@ -212,7 +212,7 @@ test.each([
   expect(isReservedEnv(name)).toBe(expected);
 });
 
-test('a template is not nested without an end', () => {
+test('a deeply nested template is rejected', () => {
   let nested: unknown = 'deep';
   for (let depth = 0; depth < 100_000; depth++) nested = [nested];
   expect(podTemplateErrors({ spec: { affinity: nested } })).toEqual([

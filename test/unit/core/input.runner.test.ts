@@ -13,20 +13,20 @@ import type { TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** The spec of a good input. */
+/** The spec of a valid input. */
 function accepted(input: object, workflowId = '', policy: TimeoutPolicy = {}): RunnerSpec {
   const parsed = parseRunnerInput(input, { workflowId, policy });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.spec;
 }
 
-/** The errors of a bad one: `code field`. */
+/** The errors of an invalid input: `code field`. */
 function refused(input: unknown): string[] {
   const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
   return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
-/** Held by the compiler: what the contract documents is of a type that the schema takes. (The schema's `satisfies` holds the other way.) */
+/** A compile-time check: the schema accepts the types that the contract documents. (The schema's `satisfies` checks the other direction.) */
 const documented = (input: RunnerInput): z.input<typeof runnerSchema> => input;
 
 describe('production defaults', () => {
@@ -84,7 +84,7 @@ describe('production defaults', () => {
     warnings: [],
   };
 
-  test('every one of them', () => {
+  test('all of them', () => {
     expect(accepted(documented({ organization: 'acme' }), 'runner-a')).toEqual({
       ...defaults,
       name: 'a',
@@ -92,7 +92,7 @@ describe('production defaults', () => {
     });
   });
 
-  test('as they are documented', () => {
+  test('match the documentation', () => {
     expect({ timeouts: RUNNER_TIMEOUTS, stop: STOP_TIMEOUTS, intervals: RUNNER_INTERVALS }).toEqual(
       {
         timeouts: {
@@ -162,7 +162,7 @@ describe('production defaults', () => {
     },
   );
 
-  test('of a step that drains: on top', () => {
+  test('the drain timeout of a step is added to its grace period', () => {
     const { terminationGracePeriodSeconds, supervision } = accepted({
       ciServer: 'none',
       command: ['x'],
@@ -179,7 +179,7 @@ describe('production defaults', () => {
   });
 });
 
-describe('what is given is kept', () => {
+describe('given values are kept', () => {
   test('a runner group by its name', () => {
     expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toEqual({
       name: 'GPU pool',
@@ -189,7 +189,7 @@ describe('what is given is kept', () => {
     ]);
   });
 
-  test('everything at once', () => {
+  test('all fields at once', () => {
     const pod = { metadata: { labels: { team: 'a' } }, spec: { nodeSelector: { disk: 'ssd' } } };
     const spec = accepted({
       name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: '3', labels: ['linux', 'gpu: big'], ephemeral: false, disableUpdate: false, set: 'main', namespace: 'ci', image: 'img:1',
@@ -237,7 +237,7 @@ describe('what is given is kept', () => {
   });
 });
 
-describe('bad input names the field and the fix', () => {
+describe('errors of invalid input name the field and the fix', () => {
   test.each<[what: string, fields: object, expected: string]>([
     ['an unknown field', { lables: ['x'] }, 'unknown_field lables'],
     ['an unknown field of timeouts', { timeouts: { job: '1h' } }, 'unknown_field timeouts.job'],
@@ -271,9 +271,9 @@ describe('bad input names the field and the fix', () => {
       { timeouts: { podPending: '10' } },
       'invalid timeouts.podPending',
     ],
-    ['no time at all', { timeouts: { idle: '0s' } }, 'invalid timeouts.idle'],
+    ['a duration of zero', { timeouts: { idle: '0s' } }, 'invalid timeouts.idle'],
     [
-      'a duration beyond all dates',
+      'a duration beyond the range of dates',
       { timeouts: { provisioning: '9999999999h' } },
       'invalid timeouts.provisioning',
     ],
@@ -324,7 +324,11 @@ describe('bad input names the field and the fix', () => {
       },
       'reserved pod.spec.containers.0.env.0',
     ],
-    ['updates of one with a JIT config', { disableUpdate: true }, 'not_applicable disableUpdate'],
+    [
+      'disableUpdate for a runner with a JIT config',
+      { disableUpdate: true },
+      'not_applicable disableUpdate',
+    ],
     ['a path as the id of a group', { runnerGroupId: '../7' }, 'invalid runnerGroupId'],
     [
       'a group by name and by id',
@@ -351,19 +355,19 @@ describe('bad input names the field and the fix', () => {
   });
 
   test.each<[what: string, fields: object, field: string]>([
-    ['command: a text', { command: 'run.sh' }, 'command'],
+    ['command: a string', { command: 'run.sh' }, 'command'],
     ['command: a number in it', { command: ['sleep', 5] }, 'command.1'],
-    ['args: a text', { args: 'x' }, 'args'],
+    ['args: a string', { args: 'x' }, 'args'],
     ['env: a list', { env: ['A=b'] }, 'env'],
     ['env: a number', { env: { A: 1 } }, 'env.A'],
-    ['ephemeral: a text', { ephemeral: 'yes' }, 'ephemeral'],
+    ['ephemeral: a string', { ephemeral: 'yes' }, 'ephemeral'],
     ['runnerGroup: a number', { runnerGroup: 3 }, 'runnerGroup'],
     ['runnerGroupId: a number', { runnerGroupId: 7 }, 'runnerGroupId'],
-    ['labels: a text', { labels: 'linux' }, 'labels'],
+    ['labels: a string', { labels: 'linux' }, 'labels'],
     ['labels: null in it', { labels: [null] }, 'labels.0'],
-    ['timeouts: a text', { timeouts: '5m' }, 'timeouts'],
+    ['timeouts: a string', { timeouts: '5m' }, 'timeouts'],
     ['timeouts: a number', { timeouts: { idle: 5 } }, 'timeouts.idle'],
-    ['pod: a text', { pod: 'x' }, 'pod'],
+    ['pod: a string', { pod: 'x' }, 'pod'],
     ['pod.spec: a list', { pod: { spec: [] } }, 'pod.spec'],
     [
       'pod.metadata.labels: a number',
@@ -406,7 +410,7 @@ describe('bad input names the field and the fix', () => {
     expect(refused(undefined)).toEqual(['required input']);
   });
 
-  test('everything that is wrong is told at once', () => {
+  test('all errors are reported at once', () => {
     expect(
       refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map(
         (line) => line.split(' ')[1],

@@ -10,7 +10,7 @@ function refused(input: object): string[] {
   return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
 
-describe('combinations that cannot work', () => {
+describe('invalid combinations', () => {
   test.each<[object, string[]]>([
     [{ ...COMMAND }, []],
     [{ ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [STATE] }, []],
@@ -123,7 +123,7 @@ describe('combinations that cannot work', () => {
   });
 });
 
-describe('what will disappoint', () => {
+describe('warnings about valid inputs', () => {
   const warnings = (input: Partial<RunnerInput>): readonly string[] => {
     const parsed = parseRunnerInput({ organization: 'a', ...input });
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
@@ -135,13 +135,13 @@ describe('what will disappoint', () => {
     [{ signalTimeout: '11s' }, 'stop', [/16s .*GKE/]],
     [{ signalTimeout: '2m' }, 'stop', [/2m5s .*spot.*GKE/]],
     [{ drainTimeout: '10m' }, 'drain', [/10m15s .*cluster-autoscaler.*spot.*GKE.*hard eviction/]],
-  ])('a grace beyond what platforms honour: %j', (stop, onTerm = 'stop', expected) => {
+  ])('a grace period longer than platforms honor: %j', (stop, onTerm = 'stop', expected) => {
     expect(warnings({ stop, onTerm })).toEqual(
       expected.map((message) => expect.stringMatching(message)),
     );
   });
 
-  test('a sidecar that is none', () => {
+  test('a plain container instead of a native sidecar', () => {
     expect(
       warnings({
         pod: { spec: { containers: [{ name: 'runner' }, { name: 'logs', image: 'l' }] } },

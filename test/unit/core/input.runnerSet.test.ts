@@ -13,8 +13,8 @@ const template = { organization: 'acme', labels: ['linux'] };
 const set = { name: 'linux', replicas: 1, template };
 
 describe('a set’s declaration', () => {
-  // zod measures whatever has a length.
-  test('an object in place of a text is refused, also where its length is no number', () => {
+  // zod checks the length of every value with a length property.
+  test('an object in place of a string is rejected, even if its length is not a number', () => {
     const errors = [{ code: 'invalid', field: 'input' }];
     expect(
       parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } }),
@@ -24,7 +24,7 @@ describe('a set’s declaration', () => {
     });
   });
 
-  test('every error at once, of the fields, of what they mean together, and of the template', () => {
+  test('all errors of the fields, of their combinations and of the template are reported at once', () => {
     const parsed = parse({
       ...set,
       max: 3,
@@ -41,7 +41,7 @@ describe('a set’s declaration', () => {
     ]);
   });
 
-  test('no error is told that may come of another', () => {
+  test('errors that may follow from another error are not reported', () => {
     const parsed = parse({ ...set, max: 'many', template: { repository: 7, labels: ['a'] } });
     expect(parsed.ok ? [] : parsed.errors.map(({ field }) => field)).toEqual([
       'max',
@@ -78,7 +78,7 @@ describe('a set’s declaration', () => {
     });
   });
 
-  test('everything, in ms', () => {
+  test('all fields, with durations in ms', () => {
     const limits = {
       perRepository: 20,
       repositories: [{ repositories: ['acme/web', 'acme/api-*'], max: 30 }],
@@ -128,7 +128,7 @@ describe('a set’s declaration', () => {
   test.each<[string, object, string[]]>([
     ['an unknown field', { ...set, replica: 1 }, ['unknown_field replica']],
     [
-      'one of the template',
+      'an unknown field of the template',
       { ...set, template: { ...template, imagee: 'x' } },
       ['unknown_field template.imagee'],
     ],
@@ -148,7 +148,7 @@ describe('a set’s declaration', () => {
       ['conflict schedules.0.max', 'invalid schedules.0.cron'],
     ],
     [
-      'a schedule with replicas, and the capacity observed',
+      'a schedule with replicas and observed capacity',
       {
         name: 'linux',
         template,
@@ -162,7 +162,7 @@ describe('a set’s declaration', () => {
       ['conflict schedules.1.replicas'],
     ],
     [
-      'replace-ahead beyond what a set may have',
+      'replace-ahead beyond the maximum of a set',
       { ...set, replicas: 4_999, replaceAhead: 2 },
       ['out_of_range replaceAhead'],
     ],
@@ -172,7 +172,7 @@ describe('a set’s declaration', () => {
       ['not_applicable replaceAhead'],
     ],
     [
-      'replace-ahead beside slots',
+      'replace-ahead together with slots',
       {
         ...set,
         replaceAhead: 1,
@@ -183,18 +183,14 @@ describe('a set’s declaration', () => {
       },
       ['conflict replaceAhead'],
     ],
-    [
-      'replace-ahead of less than none',
-      { ...set, replaceAhead: -1 },
-      ['out_of_range replaceAhead'],
-    ],
+    ['a negative replace-ahead', { ...set, replaceAhead: -1 }, ['out_of_range replaceAhead']],
     [
       'a limit below one',
       { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } },
       ['out_of_range limits.perRepository', 'out_of_range limits.maxRunnerHours'],
     ],
     [
-      'names that are no repositories',
+      'invalid names of repositories',
       { ...set, limits: { repositories: [{ repositories: ['acme', 'acme/[a'], max: 1 }] } },
       [
         'invalid limits.repositories.0.repositories.0',
@@ -204,21 +200,21 @@ describe('a set’s declaration', () => {
     ['another priority', { ...set, priority: 'urgent' }, ['invalid priority']],
     ['durations', { ...set, scaleDownDelay: 'soon' }, ['invalid scaleDownDelay']],
     [
-      'a surge of none would never roll out',
+      'a surge of zero, which would block every rollout,',
       { ...set, rollout: { maxSurge: 0 } },
       ['out_of_range rollout.maxSurge'],
     ],
     ['a long name', { ...set, name: 'x'.repeat(37) }, ['out_of_range name']],
-    ['a name that no label can have', { ...set, name: '-x' }, ['invalid name']],
+    ['a name that is not a valid label value', { ...set, name: '-x' }, ['invalid name']],
     ['no scope', { ...set, template: {} }, ['required template.organization']],
-  ])('%s is refused', (_what, input, errors) => {
+  ])('%s is rejected', (_what, input, errors) => {
     const parsed = parse(input);
     expect(parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`)).toEqual(
       errors,
     );
   });
 
-  test('a template’s hash is about what it says, not about how it is written', () => {
+  test('a template’s hash depends on its content, not on its notation', () => {
     expect(templateHash({ organization: 'acme', labels: ['a'] })).toBe(
       templateHash({ labels: ['a'], organization: 'acme', image: undefined }),
     );
@@ -230,15 +226,19 @@ describe('a set’s declaration', () => {
 describe('slots', () => {
   const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '10Gi' };
   test.each([
-    ['a claim of its own for each runner at a time', claim, 'cache-2'],
+    ['each runner has its own claim', claim, 'cache-2'],
     [
-      'one that exists already is shared',
+      'an existing claim is shared',
       { name: 'cache', mountPath: '/cache', claim: 'cache' },
       'cache',
     ],
-    ['so is one for many writers', { ...claim, accessModes: ['ReadWriteMany' as const] }, 'cache'],
     [
-      'one that goes with its runner needs no slot',
+      'a ReadWriteMany claim is shared',
+      { ...claim, accessModes: ['ReadWriteMany' as const] },
+      'cache',
+    ],
+    [
+      'a claim that is deleted with its runner needs no slot',
       { name: 'cache', mountPath: '/cache', storage: '10Gi' },
       undefined,
     ],
@@ -253,7 +253,7 @@ describe('slots', () => {
   });
 });
 
-test('a list within itself, as YAML can write it, is an error of its field', () => {
+test('a list that contains itself, which YAML permits, is an error of its field', () => {
   const labels: unknown[] = ['linux'];
   labels.push(labels);
   const parsed = parseRunnerSetInput(

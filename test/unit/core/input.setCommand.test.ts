@@ -19,12 +19,7 @@ describe('input of the setCommand workflow', () => {
   test.each([
     ['nothing', undefined, ['input'], 'must be an object with set, command'],
     ['no set', { command: 'pause' }, ['set'], 'is missing'],
-    [
-      'a set of no name that one can have',
-      { set: '../x', command: 'pause' },
-      ['set'],
-      'must consist of',
-    ],
+    ['an invalid name of a set', { set: '../x', command: 'pause' }, ['set'], 'must consist of'],
     [
       'no command',
       { set: 'linux' },
@@ -68,7 +63,7 @@ describe('input of the setCommand workflow', () => {
       ['reason', 'until'],
       'expected string',
     ],
-  ])('%s is refused by name', (_what, input, fields, message) => {
+  ])('%s is rejected, and the error names the field', (_what, input, fields, message) => {
     const parsed = parseSetCommandInput(input);
     expect(parsed).toMatchObject({ ok: false, errors: fields.map((field) => ({ field })) });
     expect(!parsed.ok && parsed.errors[0]?.message).toContain(message);

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { parseSweepInput } from '../../../core/input/sweep.ts';
 
-test('nothing at all is an input', () => {
+test('an empty input is valid', () => {
   expect([parseSweepInput(), parseSweepInput(null), parseSweepInput({})]).toEqual(
     Array.from({ length: 3 }, () => expect.objectContaining({ ok: true })),
   );
 });
 
-test('all of it', () => {
+test('all fields', () => {
   const input = {
     dryRun: true,
     force: true,
@@ -37,6 +37,6 @@ test.each<[input: object, field: string]>([
   [{ scopes: [{}] }, 'scopes.0.organization'],
   [{ scopes: [{ organization: 'a', enterprise: 'b' }] }, 'scopes.0.organization, enterprise'],
   [{ scopes: [{ repository: 'a' }] }, 'scopes.0.repository'],
-])('%j is refused for %s', (input, field) => {
+])('%j is rejected because of %s', (input, field) => {
   expect(parseSweepInput(input)).toMatchObject({ ok: false, errors: [{ field }] });
 });

@@ -1,4 +1,4 @@
-/** Times of any sender: formatting one must not stop a workflow. */
+/** Times from untrusted senders: formatting one must not fail a workflow. */
 import { expect, test } from '@jest/globals';
 import { isoTime } from '../../../core/domain/isoTime.ts';
 import { isTime } from '../../../core/domain/isTime.ts';

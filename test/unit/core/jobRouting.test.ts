@@ -24,7 +24,7 @@ const groupSet = (name: string, scope: string, labels: string[]): RoutableSet =>
   const { workflowId, routing } = set(name, scope, labels);
   return { workflowId, routing: { ...routing, groupJobs: true } };
 };
-/** More than a runner can have. */
+/** More labels than a runner can have. */
 const MANY = Array.from({ length: 101 }, (_none, index) => `linux-${index}`);
 const SETS: RoutableSet[] = [
   set('many', 'acme/many', MANY),
@@ -74,9 +74,21 @@ describe('the set for a job', () => {
       undefined,
       'plain',
     ],
-    ['self-hosted need not be asked for', 'acme/web', ['linux'], undefined, 'plain'],
-    ['upper and lower case are one', 'ACME/Web', ['SELF-HOSTED', 'gpu', 'LINUX'], undefined, 'gpu'],
-    ['of equal sets the narrower one', 'acme/app', ['linux'], undefined, 'app'],
+    ['the label self-hosted is optional', 'acme/web', ['linux'], undefined, 'plain'],
+    [
+      'labels are compared without case',
+      'ACME/Web',
+      ['SELF-HOSTED', 'gpu', 'LINUX'],
+      undefined,
+      'gpu',
+    ],
+    [
+      'of sets with equal labels, the one with the narrower scope',
+      'acme/app',
+      ['linux'],
+      undefined,
+      'app',
+    ],
     [
       "fewest labels beyond the job's before the narrower scope",
       'acme/app',
@@ -84,11 +96,17 @@ describe('the set for a job', () => {
       undefined,
       'gpu',
     ],
-    ['else of the group with the lowest id', 'beta/x', ['linux'], undefined, 'group-3'],
-    ['a label that nobody has', 'acme/web', ['linux', 'arm64'], undefined, undefined],
+    [
+      'otherwise the set of the group with the lowest id',
+      'beta/x',
+      ['linux'],
+      undefined,
+      'group-3',
+    ],
+    ['a label that no set has', 'acme/web', ['linux', 'arm64'], undefined, undefined],
     ["GitHub's own runners", 'acme/web', ['ubuntu-latest'], undefined, undefined],
     ['an unknown owner', 'other/web', ['linux'], undefined, undefined],
-    ['an owner whose name begins alike', 'acme-labs/web', ['linux'], undefined, undefined],
+    ['an owner whose name has the same prefix', 'acme-labs/web', ['linux'], undefined, undefined],
     ['another repository of the same name', 'other/app', ['linux'], undefined, undefined],
     ['an enterprise', 'other/web', ['linux'], 'BIG', 'big'],
     [
@@ -105,19 +123,37 @@ describe('the set for a job', () => {
       undefined,
       undefined,
     ],
-    ['self-hosted alone is for any set', 'gamma/x', ['self-hosted'], undefined, 'unlabelled'],
     [
-      'self-hosted alone is for a set with more labels',
+      'a job with only self-hosted matches any set',
+      'gamma/x',
+      ['self-hosted'],
+      undefined,
+      'unlabelled',
+    ],
+    [
+      'a job with only self-hosted matches a set with more labels',
       'acme/web',
       ['self-hosted'],
       undefined,
       'plain',
     ],
-    ['no label at all (a group was asked for) is for no set', 'acme/app', [], undefined, undefined],
-    ['no label at all is for a set with groupJobs', 'gamma/x', [], undefined, 'grouped'],
-    ['no label at all is not for a narrower set without it', 'gamma/app', [], undefined, 'grouped'],
-    ['labels count for a set with groupJobs, too', 'gamma/x', ['arm64'], undefined, undefined],
-    ['a label twice is one', 'acme/web', ['linux', 'Linux'], undefined, 'plain'],
+    [
+      'a job without labels (it names a group) matches no set',
+      'acme/app',
+      [],
+      undefined,
+      undefined,
+    ],
+    ['a job without labels matches a set with groupJobs', 'gamma/x', [], undefined, 'grouped'],
+    [
+      'a job without labels does not match a narrower set without groupJobs',
+      'gamma/app',
+      [],
+      undefined,
+      'grouped',
+    ],
+    ['a set with groupJobs also compares labels', 'gamma/x', ['arm64'], undefined, undefined],
+    ['a repeated label counts once', 'acme/web', ['linux', 'Linux'], undefined, 'plain'],
     ['more labels than a runner can have', 'acme/many', MANY, undefined, undefined],
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
     const asked = {
@@ -134,7 +170,7 @@ describe('the set for a job', () => {
   });
 });
 
-test('every job of Gitea is in the one enterprise of its server', () => {
+test('every job of Gitea belongs to the single enterprise of its server', () => {
   const instance = set('instance', 'instance', ['linux'], 'enterprise');
   const ofGitea = { ...instance, routing: { ...instance.routing, ciServer: 'gitea' as const } };
   const router = new JobRouter([ofGitea, instance]);
@@ -171,24 +207,24 @@ function shares(sets: readonly RoutableSet[], jobs: readonly RoutedJob[]): numbe
   return [...count.values()];
 }
 
-describe('equal sets', () => {
+describe('sets with equal labels and scope', () => {
   test.each([
     [2, 4_000],
     [20, 10_000],
     [200, 20_000],
-  ])('%d share %d jobs, and none starves', (sets, jobs) => {
+  ])('%d sets share %d jobs, and each gets some', (sets, jobs) => {
     const each = jobs / sets;
     const has = shares(
       equals(sets),
       Array.from({ length: jobs }, (_none, index) => job(40_000_000_000 + index)),
     );
-    // Of a fair throw of so many dice: five and a half standard deviations are left by one in 26 million.
+    // A fair random assignment exceeds 5.5 standard deviations once in 26 million times.
     const spread = 5.5 * Math.sqrt(each);
     expect(Math.min(...has)).toBeGreaterThan(each - spread);
     expect(Math.max(...has)).toBeLessThan(each + spread);
   });
 
-  test('ids that follow each other, or are a run’s all alike, are spread as well', () => {
+  test('consecutive ids, and equal ids of one workflow run, are spread evenly', () => {
     for (const step of [1, 2, 20, 64, 1_000, 65_536]) {
       const has = shares(
         equals(20),
@@ -212,7 +248,7 @@ describe('equal sets', () => {
       routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ciServer: 'github' },
     }));
 
-  test('every replica chooses the same, whatever the order of its list', () => {
+  test('every replica chooses the same set, independent of the order of its list', () => {
     fc.assert(
       fc.property(ids, someJob, fc.func(fc.integer()), (names, one, order) => {
         const shuffled = named(names).toSorted((a, b) => order(a.workflowId) - order(b.workflowId));
@@ -223,7 +259,7 @@ describe('equal sets', () => {
     );
   });
 
-  test('one that comes or goes moves no job between the others', () => {
+  test('adding or removing a set moves no job between the others', () => {
     fc.assert(
       fc.property(ids, someJob, fc.nat(), (names, one, which) => {
         const gone = `set-${names[which % names.length] ?? ''}`;
@@ -236,7 +272,7 @@ describe('equal sets', () => {
     );
   });
 
-  test('that differ in labels which the job does not ask for, equally many, share it, too', () => {
+  test('sets with equally many additional labels share jobs, too', () => {
     const sets = [set('one', 'acme', ['linux', 'one']), set('two', 'acme', ['linux', 'two'])];
     expect(
       Math.min(
@@ -248,7 +284,7 @@ describe('equal sets', () => {
     ).toBeGreaterThan(25);
   });
 
-  test('whose names have a hash in common share the jobs all the same', () => {
+  test('sets whose names have the same hash share the jobs', () => {
     const sets = ['linux-149599', 'linux-312382'].map((name) => set(name, 'acme', ['linux']));
     expect(
       Math.min(
@@ -260,7 +296,7 @@ describe('equal sets', () => {
     ).toBeGreaterThan(25);
   });
 
-  test('sets of another CI server, and of plain commands, are not asked', () => {
+  test('sets of another CI server and of plain commands are never chosen', () => {
     const named = set('named', 'acme', ['linux']);
     const { ciServer: _server, ...commands } = named.routing;
     const elsewhere = [
@@ -272,13 +308,13 @@ describe('equal sets', () => {
     expect(new JobRouter([...elsewhere, named]).setFor(job(1), origin)).toBe(named);
   });
 
-  test('a full one keeps its share: it passes on what it cannot serve', () => {
+  test('a set at its capacity keeps its share: it reroutes the jobs that it cannot serve', () => {
     const jobs = Array.from({ length: 100 }, (_none, index) => job(index));
     expect(shares(equals(5, { atCapacity: true }), jobs)).toEqual(shares(equals(5), jobs));
   });
 });
 
-describe('the set that a job is passed on to', () => {
+describe('the set that a job is rerouted to', () => {
   const self: RoutableSet = {
     workflowId: 'set-self',
     routing: { labels: ['linux'], scope: 'acme/app', scopeKind: 'repository', ciServer: 'github' },
@@ -295,39 +331,39 @@ describe('the set that a job is passed on to', () => {
 
   test.each<[what: string, others: RoutableSet[], chosen: string | undefined]>([
     ['not itself', [self], undefined],
-    ['an equal one', [other('equal', { labels: ['linux'] })], 'equal'],
-    ['not one without room', [other('equal', { atCapacity: true })], undefined],
+    ['a set with equal labels and scope', [other('equal', { labels: ['linux'] })], 'equal'],
+    ['not a set at its capacity', [other('equal', { atCapacity: true })], undefined],
     [
-      'not one with more labels: it is left to the jobs that need it',
+      'not a set with more labels, which other jobs need',
       [other('gpu', { labels: ['linux', 'gpu'] })],
       undefined,
     ],
-    ['not one with fewer', [other('any', { labels: [] })], undefined],
+    ['not a set with fewer labels', [other('any', { labels: [] })], undefined],
     [
-      'not one of another runner group, which may be closed to the repository',
+      'not a set of another runner group, which may not permit the repository',
       [other('group', { group: { id: '7' } })],
       undefined,
     ],
     [
-      'not one of another CI server',
+      'not a set of another CI server',
       [other('gitea', { ciServer: 'gitea' as 'github' })],
       undefined,
     ],
     [
-      'not one that serves jobs without labels, where this one does not',
+      'not a set with groupJobs, if this one does not have it',
       [other('grouped', { groupJobs: true })],
       undefined,
     ],
-    ['not one of another repository', [other('other', { scope: 'acme/web' })], undefined],
-    ['that of the organization', [other('wide', org)], 'wide'],
-    ['an equal one before that', [other('wide', org), other('equal')], 'equal'],
+    ['not a set of another repository', [other('other', { scope: 'acme/web' })], undefined],
+    ['the set of the organization', [other('wide', org)], 'wide'],
+    ['an equal set before that of the organization', [other('wide', org), other('equal')], 'equal'],
     [
-      'that of the organization, where the equal one is full',
+      'the set of the organization, if the equal one is at its capacity',
       [other('wide', org), other('equal', { atCapacity: true })],
       'wide',
     ],
     [
-      'not that of another organization',
+      'not the set of another organization',
       [other('wide', { scope: 'acme-labs', scopeKind: 'organization', ciServer: 'github' })],
       undefined,
     ],
@@ -337,11 +373,11 @@ describe('the set that a job is passed on to', () => {
     );
   });
 
-  test('one of an organization is no substitute for the organization', () => {
+  test('a job of a set of the organization is not rerouted to a set of one repository', () => {
     expect(new RerouteTargets(other('wide', org), [self]).size).toBe(0);
   });
 
-  test('a set that ends would rather have one without room than none', () => {
+  test('a set that ends reroutes its jobs to a set at its capacity if there is no other', () => {
     const substitutes = new RerouteTargets(self, [other('equal', { atCapacity: true })]);
     expect([
       substitutes.size,
@@ -350,7 +386,7 @@ describe('the set that a job is passed on to', () => {
     ]).toEqual([1, undefined, 'set-equal']);
   });
 
-  test('no set that ends is one, and it hears of jobs all the same', () => {
+  test('a set that ends is never chosen, but still gets the events of its jobs', () => {
     const substitutes = new RerouteTargets(self, [
       other('ending', { atCapacity: true, draining: true }),
       other('idle', { draining: true }),
@@ -362,7 +398,7 @@ describe('the set that a job is passed on to', () => {
     ]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
   });
 
-  test('what one cannot serve is spread over all others', () => {
+  test('jobs that a set cannot serve are spread over all others', () => {
     const others = Array.from({ length: 10 }, (_none, index) => other(`linux-${index}`));
     const substitutes = new RerouteTargets(self, others);
     const chosen = Array.from(

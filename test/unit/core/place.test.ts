@@ -27,16 +27,16 @@ test.each<[string, ServedLocation, string | undefined, Location]>([
     undefined,
     HOME,
   ],
-  ['none, where the compute has none', LAPTOP, 'team-a', LAPTOP],
-])('a new life is lived in %s', (_, served, namespace, expected) => {
+  ['no namespace, if the compute has none', LAPTOP, 'team-a', LAPTOP],
+])('the location of a new runner: %s', (_, served, namespace, expected) => {
   expect(runnerLocation(served, namespace)).toEqual(expected);
 });
 
 describe('a worker serves', () => {
   test.each<[string, ServedLocation, Location, boolean]>([
-    ['its own place', HOME, HOME, true],
+    ['its own location', HOME, HOME, true],
     ['another of its namespaces', SEVERAL, { ...HOME, namespace: 'team-b' }, true],
-    ['none but its namespaces', SEVERAL, { ...HOME, namespace: 'team-c' }, false],
+    ['only its namespaces', SEVERAL, { ...HOME, namespace: 'team-c' }, false],
     ['its own machine', LAPTOP, LAPTOP, true],
     ['not another namespace', HOME, { ...HOME, namespace: 'team-a' }, false],
     ['not another installation', HOME, { ...HOME, installation: 'yours' }, false],
@@ -55,7 +55,7 @@ describe('a worker serves', () => {
   });
 });
 
-test('names go from the whole to the part', () => {
+test('names go from the cluster to the namespace', () => {
   expect([HOME, LAPTOP].map(formatLocation)).toEqual(['kubernetes/c1/mine/ci', 'process/m1/mine']);
   expect([HOME, SEVERAL, LAPTOP].map(formatServedLocation)).toEqual([
     'kubernetes/c1/mine/ci',
@@ -64,7 +64,7 @@ test('names go from the whole to the part', () => {
   ]);
 });
 
-test('the lives of a worker are found by the name of each place', () => {
+test('the workflows of a worker are found by the name of each location', () => {
   expect(runningRunnersInQuery('q', HOME)).toMatch(
     / AND TaskQueue = 'q' AND RunnerLocation = 'kubernetes\/c1\/mine\/ci'$/,
   );

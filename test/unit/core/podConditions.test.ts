@@ -36,7 +36,7 @@ const terminating = {
   terminationDeadline: iso(AT + 30_000),
 };
 
-test('the production graces', () => {
+test('the grace periods in production', () => {
   expect({ IMAGE_PROBLEM_GRACE_MS, TERMINATION_OVERDUE_MS }).toEqual({
     IMAGE_PROBLEM_GRACE_MS: 30_000,
     TERMINATION_OVERDUE_MS: 60_000,
@@ -46,15 +46,15 @@ test('the production graces', () => {
 type Dues = Record<PodCondition, number | undefined>;
 const never: Dues = { online: undefined, ended: undefined, deleted: undefined };
 
-/** When each condition holds: 0 for "already". */
+/** The time when each condition holds; 0 if it holds already. */
 test.each<[what: string, pod: PodView, dues: Dues]>([
   ['pending', pending, never],
-  ['running, and does not tell', running, { ...never, online: 0 }],
-  ['running, telling that it is not online', { ...running, online: false }, never],
-  ['running, telling that it is online', { ...running, online: true }, { ...never, online: 0 }],
+  ['running, and does not report whether it is online', running, { ...never, online: 0 }],
+  ['running, and reports that it is not online', { ...running, online: false }, never],
+  ['running, and reports that it is online', { ...running, online: true }, { ...never, online: 0 }],
   ['an image problem', problem('image_pull'), { ...never, online: AT + 30_000 }],
   ['a configuration problem', problem('config'), { ...never, online: AT + 30_000 }],
-  ['an image name that is none', problem('invalid_image'), { ...never, online: 0 }],
+  ['an invalid image name', problem('invalid_image'), { ...never, online: 0 }],
   ['container ended', { ...running, ended: true }, { online: 0, ended: 0, deleted: undefined }],
   [
     'ended and gone',
@@ -105,32 +105,35 @@ describe('the activity id of a wait', () => {
   });
 
   test.each(['', '1', 'online', 'online/', 'online/a/b', 'started/a', '/a'])(
-    '%p is another activity’s',
+    '%p is the id of another activity',
     (id) => {
       expect(parseWaitActivityId(id)).toBeUndefined();
     },
   );
 });
 
-describe('a pod that nobody needs any more once its end is known', () => {
+describe('a pod that can be deleted once its end is known', () => {
   const exit = { code: 0, oomKilled: false, record: { job: 'completed' as const } };
   const done: PodView = { ...running, ended: true, exit };
 
-  test('did its one job and ended by itself', () => expect(isCompletedEphemeral(done)).toBe(true));
+  test('ran its one job and ended by itself', () => expect(isCompletedEphemeral(done)).toBe(true));
 
   test.each<[what: string, pod: PodView]>([
     ['runs', { ...running, online: true, busy: true }],
     ['failed', { ...done, exit: { ...exit, code: 1 } }],
-    ['says nothing of a job', { ...done, exit: { code: 0, oomKilled: false } }],
+    ['has no record of a job', { ...done, exit: { code: 0, oomKilled: false } }],
     ['had no job', { ...done, exit: { ...exit, record: { job: 'none' } } }],
-    ['left its job', { ...done, exit: { ...exit, record: { job: 'interrupted' } } }],
     [
-      'was told to go',
+      'was interrupted during its job',
+      { ...done, exit: { ...exit, record: { job: 'interrupted' } } },
+    ],
+    [
+      'was stopped on request',
       { ...done, exit: { ...exit, record: { job: 'completed', reason: 'evicted' } } },
     ],
     ['is being evicted', { ...done, disruptionReason: 'EvictionByEvictionAPI' }],
     ['is being deleted', { ...done, terminating: true }],
     ['is gone', { ...done, deleted: true }],
-    ['takes more jobs than one', { ...done, reusable: true }],
+    ['takes more than one job', { ...done, reusable: true }],
   ])('not one that %s', (_what, pod) => expect(isCompletedEphemeral(pod)).toBe(false));
 });
