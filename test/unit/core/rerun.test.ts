@@ -32,7 +32,12 @@ type Row = [what: string, job: RerunCandidate, loss: LossFacts, expected: object
 const skip = (reason: string) => ({ kind: 'skip', reason });
 const ROWS: Row[] = [
   ['failed after its runner was stopped', lost, loss, { kind: 'rerun' }],
-  ['killed unheard, whenever it ended', { ...lost, completedAt: 1 }, unheard, { kind: 'prove' }],
+  [
+    'runner killed without a record: needs evidence, independent of the time of its end',
+    { ...lost, completedAt: 1 },
+    unheard,
+    { kind: 'prove' },
+  ],
   [
     'failed after the stop, and the supervisor has no record of it',
     lost,
@@ -40,30 +45,35 @@ const ROWS: Row[] = [
     { kind: 'prove' },
   ],
   [
-    'ended in the second in which its runner was stopped: times are whole seconds',
+    'ended in the second in which its runner was stopped, because times are whole seconds',
     { ...lost, completedAt: Date.parse('2026-03-01T12:00:00Z') },
     loss,
     { kind: 'rerun' },
   ],
   [
-    'ended before, by a clock that may be slow: the record may be about another job',
+    'ended before, by a clock that may be slow, so the record may be about another job',
     { ...lost, completedAt: Date.parse('2026-03-01T11:59:59Z') },
     loss,
     { kind: 'prove' },
   ],
   ['not ended', { ...running, runEnded: false }, loss, { kind: 'wait', for: 'conclusion' }],
   [
-    'ended, other jobs of its run have not',
+    'ended, but other jobs of its workflow run are running',
     { ...lost, runEnded: false },
     loss,
     { kind: 'wait', for: 'run' },
   ],
-  ['succeeded all the same', { ...lost, conclusion: 'success' }, loss, skip('succeeded')],
+  ['succeeded despite the loss', { ...lost, conclusion: 'success' }, loss, skip('succeeded')],
   ['timed out', { ...lost, conclusion: 'timed_out' }, loss, skip('other_conclusion')],
   ['skipped', { ...lost, conclusion: 'skipped' }, loss, skip('other_conclusion')],
-  ['cancelled: by whom?', { ...lost, conclusion: 'cancelled' }, loss, { kind: 'prove' }],
   [
-    'given up as unreachable, long before its pod was told to stop',
+    'cancelled: needs evidence of the cause',
+    { ...lost, conclusion: 'cancelled' },
+    loss,
+    { kind: 'prove' },
+  ],
+  [
+    'ended by GitHub as unreachable, long before its pod was stopped',
     { ...lost, completedAt: STOPPED_AT - 20 * 60_000 },
     { ...loss, recorded: false },
     { kind: 'prove' },
@@ -74,7 +84,7 @@ const ROWS: Row[] = [
     loss,
     { kind: 'prove' },
   ],
-  ['rerun by someone', { ...lost, latestAttempt: 2, rerunAttempt: 2 }, loss, skip('already_rerun')],
+  ['rerun by a user', { ...lost, latestAttempt: 2, rerunAttempt: 2 }, loss, skip('already_rerun')],
   [
     'another job of its run was rerun, and is running',
     { ...lost, latestAttempt: 2, runEnded: false },
@@ -87,7 +97,7 @@ const ROWS: Row[] = [
     loss,
     { kind: 'rerun' },
   ],
-  ['on another runner by now', { ...running, runnerName: 'other' }, loss, skip('other_runner')],
+  ['now on another runner', { ...running, runnerName: 'other' }, loss, skip('other_runner')],
   ['ended without a runner', without, loss, skip('other_runner')],
   [
     'its run has been rerun as often as permitted',

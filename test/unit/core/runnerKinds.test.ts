@@ -1,4 +1,4 @@
-/** What holds for each kind of runner. What GitHub's runner makes of its own is in test/unit/deploy.test.ts and test/unit/supervisor.decisions.test.ts. */
+/** Rules for all kinds of runners. The files of GitHub's runner are tested in test/unit/deploy.test.ts and test/unit/supervisor.decisions.test.ts. */
 import { describe, expect, test } from '@jest/globals';
 import { isReservedEnv } from '../../../core/domain/podTemplate.ts';
 import {
@@ -12,7 +12,7 @@ import { parseRunnerInput } from '../../../core/input/runner.ts';
 describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
   const { registration } = kind;
 
-  test('takes jobs only if it registers, and then its log or its hooks tell of them', () => {
+  test('takes jobs only if it registers, and its log or hooks then report them', () => {
     expect((kind.log ?? kind.jobHooks) !== undefined).toBe(registration !== undefined);
   });
 
@@ -22,7 +22,7 @@ describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
     expect(names.filter((name) => !isReservedEnv(name))).toEqual([]);
   });
 
-  test('makes and uses all of its files', () => {
+  test('creates and uses all of its files', () => {
     const { files = [], command = [] } = registration?.token ?? {};
     for (const file of files) {
       expect(command.join('\n')).toContain(file);
@@ -31,7 +31,7 @@ describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
   });
 });
 
-test("Gitea's runner leaves the end of its job to the supervisor", () => {
+test("the supervisor detects the end of a job of Gitea's runner", () => {
   const script = RUNNER_KINDS.gitea.image?.command.join('\n') ?? '';
   const [, settings = ''] = /^runner: \{(.*)\}$/m.exec(script) ?? [];
   const hours = Object.fromEntries(
@@ -45,7 +45,7 @@ test("Gitea's runner leaves the end of its job to the supervisor", () => {
   expect(hours['shutdown_timeout']).toBeGreaterThanOrEqual(24);
 });
 
-test('a token is known by its variable', () => {
+test('a token is recognized by its variable', () => {
   expect(TOKEN_VARIABLES).toEqual(['RUNNER_TOKEN']);
   expect(registrationWithToken(['RUNNER_NAME', 'RUNNER_TOKEN'])?.variable).toBe('RUNNER_TOKEN');
   expect(registrationWithToken(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();

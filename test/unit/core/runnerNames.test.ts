@@ -9,7 +9,7 @@ import {
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { randomOf, randomSeed } from '../../support/random.ts';
 
-/** As its life would call it. */
+/** The name that its workflow would give it. */
 function nameOf(workflowId: string, attempt: number, input: object = {}): string {
   const parsed = parseRunnerInput(
     { organization: 'acme', ...input },
@@ -29,7 +29,7 @@ const SETS = [
 ];
 
 test.each(SETS)(
-  'of a set called %s: workflow and set follow from the name, in whichever attempt',
+  'of a set called %s: workflow and set follow from the name, in every attempt',
   (set) => {
     const random = randomOf(randomSeed());
     for (const attempt of [1, 2, 9_999]) {
@@ -47,7 +47,7 @@ test.each(SETS)(
 );
 
 test.each([['runner-hello'], ['runner-brisk-otter-7f3a'], [`runner-${'x'.repeat(50)}`]])(
-  'of %s by itself',
+  'of %s without a set',
   (workflowId) => {
     const name = nameOf(workflowId, 2);
     expect([workflowIdFromRunnerName(name), setNameFromRunnerName(name)]).toEqual([
@@ -65,6 +65,6 @@ test.each([
   'linux-abcdefghijk-0a1b2c3d4e',
   '-abcdefghij-0a1b2c3d4e',
   'GitHub Actions 7',
-])('%j is of no set', (name) => {
+])('%j does not belong to a set', (name) => {
   expect(setNameFromRunnerName(name)).toBeUndefined();
 });

@@ -29,7 +29,7 @@ describe('the runner version of an image', () => {
     expect(imageVersion(GITHUB_RUNNER.image.name)).toMatch(/^2\.\d+\.\d+$/);
   });
 
-  test('the image is the template’s own, or that of its container "runner"', () => {
+  test('the image is the one of the template, or that of its container "runner"', () => {
     const spec = {
       containers: [
         { name: 'side', image: 'a:1.0.0' },
@@ -74,7 +74,7 @@ describe('the deadlines of a version', () => {
     ]);
   });
 
-  test('a signal with them may be anything', () => {
+  test('a signal with any value is accepted', () => {
     expect(parseRunnerVersion({ ...whole, at: 1, more: true })).toEqual({ ...whole, at: 1 });
     for (const body of [
       undefined,

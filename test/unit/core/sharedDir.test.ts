@@ -7,23 +7,23 @@ import {
 
 const file = (name: string, bytes: number): SharedDirEntry => ({ name, kind: 'file', bytes });
 
-describe('what steps leave for one another', () => {
+describe('files that steps share', () => {
   test.each<[what: string, entries: readonly SharedDirEntry[], fault: string | undefined]>([
     ['nothing', [], undefined],
     ['files', [file('kubeconfig', 5_000), file('.hidden', 0)], undefined],
-    ['as much as there may be, in one', [file('a', SHARED_DIR_MAX_BYTES)], undefined],
+    ['one file of the maximum size', [file('a', SHARED_DIR_MAX_BYTES)], undefined],
     [
-      'as much as there may be, in all',
+      'several files of the maximum total size',
       [file('a', 1), file('b', SHARED_DIR_MAX_BYTES - 1)],
       undefined,
     ],
     [
-      'a byte more, in one',
+      'one file that is a byte too large',
       [file('a', SHARED_DIR_MAX_BYTES + 1)],
       'SHARED_DIR: must be at most 1048576 bytes, got 1048577, of which "a" has 1048577; move large files to ARTIFACT_DIR',
     ],
     [
-      'a byte more, in all: the biggest is named',
+      'a total that is a byte too large: the error names the largest file',
       [file('a', 1), file('b', 1_000_000), file('c', 48_576)],
       'SHARED_DIR: must be at most 1048576 bytes, got 1048577, of which "b" has 1000000; move large files to ARTIFACT_DIR',
     ],

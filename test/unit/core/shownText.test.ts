@@ -40,7 +40,7 @@ describe('in a log', () => {
     expect(escapeControlCharacters(text)).toBe(expected);
   });
 
-  test('what is within a JSON document stays what it was', () => {
+  test('values in a JSON document are unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const line = escapeControlCharacters(JSON.stringify({ text }));
@@ -65,9 +65,9 @@ describe('in Markdown', () => {
     ['HTML', '<img src=x onerror=alert(1)>', '\\<img src=x onerror=alert(1)\\>'],
     ['an entity', '&lt;b&gt; &#124;', '\\&lt;b\\&gt; \\&#124;'],
     ['code', '`rm -rf /`', '\\`rm -rf /\\`'],
-    ['a cell of its own', 'a | b', 'a \\| b'],
-    ['a bar that is escaped already', 'a \\| b', 'a \\\\\\| b'],
-    ['a row of its own', 'a\n| Phase | Gone |', 'a \\| Phase \\| Gone \\|'],
+    ['a table cell', 'a | b', 'a \\| b'],
+    ['an escaped bar', 'a \\| b', 'a \\\\\\| b'],
+    ['a table row', 'a\n| Phase | Gone |', 'a \\| Phase \\| Gone \\|'],
     ['a heading', 'a\r\n# Approved', 'a # Approved'],
     [
       'emphasis',
@@ -85,12 +85,12 @@ describe('in Markdown', () => {
     expect(escapeMarkdown(text)).toBe(expected);
   });
 
-  test('what is long is cut, and never within an escape', () => {
+  test('long text is cut, never within an escape', () => {
     const text = escapeMarkdown('|'.repeat(10_000));
     expect(text).toBe(`${'\\|'.repeat(499)}…`);
   });
 
-  test('whatever it is, no character has a meaning: each that might is escaped', () => {
+  test('every character with a meaning in Markdown is escaped', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(escapeMarkdown(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')).not.toMatch(

@@ -1,4 +1,4 @@
-/** From judgements and marks to what is done; and when nothing is. */
+/** The actions that follow from judgements and marks, and when no action is taken. */
 import { describe, expect, test } from '@jest/globals';
 import type { SweepMark } from '../../../core/contract/index.ts';
 import {
@@ -47,7 +47,7 @@ const decide = (
 ): SweepPlan => decideSweep({ ...nothing, ...found }, marks, nowMs, specOf(input));
 const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => step);
 
-test('what is fine is no finding, and what is skipped is counted by reason', () => {
+test('objects in order are not findings, and skipped objects are counted by reason', () => {
   const plan = decide({
     pods: [seen(pod(), RUNNING), seen(pod({}, { onHold: true })), seen(pod({}, { onHold: true }))],
     registrations: [{ ...ghost(), proof: undefined as never }],
@@ -65,17 +65,17 @@ describe('an object', () => {
     pod({}, { mark: objectMark(kind, 'why', NOW - ms) });
 
   test.each<[what: string, it: OwnedObject, step: string]>([
-    ['found first is marked', pod(), 'mark'],
-    ['that the sweep before marked is repaired', marked('orphaned_pod'), 'repair'],
+    ['found for the first time is marked', pod(), 'mark'],
+    ['marked by the previous sweep is repaired', marked('orphaned_pod'), 'repair'],
     ['marked 30 s ago is repaired', marked('orphaned_pod', 30 * SECOND), 'repair'],
     ['marked less than 30 s ago waits', marked('orphaned_pod', 30 * SECOND - 1), 'wait'],
-    ['marked for something else is marked anew', marked('expired_pod'), 'mark'],
-    ['with words of somebody else is marked', pod({}, { mark: 'do something' }), 'mark'],
+    ['marked with another finding is marked again', marked('expired_pod'), 'mark'],
+    ['with a mark that is not from the sweep is marked', pod({}, { mark: 'do something' }), 'mark'],
   ])('%s', (_what, it, step) => {
     expect(steps(decide({ pods: [seen(it)] }))).toEqual([step]);
   });
 
-  test('that is fine again, or left alone, loses its mark; but not what a person holds', () => {
+  test('loses its mark if it is in order again or skipped, unless it is on hold', () => {
     const [well, young, held] = [
       marked('orphaned_pod'),
       pod({}, { createdAtMs: NOW, mark: 'x' }),
@@ -86,7 +86,7 @@ describe('an object', () => {
     ).toMatchObject({ findings: [], unmark: [well, young] });
   });
 
-  test('its mark says when, as what and why, and is read back', () => {
+  test('its mark has the time, the finding and the reason, and can be parsed again', () => {
     const text = objectMark('orphaned_pod', 'its workflow ended:\nby hand', NOW);
     expect(text).toBe('2020-01-10T12:00:00.000Z orphaned_pod: its workflow ended:\nby hand');
     expect(parseObjectMark(text)).toEqual({ atMs: NOW, kind: 'orphaned_pod' });
@@ -108,13 +108,18 @@ describe('a registration', () => {
   test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
     ['found first', [], 'mark', ago(0)],
     [
-      'found again while lists may be as old as the mark',
+      'found again while the list may be as old as the mark',
       [mark(ago(MINUTE - 1))],
       'wait',
       ago(MINUTE - 1),
     ],
     ['found again a minute later', [mark(ago(MINUTE))], 'repair', ago(MINUTE)],
-    ['with the mark of another one', [mark(ago(HOUR), 'organization acme#8')], 'mark', ago(0)],
+    [
+      'with the mark of another registration',
+      [mark(ago(HOUR), 'organization acme#8')],
+      'mark',
+      ago(0),
+    ],
     ['with the mark of another scope', [mark(ago(HOUR), 'repository acme#7')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
     expect(decide({ registrations: [ghost()] }, marks).findings).toMatchObject([
@@ -123,7 +128,7 @@ describe('a registration', () => {
   });
 });
 
-test('a stuck runner keeps the time since when nobody polls, until it is terminated', () => {
+test('a stuck runner keeps the time of the last poller until it is terminated', () => {
   const stuck = life({
     hasPoller: false,
     pods: [],
@@ -147,7 +152,7 @@ test('a stuck runner keeps the time since when nobody polls, until it is termina
   ]);
 });
 
-test('a step that outlived its job is marked, then stopped, by a mark of its own kind', () => {
+test('a step whose job has ended is marked, then stopped, by a separate kind of mark', () => {
   const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
   const [first] = decide({ runners: [step] }, [
     { kind: 'stuck_runner', key: 'w r', since: ago(HOUR) },
@@ -164,7 +169,7 @@ test('a step that outlived its job is marked, then stopped, by a mark of its own
   ).toEqual(['repair']);
 });
 
-describe('a runner that hangs', () => {
+describe('a hanging runner', () => {
   const hung = (name: string, online = false): RunnerWorkflow =>
     life({
       workflowId: name,
@@ -181,21 +186,31 @@ describe('a runner that hangs', () => {
     ['found first', [], 'mark', ago(0)],
     ['found again within four minutes', [mark(ago(4 * MINUTE - 1))], 'wait', ago(4 * MINUTE - 1)],
     ['found again four minutes later', [mark(ago(4 * MINUTE))], 'repair', ago(4 * MINUTE)],
-    ['found first, after another one of its life', [mark(ago(HOUR), 'earlier')], 'mark', ago(0)],
+    [
+      'found for the first time, after another runner of its workflow',
+      [mark(ago(HOUR), 'earlier')],
+      'mark',
+      ago(0),
+    ],
   ])('%s', (_what, marks, step, since) => {
     expect(decide({ runners: [hung('a')] }, marks).findings).toMatchObject([
       { as: 'unresponsive_runner', step, mark: { kind: 'unresponsive_runner', key: 'a', since } },
     ]);
   });
 
-  test('and was heard of in between is found anew: its mark is not handed on', () => {
+  test('that was in order in between is marked again: its old mark is dropped', () => {
     expect(decide({ runners: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
   });
 
   test.each<[what: string, lives: RunnerWorkflow[], step: string[], skipped: number]>([
     ['three of three', [hung('a'), hung('b'), hung('c')], ['mark', 'mark', 'mark'], 0],
     ['two of four', [hung('a'), hung('b'), hung('c', true), hung('d', true)], ['mark', 'mark'], 0],
-    ['three of four: it is not they', [hung('a'), hung('b'), hung('c'), hung('d', true)], [], 3],
+    [
+      'three of four: not the fault of the runners',
+      [hung('a'), hung('b'), hung('c'), hung('d', true)],
+      [],
+      3,
+    ],
     [
       'three of four, one of them in another scope',
       [
@@ -210,7 +225,7 @@ describe('a runner that hangs', () => {
       ['mark', 'mark', 'mark'],
       0,
     ],
-  ])('with others of its scope: %s', (_what, runners, expected, skipped) => {
+  ])('with other runners of its scope: %s', (_what, runners, expected, skipped) => {
     const plan = decide({ runners });
     expect([steps(plan), plan.skipped]).toEqual([
       expected,
@@ -219,7 +234,7 @@ describe('a runner that hangs', () => {
   });
 });
 
-test('that has continued as new in between is marked anew', () => {
+test('that has continued as new in between is marked again', () => {
   const mark: SweepMark = {
     kind: 'stuck_runner',
     key: 'w earlier',
@@ -233,7 +248,7 @@ test('that has continued as new in between is marked anew', () => {
   ).toEqual(['mark']);
 });
 
-describe('the whole', () => {
+describe('the whole sweep', () => {
   const many = (condemned: number, of: number): ObjectWithOwner[] =>
     Array.from({ length: of }, (_, index) => seen(pod(), index < condemned ? TERMINATED : RUNNING));
 
@@ -262,7 +277,7 @@ describe('the whole', () => {
     expect(decide({ pods: aged }).abortReason).toContain('10 of 10 pods');
   });
 
-  test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
+  test('stops before pods of a location without workflows in Temporal, because the server may be the wrong one', () => {
     expect(decide({ pods: many(1, 1), locationKnown: false }).abortReason).toContain(
       'Temporal knows no runner of this installation',
     );
@@ -277,14 +292,14 @@ describe('the whole', () => {
     ).toBeUndefined();
   });
 
-  test('many resources are no reason to stop', () => {
+  test('many resources do not stop it', () => {
     expect(
       decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).abortReason,
     ).toBeUndefined();
   });
 });
 
-test('production’s limits', () => {
+test('limits in production', () => {
   expect(SPEC).toEqual({
     dryRun: false,
     force: false,

@@ -1,4 +1,4 @@
-/** The tables of the sweep: what is condemned, what is left alone and why, row by row. */
+/** The decision tables of the sweep: findings, and skipped objects with the reason. */
 import { describe, expect, test } from '@jest/globals';
 import {
   ORPHANED_POD_MESSAGE,
@@ -55,16 +55,21 @@ const old = { createdAtMs: NOW - 24 * HOUR };
 
 describe('a pod', () => {
   test.each<[what: string, pod: OwnedObject, life: OwnerWorkflow, expected: object]>([
-    ['of a running life', pod(), RUNNING, FINE],
+    ['of a running workflow', pod(), RUNNING, FINE],
     [
-      '… that has ended, and is old: its life looks after it',
+      '… that has ended, and is old: its workflow deletes it',
       pod({ ended: true }, old),
       RUNNING,
       FINE,
     ],
-    ['… that a person holds', pod({}, { onHold: true }), RUNNING, FINE],
-    ['that says of no life', pod({}, { identity: undefined as never }), UNKNOWN, skips('foreign')],
-    ['that a person holds', pod({}, { onHold: true }), TERMINATED, skips('on_hold')],
+    ['… that is on hold', pod({}, { onHold: true }), RUNNING, FINE],
+    [
+      'that names no workflow',
+      pod({}, { identity: undefined as never }),
+      UNKNOWN,
+      skips('foreign'),
+    ],
+    ['that is on hold', pod({}, { onHold: true }), TERMINATED, skips('on_hold')],
     [
       'younger than 30 s',
       pod({}, { createdAtMs: NOW - 30 * SECOND + 1 }),
@@ -79,12 +84,17 @@ describe('a pod', () => {
       skips('too_young'),
     ],
     [
-      'on its way out, within its grace and a minute',
+      'being deleted, within its grace period and a minute',
       pod(GOING),
       TERMINATED,
       skips('in_transition'),
     ],
-    ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, finds('orphaned_pod')],
+    [
+      'being deleted, a minute after its grace period',
+      pod(OVERDUE),
+      TERMINATED,
+      finds('orphaned_pod'),
+    ],
     [
       'that is being evicted',
       pod({ disruptionReason: 'EvictionByEvictionAPI' }),
@@ -92,36 +102,31 @@ describe('a pod', () => {
       skips('in_transition'),
     ],
     [
-      'that an eviction has ended',
+      'that was evicted',
       pod({ disruptionReason: 'EvictionByEvictionAPI', ended: true }),
       TERMINATED,
       finds('orphaned_pod'),
     ],
 
     [
-      'alive, its workflow terminated',
+      'running, its workflow terminated',
       pod(),
       TERMINATED,
       finds('orphaned_pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
     ],
     [
-      'alive, its workflow ended with a verdict',
+      'running, its workflow ended with a verdict',
       pod(),
       FINISHED,
       finds('orphaned_pod', ORPHANED_POD_MESSAGE),
     ],
     [
-      'alive, its workflow unknown to Temporal',
+      'running, its workflow unknown to Temporal',
       pod(),
       UNKNOWN,
       finds('orphaned_pod', 'not known to Temporal'),
     ],
-    [
-      'busy, its workflow terminated: a busy runner is not spared',
-      pod({ busy: true }),
-      TERMINATED,
-      finds('orphaned_pod'),
-    ],
+    ['busy, its workflow terminated', pod({ busy: true }), TERMINATED, finds('orphaned_pod')],
     [
       'ended, its workflow terminated',
       pod({ ended: true }),
@@ -149,22 +154,22 @@ describe('a Secret or claim', () => {
   const claim = (more: Partial<OwnedObject> = {}): OwnedObject =>
     object({ kind: 'claim', ...more });
   test.each<[what: string, it: OwnedObject, life: OwnerWorkflow, used: boolean, expected: object]>([
-    ['of a running life', object(), RUNNING, false, FINE],
+    ['of a running workflow', object(), RUNNING, false, FINE],
     [
-      'a claim that is named in an input, such as a slot’s',
+      'a claim that an input names, such as that of a slot',
       claim({ identity: undefined as never }),
       UNKNOWN,
       false,
       skips('shared_claim'),
     ],
     [
-      'a Secret that says of no life',
+      'a Secret that names no workflow',
       object({ identity: undefined as never }),
       UNKNOWN,
       false,
       skips('foreign'),
     ],
-    ['that a person holds', object({ onHold: true }), TERMINATED, false, skips('on_hold')],
+    ['that is on hold', object({ onHold: true }), TERMINATED, false, skips('on_hold')],
     [
       'younger than 30 s',
       object({ createdAtMs: NOW - 30 * SECOND + 1 }),
@@ -186,7 +191,7 @@ describe('a Secret or claim', () => {
       false,
       skips('in_transition'),
     ],
-    ['whose pod is there', object(), TERMINATED, true, skips('in_use')],
+    ['whose pod exists', object(), TERMINATED, true, skips('in_use')],
     [
       'a Secret whose workflow was terminated',
       object(),
@@ -195,7 +200,7 @@ describe('a Secret or claim', () => {
       finds('orphaned_resource', 'the Secret', 'was terminated by me'),
     ],
     [
-      'a claim of a life that has ended',
+      'a claim of a workflow that has ended',
       claim(),
       FINISHED,
       false,
@@ -207,20 +212,20 @@ describe('a Secret or claim', () => {
   });
 });
 
-describe('what a job has made beside its runner', () => {
+describe('an object that a job has created', () => {
   const of = (more: Partial<OwnedObject> = {}): OwnedObject =>
     object({ kind: 'job pod', runnerPod: 'p', ...more });
 
   test.each<[what: string, it: OwnedObject, used: boolean, expected: object]>([
     ["whose runner's pod is there", of(), true, skips('in_use')],
-    ['… though a person holds it', of({ onHold: true }), true, skips('in_use')],
+    ['… even if it is on hold', of({ onHold: true }), true, skips('in_use')],
     [
-      'of a runner that is not proven ours',
+      'of a runner that is not proven to be a runner of Holdfast',
       of({ identity: undefined as never }),
       false,
       skips('foreign'),
     ],
-    ['that a person holds', of({ onHold: true }), false, skips('on_hold')],
+    ['that is on hold', of({ onHold: true }), false, skips('on_hold')],
     ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('too_young')],
     ['that is being deleted', of({ terminating: true }), false, skips('in_transition')],
     [
@@ -242,23 +247,27 @@ describe('what a job has made beside its runner', () => {
 
 describe('a registration', () => {
   test.each<[what: string, it: ObservedRegistration, expected: object]>([
-    ['whose life runs', ghost({ hasRunner: true }), FINE],
+    ['whose workflow runs', ghost({ hasRunner: true }), FINE],
     [
-      '… and has no label of ours',
+      '… and has no label of Holdfast',
       { ...ghost({ hasRunner: true }), proof: undefined as never },
       FINE,
     ],
-    ['that nothing proves to be ours', { ...ghost(), proof: undefined as never }, skips('foreign')],
-    ['whose pod is there', ghost({ hasPod: true }), skips('in_use')],
     [
-      'that a workflow removes already',
+      'not proven to be a registration of Holdfast',
+      { ...ghost(), proof: undefined as never },
+      skips('foreign'),
+    ],
+    ['whose pod exists', ghost({ hasPod: true }), skips('in_use')],
+    [
+      'that a deregistration workflow already removes',
       ghost({ deregistrationId: 'deregistration-w' }),
       skips('handed_off'),
     ],
     ['that is online', ghost({ online: true }), skips('online_or_busy')],
     ['that is busy', ghost({ busy: true }), skips('online_or_busy')],
     [
-      'with our label, without workflow and pod',
+      'with the label of Holdfast, without workflow and pod',
       ghost(),
       finds('orphaned_registration', 'neither a workflow nor a pod'),
     ],
@@ -267,13 +276,17 @@ describe('a registration', () => {
       ghost({ superseded: true }),
       finds('orphaned_registration', 'has replaced its runner'),
     ],
-    ['that Temporal remembers as ours', ghost({ proof: 'record' }), finds('orphaned_registration')],
+    [
+      'recorded in Temporal as a registration of Holdfast',
+      ghost({ proof: 'record' }),
+      finds('orphaned_registration'),
+    ],
   ])('%s', (_what, it, expected) => {
     expect(assessRegistration(it)).toEqual(expect.objectContaining(expected));
   });
 });
 
-describe('a running life', () => {
+describe('a running workflow', () => {
   const away = { hasPoller: false };
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
   const command = (ms: number): OwnedObject =>
@@ -288,19 +301,19 @@ describe('a running life', () => {
   const lost = (phase: RunnerPhase, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
     life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunnerWorkflow, expected: object]>([
-    ['with its pod, and a worker', life(), FINE],
+    ['with its pod and a worker', life(), FINE],
     [
       'younger than 30 s',
       lost('Idle', { ...away, startedAtMs: NOW - 30 * SECOND + 1 }),
       skips('too_young'),
     ],
     [
-      'whose pod a person holds',
+      'whose pod is on hold',
       life({ ...away, pods: [pod({ ended: true }, { onHold: true })] }),
       skips('on_hold'),
     ],
 
-    ['without a worker while its pod lives', life(away), skips('no_worker')],
+    ['without a worker while its pod runs', life(away), skips('no_worker')],
     ['… while its job runs', life({ ...away, pods: [busyFor(24 * HOUR)] }), skips('no_worker')],
     [
       '… when its job’s timeout is over',
@@ -308,17 +321,17 @@ describe('a running life', () => {
       finds('stuck_runner', '24h0m0s, the most that it may', 'no worker polls'),
     ],
     [
-      '… that is idle for longer than a job may run: it may take one now',
+      '… that is idle for longer than a job may run: it may just have taken one',
       life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }),
       skips('no_worker'),
     ],
     [
-      '… and does not tell whether it is busy',
+      '… and does not report whether it is busy',
       life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }),
       skips('no_worker'),
     ],
     [
-      '… and nothing says how long a job may take',
+      '… and its job timeout is unknown',
       life({
         ...away,
         pods: [
@@ -343,13 +356,13 @@ describe('a running life', () => {
       finds('stuck_runner', '24h0m0s, the most that it may'),
     ],
     [
-      'whose job’s timeout is over, with a worker: its own affair',
+      'whose job’s timeout is over, with a worker: the workflow handles it',
       life({ pods: [busyFor(48 * HOUR)] }),
       FINE,
     ],
 
     [
-      'that the CI server has offline, while its pod is online and idle',
+      'that the CI server lists as offline, while its pod is online and idle',
       hung(),
       finds(
         'unresponsive_runner',
@@ -358,26 +371,26 @@ describe('a running life', () => {
     ],
     ['… and busy: never', hung({ busy: true }), FINE],
     ['… and online', hung({ online: true }), FINE],
-    ['… and that is not in its list', life(), FINE],
+    ['… and that the CI server does not list', life(), FINE],
     ['… while its pod is busy', hung({}, { pods: [pod({ busy: true })] }), FINE],
     [
-      '… while its pod does not tell whether it is busy',
+      '… while its pod does not report whether it is busy',
       hung({}, { pods: [pod({ busy: undefined as never })] }),
       FINE,
     ],
-    ['… while its pod comes up', hung({}, { pods: [pod({ online: false })] }), FINE],
+    ['… while its pod starts', hung({}, { pods: [pod({ online: false })] }), FINE],
     [
       '… while its pod is being evicted',
       hung({}, { pods: [pod({ disruptionReason: 'EvictionByEvictionAPI' })] }),
       FINE,
     ],
-    ['… while its pod is told to go', hung({}, { pods: [pod({ terminating: true })] }), FINE],
+    ['… while its pod is being deleted', hung({}, { pods: [pod({ terminating: true })] }), FINE],
     [
-      '… while a person holds its pod',
+      '… while its pod is on hold',
       hung({}, { pods: [pod({}, { onHold: true })] }),
       skips('on_hold'),
     ],
-    ['… while it is leaving', hung({}, { phase: 'Draining' }), FINE],
+    ['… while it is draining', hung({}, { phase: 'Draining' }), FINE],
     ['… without a worker, which would have to replace it', hung({}, away), skips('no_worker')],
     ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('too_young')],
     ['… one of two', hung({}, { pods: [pod(), pod()] }), FINE],
@@ -399,17 +412,17 @@ describe('a running life', () => {
       skips('too_young'),
     ],
     [
-      '… and which is on its way out: it was told already',
+      '… and which is already draining',
       step(TERMINATED, { phase: 'TearingDown', pods: [] }),
       skips('in_transition'),
     ],
     [
-      '… and whose pod a person holds',
+      '… and whose pod is on hold',
       step(TERMINATED, { pods: [pod({}, { onHold: true })] }),
       skips('on_hold'),
     ],
     [
-      '… without a worker: it would take that up much later',
+      '… without a worker, which would process the signal much later',
       step(TERMINATED, away),
       skips('no_worker'),
     ],
@@ -421,7 +434,7 @@ describe('a running life', () => {
 
     ['not provisioned yet', lost('Provisioning'), skips('in_transition')],
     [
-      '… and without a worker: a pod is still to come',
+      '… and without a worker: the pod may still be created',
       lost('Requested', away),
       skips('in_transition'),
     ],
@@ -430,15 +443,11 @@ describe('a running life', () => {
       life({ pods: [pod({ ended: true })] }),
       skips('in_transition'),
     ],
-    ['whose pod went with its tear-down', lost('TearingDown'), skips('in_transition')],
-    [
-      'that takes its work up again',
-      lost('Busy', { ...away, willResume: true }),
-      skips('will_resume'),
-    ],
+    ['whose pod was deleted by its tear-down', lost('TearingDown'), skips('in_transition')],
+    ['that resumes its work', lost('Busy', { ...away, willResume: true }), skips('will_resume')],
 
     [
-      'that lost its pod and is paused in Temporal: no signal wakes it, and nobody may terminate it',
+      'that lost its pod and is paused in Temporal: it is neither signalled nor terminated',
       lost('Busy', { ...away, paused: true }),
       skips('paused'),
     ],
@@ -454,12 +463,12 @@ describe('a running life', () => {
       finds('stuck_runner', 'its pod is gone, and no worker polls its task queue'),
     ],
     [
-      'whose pod has ended, without a worker: its end is there to be read',
+      'whose pod has ended, without a worker: the end of the pod can still be read',
       life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
       skips('no_worker'),
     ],
     [
-      'that was torn down, without a worker: its verdict is known',
+      'that was torn down, without a worker: its verdict exists',
       lost('TearingDown', away),
       skips('no_worker'),
     ],
@@ -467,7 +476,7 @@ describe('a running life', () => {
     expect(assessRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
 
-  test('a new pod that has not told yet whether it is busy is not busy', () => {
+  test('a new pod that has not yet reported whether it is busy counts as idle', () => {
     const { busy: _, ...new_ } = view;
     expect(
       assessRunner(
@@ -508,44 +517,54 @@ describe('a stuck runner', () => {
     ]
   >([
     [
-      'found first, without a worker',
+      'found for the first time, without a worker',
       { hasPoller: false, ...waits },
       undefined,
       { kind: 'mark', unpolledSince: now },
     ],
-    ['found first, with a worker', { hasPoller: true }, undefined, { kind: 'mark' }],
+    ['found for the first time, with a worker', { hasPoller: true }, undefined, { kind: 'mark' }],
     [
-      'found again: woken',
+      'found again: signalled',
       { hasPoller: false },
       mark(young),
       { kind: 'signal', unpolledSince: young },
     ],
     [
-      '… what wakes it waits already',
+      '… and the signal is already pending',
       { hasPoller: false, ...waits },
       mark(young),
       { kind: 'wait', unpolledSince: young },
     ],
     [
-      'without a worker for 6 h, and nobody has taken that up',
+      'without a worker for 6 h, and without progress',
       { hasPoller: false, ...waits },
       mark(old),
       { kind: 'terminate', unpolledSince: old },
     ],
-    ['… and it has moved', { hasPoller: false }, mark(old), { kind: 'signal', unpolledSince: old }],
     [
-      'the worker went after it was marked: counted from now',
+      '… and with progress',
+      { hasPoller: false },
+      mark(old),
+      { kind: 'signal', unpolledSince: old },
+    ],
+    [
+      'the worker stopped after the mark: the time counts from now',
       { hasPoller: false, ...waits },
       mark(),
       { kind: 'wait', unpolledSince: now },
     ],
     [
-      'with a worker again: counted anew',
+      'with a worker again: the time is reset',
       { hasPoller: true, ...waits },
       mark(old),
       { kind: 'wait' },
     ],
-    ['with a worker: woken, and never terminated', { hasPoller: true }, mark(), { kind: 'signal' }],
+    [
+      'with a worker: signalled, and never terminated',
+      { hasPoller: true },
+      mark(),
+      { kind: 'signal' },
+    ],
   ])('%s', (_what, facts, before, expected) => {
     expect(stuckRunnerStep(facts, before, NOW, SPEC)).toEqual(expected);
   });

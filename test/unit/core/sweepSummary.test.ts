@@ -7,12 +7,12 @@ import {
 } from '../../../core/domain/sweepSummary.ts';
 import { sweepReport } from '../../support/sweepReports.ts';
 
-describe('what came of a sweep', () => {
+describe('the outcome of a sweep', () => {
   test.each<[outcome: SweepOutcome, report: Parameters<typeof sweepReport>[0]]>([
     ['clean', {}],
     ['clean', { dryRun: true, skipped: { too_young: 3 } }],
     ['marked', { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
-    // A zombie that was signalled waits: it is marked, not repaired.
+    // A stuck runner that was signalled counts as marked, not as repaired.
     ['marked', { counts: { stuck_runner: { found: 1 } } }],
     ['repaired', { counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 } } }],
     ['found', { dryRun: true, counts: { expired_pod: { found: 1 } } }],
@@ -58,7 +58,7 @@ describe('in one line', () => {
     expect(sweepSummary(sweepReport(report))).toBe(text);
   });
 
-  test('which lists could not be had', () => {
+  test('the lists that failed', () => {
     expect(
       incompleteMessage([
         { list: 'pods', reason: 'forbidden' },

@@ -25,7 +25,7 @@ test.each<[string, Scope | undefined, ScopeTimeouts]>([
     { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' },
   ],
   [
-    'a repository: its own over its owner’s',
+    'a repository: its own timeouts before those of its owner',
     { kind: 'repository', name: 'acme/slow' },
     { jobTimeout: '30h', podPending: '20m', jobTimeoutCap: '72h', signalTimeout: '30s' },
   ],
@@ -40,7 +40,7 @@ test.each<[string, Scope | undefined, ScopeTimeouts]>([
     { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h', registration: '3m' },
   ],
   [
-    'an organization called as an enterprise',
+    'an organization with the name of an enterprise',
     { kind: 'organization', name: 'big' },
     { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' },
   ],
@@ -50,7 +50,11 @@ test.each<[string, Scope | undefined, ScopeTimeouts]>([
 
 test.each<[string, object, number]>([
   ['the scope’s default', { repository: 'acme/slow' }, 30 * HOUR],
-  ['a runner’s own wins', { repository: 'acme/slow', timeouts: { jobTimeout: '1h' } }, HOUR],
+  [
+    'a runner’s own timeout takes precedence',
+    { repository: 'acme/slow', timeouts: { jobTimeout: '1h' } },
+    HOUR,
+  ],
   [
     'up to the scope’s cap',
     { repository: 'acme/slow', timeouts: { jobTimeout: '72h' } },
@@ -68,13 +72,13 @@ test('a default over the cap is lowered to it', () => {
   ).toMatchObject({ spec: { timeouts: { jobTimeoutMs: 2 * HOUR } } });
 });
 
-test('the grace of the scope is part of the pod’s', () => {
+test('the grace period of the scope is part of the pod’s', () => {
   expect(parseRunnerInput({ organization: 'acme' }, { policy: POLICY })).toMatchObject({
     spec: { pod: { terminationGracePeriodSeconds: 40, supervision: { signalTimeoutMs: 30_000 } } },
   });
 });
 
-test('over the cap of its scope', () => {
+test('a timeout over the cap of its scope is rejected', () => {
   expect(
     parseRunnerInput(
       { repository: 'acme/web', timeouts: { jobTimeout: '13h' } },
