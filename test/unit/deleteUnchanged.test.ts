@@ -1,4 +1,4 @@
-/** A pod is deleted only as it was read: what changes in between is read and decided upon again. */
+/** A pod is deleted only if it has not changed since it was read. A changed pod is read and judged again. */
 import { describe, expect, jest, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { getPod } from '../../activities/runner/pods.ts';
@@ -18,15 +18,15 @@ const { startedAt: _, ...UNSTARTED } = RUNNING_POD;
 const busy: PodView = { ...RUNNING_POD, busy: true };
 const ended: PodView = { ...RUNNING_POD, ended: true };
 
-describe('what is left alone', () => {
+describe('pods that are not deleted', () => {
   test.each<[what: string, view: PodView, unlessStarted: boolean, unlessBusy: boolean]>([
     ['not started', UNSTARTED, false, false],
     ['idle', RUNNING_POD, true, false],
     ['busy', busy, true, true],
     ['ended', ended, true, true],
-    ['terminating, whatever it does', { ...busy, terminating: true }, false, false],
+    ['terminating, in every state', { ...busy, terminating: true }, false, false],
     [
-      'busy, as far as is known',
+      'reported as busy',
       {
         ...RUNNING_POD,
         busy: undefined,
@@ -36,7 +36,7 @@ describe('what is left alone', () => {
       true,
     ],
     [
-      'not known to be busy yet',
+      'not yet reported as busy or idle',
       {
         ...RUNNING_POD,
         busy: undefined,
@@ -53,7 +53,7 @@ describe('what is left alone', () => {
   );
 });
 
-describe('a deletion of what was read', () => {
+describe('a deletion of a pod that was read', () => {
   const conflict = (message: string) =>
     toComputeError(
       Object.assign(new Error('refused'), {
@@ -74,13 +74,13 @@ describe('a deletion of what was read', () => {
     });
   };
 
-  test('goes by its resource version', async () => {
+  test('has a precondition on its resource version', async () => {
     const ask = jest.fn(async () => 'terminating' as const);
     expect(await deleteUnchanged(read(RUNNING_POD), ask, { unlessBusy: true })).toBe('terminating');
     expect(ask.mock.calls).toEqual([['1']]);
   });
 
-  test('one that turned busy in between is left alone', async () => {
+  test('a pod that became busy in between is not deleted', async () => {
     const ask = jest.fn(async () => {
       throw changed;
     });
@@ -88,7 +88,7 @@ describe('a deletion of what was read', () => {
     expect(ask).toHaveBeenCalledTimes(1);
   });
 
-  test('one that goes on changing is reported after three seconds', async () => {
+  test('a pod that keeps changing is reported after three seconds', async () => {
     const ask = jest.fn(async () => {
       throw changed;
     });
@@ -98,11 +98,11 @@ describe('a deletion of what was read', () => {
       changed,
     );
     clock.mockRestore();
-    // The clock is asked twice for each.
+    // The clock is read twice for each.
     expect(ask).toHaveBeenCalledTimes(4);
   });
 
-  test('another refusal is no change', async () => {
+  test('another rejection is not treated as a change', async () => {
     const other = new ComputeError('unavailable', 'away');
     const ask = jest.fn(async () => {
       throw other;
@@ -111,7 +111,7 @@ describe('a deletion of what was read', () => {
     expect(ask).toHaveBeenCalledTimes(1);
   });
 
-  test('one that is gone', async () =>
+  test('a pod that is already deleted', async () =>
     expect(
       await deleteUnchanged(
         async () => undefined,
@@ -121,7 +121,7 @@ describe('a deletion of what was read', () => {
     ).toBe('deleted'));
 });
 
-test('a life that looks at its pod asks the API server, never the watch', async () => {
+test('a workflow that reads its pod gets it from the API server, never from the watch', async () => {
   const look = jest.fn(async () => RUNNING_POD);
   const ports = { compute: { getPod: look } } as unknown as ActivityPorts;
   const pod = { name: 'p', uid: 'u' };

@@ -1,4 +1,4 @@
-/** Alerts and dashboards go by what there is. That Prometheus reads them: test/cluster/prometheus.test.ts. */
+/** Alerts and dashboards use existing metrics. Prometheus loads them in test/cluster/prometheus.test.ts. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import {
@@ -19,7 +19,7 @@ import {
 } from '../support/dashboards.ts';
 
 const configuration = readFileSync(`${DEPLOY}/../docs/configuration.md`, 'utf8');
-/** Each metric of docs/configuration.md with its labels; those of sets, which stand in a table of their own, have two. */
+/** Each metric of docs/configuration.md with its labels. Those of sets are in a separate table and have two. */
 const DOCUMENTED = new Map(
   [...configuration.matchAll(/`(holdfast_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [
     name,
@@ -27,7 +27,7 @@ const DOCUMENTED = new Map(
   ]),
 );
 
-test('each metric is documented, with the labels that are asked for', () => {
+test('each metric is documented, with the labels that queries use', () => {
   for (const query of shippedQueries()) {
     expect(metricsIn(query)).not.toEqual([]);
     for (const name of metricsIn(query).filter((metric) => metric.startsWith('holdfast_')))
@@ -42,7 +42,7 @@ test('each metric is documented, with the labels that are asked for', () => {
   }
 });
 
-test("labels of a grouping, and of a legend, are a metric's own", () => {
+test('labels of a grouping and of a legend are labels of the metric', () => {
   const own = ['le', 'instance', 'operation', 'task_queue', 'worker_type'];
   for (const { panels } of shippedDashboards()) {
     for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
@@ -57,7 +57,7 @@ test("labels of a grouping, and of a legend, are a metric's own", () => {
   }
 });
 
-test('outcomes of runners are those that there are', () => {
+test('outcomes of runners exist', () => {
   for (const query of shippedQueries())
     for (const [, outcome = ''] of query.matchAll(
       /holdfast_(?:jobs|runners)_total\{outcome!?="(\w+)"/g,
@@ -65,7 +65,7 @@ test('outcomes of runners are those that there are', () => {
       expect(RUNNER_OUTCOMES).toContain(outcome);
 });
 
-test('what an alert tells to ask Temporal for can be asked', () => {
+test('the Temporal queries that alerts suggest are valid', () => {
   const workflows: string[] = [
     JOB_WORKFLOW,
     RUNNER_WORKFLOW,
@@ -104,7 +104,7 @@ test('each cause has a fix in docs/troubleshooting.md', () => {
   for (const cause of RUNNER_CAUSES) expect(causes).toContain(`\`${cause}\``);
 });
 
-test('dashboards have ids of their own', () => {
+test('dashboards have unique ids', () => {
   const uids = shippedDashboards().map(({ uid }) => uid);
   expect(new Set(uids).size).toBe(uids.length);
   expect(uids.length).toBe(5);

@@ -48,7 +48,7 @@ describe('docker-compose.yml', () => {
   const active = (profile: string): [string, Service][] =>
     services.filter(([, { profiles }]) => profiles.includes(profile));
 
-  test('is what the Compose specification says', () => {
+  test('matches the Compose specification', () => {
     // dclint ships the specification's own schema.
     const folder = dirname(createRequire(import.meta.url).resolve('dclint/package.json'));
     const schema = JSON.parse(
@@ -74,7 +74,7 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(['dev', 'full'])(
-    'profile %s: whatever a service waits for is there and says when it is ready, and no port is taken twice',
+    'profile %s: services wait only for services with a health check, and each port is used once',
     (profile) => {
       const present = new Set(active(profile).map(([name]) => name));
       const ready: Record<string, object> = {
@@ -100,7 +100,7 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  test('either profile brings Temporal, its UI and the worker; plain `docker compose up` is the profile dev', () => {
+  test('each profile starts Temporal, its UI and the worker; plain `docker compose up` uses the profile dev', () => {
     expect(active('dev').map(([name]) => name)).toEqual(['temporal', 'worker']);
     expect(active('full').map(([name]) => name)).toEqual([
       'postgres',
@@ -113,7 +113,7 @@ describe('docker-compose.yml', () => {
     expect(read('.env')).toMatch(/^COMPOSE_PROFILES=dev$/m);
   });
 
-  test('all search attributes and fairness, with either server', () => {
+  test('each Temporal server has all search attributes and fairness', () => {
     const flags = compose.services['temporal']?.command ?? [];
     expect(flags.filter((flag) => flag.startsWith('--search-attribute='))).toEqual(
       ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`),
@@ -127,7 +127,7 @@ describe('docker-compose.yml', () => {
     ).toEqual(ATTRIBUTES);
   });
 
-  test("the worker's settings exist, and it has time to end", () => {
+  test("the worker's settings exist, and its stop grace period is long enough", () => {
     const worker = compose.services['worker'];
     const names = Object.keys(worker?.environment ?? {});
     for (const name of names)
@@ -185,7 +185,7 @@ describe('deploy/webhook.yaml', () => {
   const { spec: pod, metadata } = deployment.template;
   const [container] = pod.containers;
 
-  test('two processes, their budget, a Service and a NetworkPolicy, all of one namespace and for the same pods', () => {
+  test('has two replicas, a disruption budget, a Service and a NetworkPolicy, in one namespace and for the same pods', () => {
     expect(manifests.map(({ kind }) => kind)).toEqual([
       'Deployment',
       'PodDisruptionBudget',
@@ -205,7 +205,7 @@ describe('deploy/webhook.yaml', () => {
       expect(selector).toEqual({ matchLabels: metadata.labels });
   });
 
-  test('has no credential, neither of the cluster nor of a CI server', () => {
+  test('has no credential for the cluster or a CI server', () => {
     expect([pod.automountServiceAccountToken, pod.serviceAccountName]).toEqual([false, undefined]);
     expect(pod.volumes).toEqual([{ name: 'webhook', secret: { secretName: 'holdfast-webhook' } }]);
     expect(container.command).toEqual(['holdfast', 'webhook']);
@@ -219,7 +219,7 @@ describe('deploy/webhook.yaml', () => {
     );
   });
 
-  test('passes Pod Security "restricted", on a root that nobody writes to', () => {
+  test('passes Pod Security "restricted", with a read-only root file system', () => {
     expect(pod.securityContext).toEqual({
       runAsNonRoot: true,
       runAsUser: 1000,
@@ -233,7 +233,7 @@ describe('deploy/webhook.yaml', () => {
     });
   });
 
-  test('its ports are those of the defaults; probes ask for the health, and the Service leads to the deliveries alone', () => {
+  test('its ports are the defaults; probes check the health, and the Service exposes only the webhook port', () => {
     const { http, webhook } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
     expect(container.ports).toEqual([
       { name: 'health', containerPort: http.port },
@@ -245,7 +245,7 @@ describe('deploy/webhook.yaml', () => {
     expect(service.ports).toMatchObject([{ targetPort: 'deliveries' }]);
   });
 
-  test('lets deliveries in from anywhere, no runner to its metrics, and itself out to names and Temporal alone', () => {
+  test('permits deliveries from everywhere, no runner at its metrics, and egress only to DNS and Temporal', () => {
     const noRunner = {
       namespaceSelector: {
         matchExpressions: [
@@ -274,7 +274,7 @@ describe('the images', () => {
     ['deploy/images/worker.Dockerfile'],
     ['deploy/images/runner.Dockerfile'],
     ['deploy/images/supervisor.Dockerfile'],
-  ])('%s: its bases are pinned or stages, and what it copies is there', (path) => {
+  ])('%s: its base images are pinned or stages, and the files that it copies exist', (path) => {
     const dockerfile = read(path);
     const stages = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, stage]) => stage);
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base);
@@ -289,7 +289,7 @@ describe('the images', () => {
       expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
   });
 
-  test("the images make the supervisor's folder alike, with a script that exists, and run as somebody by a number", () => {
+  test("the images create the supervisor's folder in the same way, with an existing script, and run with a numeric user id", () => {
     const making = (path: string): string | undefined =>
       /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m
         .exec(read(path))?.[0]
@@ -304,22 +304,22 @@ describe('the images', () => {
     expect(scripts['build:supervisor-folder']).toBe('node deploy/images/buildSupervisorFolder.ts');
   });
 
-  test('the runner image is the one that runners get by default, and both run the same script', () => {
+  test('the runner image has the base of the default image, and both run the same script', () => {
     expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${GITHUB_RUNNER.image.name}@`);
     expect(`${GITHUB_RUNNER.image.command[2]}\n`).toBe(
       read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
     );
   });
 
-  test("the script of Gitea's image is the one that runners get by default", () => {
+  test("the script of Gitea's image is the default script of runners", () => {
     expect(`${GITEA_RUNNER.image?.command[2]}\n`).toBe(
       read('deploy/images/gitea-runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
     );
   });
 
   /**
-   * Runs one of the containers' scripts over a runner that only tells how it was called, and registers as GitHub's does: by making files.
-   * @param left - what is in the runner's own folder; `handed`: the folder that the two containers share
+   * Runs a container's script with a fake runner that records its calls and registers like GitHub's, by creating files.
+   * @param left - files in the runner's own folder; `handed`: the folder that the two containers share
    */
   function enter(
     env: Record<string, string>,
@@ -354,13 +354,13 @@ describe('the images', () => {
     }
   }
 
-  test('with a JIT config it just runs', () => {
+  test('with a JIT config it runs without a registration', () => {
     expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc']);
   });
 
   const testWithTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
   testWithTini(
-    "the runner image's entry point is the supervisor, from a folder with all it needs",
+    "the runner image's entry point is the supervisor, from a folder with all its files",
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'holdfast-folder-'));
       try {
@@ -427,7 +427,7 @@ describe('the images', () => {
     ],
     ['ephemeral', { RUNNER_EPHEMERAL: 'true' }, ' --ephemeral'],
   ])(
-    'a container of its own registers, and the runner runs with what that has left and no token: %s',
+    'a separate container registers, and the runner runs with its files and without a token: %s',
     (_what, more, options) => {
       withSharedFolder((handed) => {
         const registered = enter({ ...TOKEN, ...more }, GITHUB_RUNNER.registration.token.command, {
@@ -454,25 +454,22 @@ describe('the images', () => {
 
   test.each<[string, Record<string, string>, string[], number]>([
     ['of config.sh', TOKEN, ['.refuse'], 3],
-    ['of a variable that is missing', { RUNNER_TOKEN: 'AAA' }, [], 2],
-  ])(
-    'a registration that fails ends its container with the status %s',
-    (_what, env, left, status) => {
-      withSharedFolder((handed) => {
-        let failure: unknown;
-        try {
-          enter(env, GITHUB_RUNNER.registration.token.command, { handed, left });
-        } catch (error) {
-          failure = error;
-        }
-        expect(failure).toMatchObject({ status });
-        expect(readdirSync(handed)).toEqual([]);
-      });
-    },
-  );
+    ['of a missing variable', { RUNNER_TOKEN: 'AAA' }, [], 2],
+  ])('a failed registration ends its container with the status %s', (_what, env, left, status) => {
+    withSharedFolder((handed) => {
+      let failure: unknown;
+      try {
+        enter(env, GITHUB_RUNNER.registration.token.command, { handed, left });
+      } catch (error) {
+        failure = error;
+      }
+      expect(failure).toMatchObject({ status });
+      expect(readdirSync(handed)).toEqual([]);
+    });
+  });
 });
 
-test("Docker Compose and the documentation name the version of Temporal's server that the lab has as a cluster", () => {
+test("Docker Compose and the documentation name the version of Temporal's server that the lab runs as a cluster", () => {
   const compose = readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8');
   const named = [...compose.matchAll(/temporalio\/(?:server|admin-tools):(\S+)/g)];
   expect(named.length).toBeGreaterThan(0);

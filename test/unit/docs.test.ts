@@ -30,7 +30,7 @@ import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 const parseSet = (raw: unknown): ReturnType<typeof parseRunnerSetInput> =>
   parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleError });
-/** The variables of ours that a text names; not the beginnings of names. */
+/** The HOLDFAST_ variables that a text names, without prefixes of names. */
 const variables = (text: string): string[] =>
   [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
 const PAGES = pages();
@@ -60,7 +60,7 @@ test('the pages are found', () => {
 });
 
 describe.each(each)('%s', (path, page) => {
-  test('every relative link leads somewhere', () => {
+  test('every relative link has an existing target', () => {
     const dead = page.links
       .filter((link) => !/^(https?|mailto):/.test(link))
       .filter((link) => {
@@ -86,7 +86,7 @@ describe.each(each)('%s', (path, page) => {
       ...Object.keys(settings.shape),
       ...Object.values(BINARIES).map(({ env }) => env),
     ]);
-    // What others than the worker read, with the file that reads it.
+    // Variables that the worker does not read, with the file that reads them.
     const others: Record<string, string> = {
       HOLDFAST_TEMPORAL_UI_URL: 'cli/shared/session.ts',
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
@@ -114,7 +114,7 @@ describe.each(each)('%s', (path, page) => {
     ).toEqual([]);
   });
 
-  test('its shell blocks are shell, its YAML is YAML, its JSON is JSON', () => {
+  test('its shell, YAML and JSON blocks are valid', () => {
     for (const { language, text } of page.blocks) {
       const read: Record<string, () => unknown> = {
         sh: () => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' }),
@@ -127,7 +127,7 @@ describe.each(each)('%s', (path, page) => {
     }
   });
 
-  test('its temporal commands say what the contract says', () => {
+  test('its temporal commands match the contract', () => {
     const commands = (...verbs: readonly string[]): string[] =>
       page.code.filter((line) => verbs.includes(/^temporal workflow (\w+)/.exec(line)?.[1] ?? ''));
     const ofRunner = {
@@ -179,7 +179,7 @@ describe('the commands in the documentation', () => {
       ),
     ),
   ]
-    // A program of its own, which prints to this process' output.
+    // A separate program, which prints to this process' output.
     .filter((line) => !line.startsWith('demo'));
   const helps = new Map<string, Promise<Awaited<ReturnType<typeof runCli>>>>();
   const helpOf = (words: string[]): ReturnType<typeof runCli> => {
@@ -189,7 +189,7 @@ describe('the commands in the documentation', () => {
     return known;
   };
 
-  test('there are some', () => {
+  test('are found', () => {
     expect(lines.length).toBeGreaterThan(10);
   });
 
@@ -257,7 +257,7 @@ describe('docs/lifecycle.md', () => {
       'Gone',
     ];
     for (const phase of phases) expect(page.text).toMatch(new RegExp(`^\\| ${phase} \\|`, 'm'));
-    // `superseded` is what a set will say of the runners that it replaces.
+    // `superseded` is reserved for runners that a set replaces.
     for (const cause of contract.RUNNER_CAUSES.filter((each) => each !== 'superseded')) {
       expect([cause, sources.includes(`'${cause}'`), page.text.includes(cause)]).toEqual([
         cause,
@@ -349,7 +349,7 @@ describe('docs/runner-sets.md', () => {
       ([, names = '', value = '']) =>
         [names.replaceAll('`', ''), value.replaceAll('`', '')] as const,
     );
-    // What the parser knows: it names whatever else is given.
+    // The fields that the parser knows: it reports all others.
     const fields = new Set(
       rows.flatMap(([names]) => names.split(', ')).map((field) => field.split('.')[0] ?? ''),
     );
@@ -396,7 +396,7 @@ describe('docs/runner-sets.md', () => {
       expect(page.text).toContain(limit);
   });
 
-  test('names metrics that there are', () => {
+  test('names existing metrics', () => {
     const sources = [
       'worker/webhook/setMetrics.ts',
       'worker/process/metrics.ts',
@@ -425,7 +425,7 @@ describe('docs/jobs.md', () => {
     .filter(({ language }) => language === 'yaml')
     .flatMap(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as object));
 
-  test('its job is one', () => {
+  test('its job is valid', () => {
     const parsed = documents
       .filter((raw) => !Object.hasOwn(raw, 'on'))
       .map((raw) => parseJobInput(raw, { workflowId: 'job-x' }));
@@ -433,7 +433,7 @@ describe('docs/jobs.md', () => {
     expect(parsed).toEqual(parsed.map(() => expect.objectContaining({ ok: true })));
   });
 
-  test('its workflow of GitHub Actions runs commands that exist, with options that they have', async () => {
+  test('its workflow of GitHub Actions uses existing commands and options', async () => {
     const [workflow] = documents.filter((raw) => Object.hasOwn(raw, 'on')) as {
       jobs: Record<string, { steps: { run?: string }[] }>;
     }[];
@@ -477,7 +477,7 @@ describe('docs/jobs.md', () => {
   });
 });
 
-test('docs/security.md names tests that exist, and every attack', () => {
+test('docs/security.md names existing tests, and every attack', () => {
   const text = read('docs/security.md');
   const named = new Set([...text.matchAll(/`(test\/[\w./]+\.test\.ts)`/g)].map(([, path]) => path));
   expect(named.size).toBeGreaterThan(20);

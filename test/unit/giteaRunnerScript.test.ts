@@ -1,4 +1,4 @@
-/** The script that starts Gitea's runner, over a program that only records how it was called. */
+/** The script that starts Gitea's runner, with a fake program that records its calls. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ const read = (file: string): string => {
 };
 const calls = (): string[] => read('calls').trim().split('\n');
 
-test('a runner of one job is started once, with its own registration', async () => {
+test('an ephemeral runner is started once, with its own registration', async () => {
   const [status] = await once(start(true, 'exit 3'), 'exit');
   expect([status, calls(), read('.runner')]).toEqual([
     3,
@@ -71,7 +71,7 @@ test('a static runner is started for each job, until it fails', async () => {
   expect([status, calls()]).toEqual([4, Array(3).fill('daemon --once --config runner.yaml')]);
 });
 
-test('a static runner that is asked to stop ends its job, and takes no other', async () => {
+test('a static runner that is stopped finishes its job, and takes no other', async () => {
   const script = start(false, 'while [ ! -e finish ]; do sleep 0.05; done\nexit 0');
   const ended = once(script, 'exit');
   await until('the runner to run', () => calls()[0] !== '');

@@ -69,12 +69,12 @@ describe('loadKubeConfig', () => {
 
   test.each<[string, () => unknown, RegExp]>([
     [
-      'a file that is not there',
+      'a missing file',
       () => loadKubeConfig({ path: '/nowhere/config' }),
       /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/,
     ],
     [
-      'KUBECONFIG names a file that is not there',
+      'KUBECONFIG names a missing file',
       () => {
         process.env['KUBECONFIG'] = '/nowhere/config';
         return loadKubeConfig();
@@ -82,21 +82,21 @@ describe('loadKubeConfig', () => {
       /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/,
     ],
     [
-      'no kubeconfig at all',
+      'no kubeconfig',
       () => loadKubeConfig(),
       /^No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod/,
     ],
     [
-      'a context that is not there',
+      'a missing context',
       () => loadKubeConfig({ path: one, context: 'three' }),
       /has no context "three" with a cluster; it has one, one-bare, one-broken$/,
     ],
     [
-      'a context whose cluster is not there',
+      'a context whose cluster is missing',
       () => loadKubeConfig({ path: one, context: 'one-broken' }),
       /has no context "one-broken" with a cluster/,
     ],
-  ])('%s: one line that says so', (_, load, message) => {
+  ])('%s: an error of one line', (_, load, message) => {
     expect(load).toThrow(KubeConfigError);
     expect(load).toThrow(message);
   });
@@ -106,7 +106,7 @@ describe('loadKubeConfig', () => {
     ['nonsense', /one.yaml has no contexts: is it the right file\?$/],
     ['{', /^Cannot read the kubeconfig .*one.yaml: unexpected end/],
     ['- a', /one.yaml has no contexts/],
-  ])('a file that holds %j', async (text, message) => {
+  ])('a file with the content %j', async (text, message) => {
     await writeFile(one, text);
     expect(() => loadKubeConfig({ path: one })).toThrow(KubeConfigError);
     expect(() => loadKubeConfig({ path: one })).toThrow(message);

@@ -36,7 +36,7 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
     'quota_exceeded',
   ],
   [
-    'a quota not yet counted',
+    'a quota without a status yet',
     403,
     status(403, 'Forbidden', 'pods "a" is forbidden: status unknown for quota: q, resources: pods'),
     'unavailable',
@@ -82,7 +82,7 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
     'invalid',
   ],
   [
-    'a namespace that goes',
+    'a terminating namespace',
     403,
     status(
       403,
@@ -102,13 +102,13 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
     'invalid',
   ],
   [
-    'a webhook of its own code',
+    'a webhook with its own status code',
     400,
     status(400, '', 'admission webhook "policy.example.com" denied the request: no'),
     'invalid',
   ],
   [
-    'a webhook that does not answer',
+    'a webhook without a response',
     500,
     status(
       500,
@@ -157,9 +157,9 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
   ["a proxy's page", 502, '<html><body>502 Bad Gateway</body></html>', 'unavailable'],
   ['an empty 503', 503, '', 'unavailable'],
   ['a login page', 302, '', 'unavailable'],
-  ['a login page that is fine', 200, '<html>please log in</html>', 'unavailable'],
+  ['a login page with status 200', 200, '<html>please log in</html>', 'unavailable'],
   ["a proxy's 404", 404, '<html>404 Not Found</html>', 'unavailable'],
-  ['a path that the server does not have', 404, '404 page not found', 'unavailable'],
+  ['a path unknown to the server', 404, '404 page not found', 'unavailable'],
   [
     "a gateway's 404 in JSON",
     404,
@@ -176,24 +176,24 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
   ],
 ];
 
-/** Only the API server's own word counts, and only about the very object that was asked for. */
-describe('what an answer proves', () => {
+/** Only a response of the API server itself about exactly the requested object is proof. */
+describe('what a response proves', () => {
   const page = '<html><body>404 Not Found</body></html>';
   const notFound = (name: string): string =>
     status(404, 'NotFound', `pods "${name}" not found`, { details: { name, kind: 'pods' } });
 
   test.each<[string, number, string, boolean]>([
     ['the API server has no pod of that name', 404, notFound('a'), true],
-    ['it has none of another name', 404, notFound('b'), false],
-    ['it has no such path', 404, '404 page not found', false],
+    ['the API server has no pod of another name', 404, notFound('b'), false],
+    ['the API server has no such path', 404, '404 page not found', false],
     ["a proxy's page", 404, page, false],
     [
-      'a proxy that knows JSON',
+      'a proxy that responds with JSON',
       404,
       '{"code":404,"reason":"NotFound","message":"pods \\"a\\" not found","details":{"name":"a"}}',
       false,
     ],
-    ['a proxy that says nothing', 404, '', false],
+    ['a proxy with an empty response', 404, '', false],
     ['410 of the API server', 410, status(410, 'Gone', 'gone', { details: { name: 'a' } }), false],
   ])('absence: %s', (_, code, body, expected) => {
     expect(isNotFound(new ApiError(code, body, {}), 'a')).toBe(expected);
@@ -238,7 +238,12 @@ describe('what an answer proves', () => {
       status(410, 'Expired', 'too old resource version: 1 (2)'),
       true,
     ],
-    ['the same of an older server', 410, status(410, 'Gone', 'too old resource version'), true],
+    [
+      'an expired resource version of an older server',
+      410,
+      status(410, 'Gone', 'too old resource version'),
+      true,
+    ],
     ["a proxy's page", 410, '<html>Gone</html>', false],
   ])('expired: %s', (_, code, body, expected) => {
     expect(isResourceVersionExpired(new ApiError(code, body, {}))).toBe(expected);
@@ -321,11 +326,11 @@ describe('toComputeError', () => {
       "undici's complaint",
       Object.assign(new Error('invalid path'), { code: 'UND_ERR_INVALID_ARG' }),
     ],
-  ])('a defect is not disguised as an outage: %s', (_, defect) => {
+  ])('a defect is not reported as an outage: %s', (_, defect) => {
     expect(toComputeError(defect, 'x')).toBe(defect);
   });
 
-  test('a ComputeError stays as it is', () => {
+  test('a ComputeError is unchanged', () => {
     const known = new ComputeError('invalid', 'm');
     expect(toComputeError(known, 'x')).toBe(known);
   });
@@ -337,7 +342,7 @@ describe('toComputeError', () => {
   });
 });
 
-test('apiFailure is undefined for what is no answer', () => {
+test('apiFailure is undefined for an error without a response', () => {
   expect(apiFailure(Object.assign(new Error('x'), { code: 'ECONNRESET' }))).toBeUndefined();
   expect(apiFailure('x')).toBeUndefined();
 });
@@ -359,13 +364,13 @@ describe('outageOf', () => {
     ],
     ["a proxy's page", new ApiError(502, '<html>', {}), 'HTTP 502'],
     [
-      'a server that starts',
+      'a starting server',
       new ApiError(503, status(503, 'ServiceUnavailable', 'not ready'), {}),
       'HTTP 503',
     ],
     ["a proxy's own fault", new ApiError(500, 'upstream failed', {}), 'HTTP 500'],
     [
-      'a webhook that fails',
+      'a failing webhook',
       new ApiError(500, status(500, 'InternalError', 'failed calling webhook "x"'), {}),
       undefined,
     ],

@@ -1,10 +1,10 @@
-/** What takes long to load is loaded where it is needed: by the process that needs it, and then. */
+/** Packages that take long to load are loaded only by the processes that need them, and only on use. */
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { expect, test } from '@jest/globals';
 import { PROJECT } from '../support/markdown.ts';
 
-/** The packages that are loaded with a file, before anything of it runs. @param late - also those that it may load later */
+/** The packages that a file imports statically. @param late - also those that it may load later */
 async function packagesOf(entry: string, late = false): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: [join(PROJECT, entry)],
@@ -48,7 +48,7 @@ test.each([
   expect(ofS3(packages)).toEqual([]);
 });
 
-test('the uploader and the command load it when there is a bucket; workers, webhooks and workflows never do', async () => {
+test('the uploader and the command load it if a bucket is configured; workers, webhooks and workflows never do', async () => {
   expect(ofS3(await packagesOf('uploader/main.ts', true))).toEqual([
     '@aws-sdk/client-s3',
     '@aws-sdk/lib-storage',
@@ -61,12 +61,12 @@ test('the uploader and the command load it when there is a bucket; workers, webh
     expect(ofS3(await packagesOf(entry, true))).toEqual([]);
 });
 
-test('the plugin loads no more packages than a guest should, and none of the command, the HTTP server or the log', async () => {
+test('the plugin loads a fixed list of packages, and none of the command, the HTTP server or the log', async () => {
   const packages = new Set(
     (await packagesOf('worker/index.ts', true))
       .filter((path) => !path.startsWith('node:'))
       .map((path) => path.split('/', path.startsWith('@') ? 2 : 1).join('/'))
-      // Those of the host, and those of tracing, which is loaded when it is asked for.
+      // Packages of the host, and those of tracing, which is loaded if it is configured.
       .filter((name) => !/^@(temporalio|opentelemetry)\//.test(name)),
   );
   expect([...packages].toSorted()).toEqual([

@@ -1,4 +1,4 @@
-/** The arrows between the rooms of the house (docs/architecture.md): each is held by the linter, or by what the workflow bundle is made of. */
+/** The permitted imports between folders (docs/architecture.md): each is enforced by the linter, or by the contents of the workflow bundle. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ interface Diagnostic {
   readonly filename: string;
 }
 
-/** A file, a line of it, and what the linter says to it. */
+/** A file, a line of it, and the linter's message. */
 type Case = readonly [file: string, line: string, says: string];
 const imports = (...targets: string[]): string[] =>
   targets.map((target) => `export * from '${target}';`);
@@ -235,7 +235,7 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden('demo/a.ts', 'what is for tests alone', imports('../test/x.ts')),
 ];
 
-/** What lies closest to the rules and is right. */
+/** Permitted lines that are similar to forbidden ones. */
 const ALLOWED: readonly (readonly [file: string, line: string])[] = [
   ['core/contract/a.ts', "export * from '../domain/x.ts';"],
   ['core/domain/a.ts', "export * from '../contract/x.ts';"],
@@ -261,7 +261,7 @@ const ALLOWED: readonly (readonly [file: string, line: string])[] = [
   ['tools/bench/a.ts', "export * from '../../worker/x.ts';"],
 ];
 
-/** Every line in a file of its own. */
+/** Every line in a separate file. */
 const FILES = [...FORBIDDEN, ...ALLOWED].map(([file, line], index) => ({
   path: join(dirname(file), `case${index}.ts`),
   text: `${line}\n`,
@@ -277,7 +277,7 @@ const CIRCLE = [
   },
 ];
 
-/** What the project's rules say to these files, by path. */
+/** The linter's messages for these files, by path. */
 function lint(files: readonly { path: string; text: string }[]): Map<string, Diagnostic[]> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-lint-'));
   try {
@@ -312,7 +312,7 @@ describe('the linter', () => {
     );
 
   test.each(FORBIDDEN.map(([file, line, says], index) => ({ index, file, line, says })))(
-    'in $file refuses: $line',
+    'in $file rejects: $line',
     ({ index, says }) => {
       expect(said(index)).toEqual([expect.stringContaining(says)]);
     },
@@ -320,11 +320,11 @@ describe('the linter', () => {
 
   test.each(
     ALLOWED.map(([file, line], index) => ({ index: FORBIDDEN.length + index, file, line })),
-  )('in $file lets pass: $line', ({ index }) => {
+  )('in $file accepts: $line', ({ index }) => {
     expect(said(index)).toEqual([]);
   });
 
-  test('has no rule between rooms that is not shown here to bite', () => {
+  test('has no rule between folders that is not tested here', () => {
     const messages = [
       ...readFileSync(join(PROJECT, '.oxlintrc.json'), 'utf8').matchAll(/"message": "([^"]+)"/g),
     ].map(([, message = '']) => message);
@@ -334,7 +334,7 @@ describe('the linter', () => {
     ).toEqual([]);
   });
 
-  test('refuses a circle of imports, be it of types alone', () => {
+  test('rejects a cycle of imports, even of types only', () => {
     expect(CIRCLE.map(({ path }) => found.get(path)?.map(({ message }) => message))).toEqual([
       ['Dependency cycle detected'],
       ['Dependency cycle detected'],
@@ -342,7 +342,7 @@ describe('the linter', () => {
   });
 });
 
-test('the workflow bundle is made of workflows/, core/ without core/input/, and the Temporal SDK', async () => {
+test('the workflow bundle contains workflows/, core/ without core/input/, and the Temporal SDK', async () => {
   const { code } = await bundleWorkflows();
   const [, base64 = ''] =
     /sourceMappingURL=data:[^,]*,(\S+)/.exec(code.slice(code.lastIndexOf('sourceMappingURL'))) ??

@@ -9,17 +9,17 @@ describe('a workflow is open', () => {
   });
 
   test.each(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT', 'CONTINUED_AS_NEW'])(
-    'and not once it is %s',
+    'and not once its status is %s',
     (name) => {
       expect(isOpen({ name })).toBe(false);
     },
   );
 
-  test('also while it is paused, which is another status than running', () => {
+  test('also while it is paused, which is a separate status', () => {
     expect(['RUNNING', 'PAUSED'].map((name) => isPaused({ name }))).toEqual([false, true]);
   });
 
-  test('and nothing else in the product decides that from a status: a paused one would count as ended', () => {
+  test('and no other code decides that from a status, because a paused workflow would count as ended', () => {
     const root = join(import.meta.dirname, '../../..');
     const files = globSync('{core,workflows,activities,worker,cli,demo}/**/*.ts', { cwd: root });
     expect(files.length).toBeGreaterThan(500);
@@ -28,7 +28,7 @@ describe('a workflow is open', () => {
         readFileSync(join(root, file), 'utf8'),
       ),
     );
-    // Asks about a queue that a paused workflow does not wait for.
+    // Checks a queue that a paused workflow does not wait for.
     expect(deciding).toEqual(['cli/shared/unpolledQueues.ts']);
   });
 });
