@@ -1,4 +1,4 @@
-/** The manifests of an installation, against the pods that Holdfast makes and what those may reach. */
+/** The manifests of an installation, checked against the pods that Holdfast creates and the hosts that these may reach. */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIPv6 } from 'node:net';
 import type {
@@ -65,7 +65,7 @@ function mayConnect(from: End, to: End, port: number): boolean {
   return allowed('Egress', from, to, port) && allowed('Ingress', to, from, port);
 }
 
-/** @param of - whose policies are asked @param peer - the other end */
+/** @param of - the end whose policies are evaluated @param peer - the other end */
 function allowed(type: 'Egress' | 'Ingress', of: End, peer: End, port: number): boolean {
   const own = policies.filter(
     ({ metadata, spec }) =>
@@ -101,7 +101,7 @@ function within(blocks: readonly string[], ip: string): boolean {
   const list = new BlockList();
   for (const block of blocks) {
     const [net = '', prefix] = block.split('/');
-    // To Node each IPv4 address is one of IPv6, too.
+    // Node also treats each IPv4 address as an IPv6 address.
     if (family(net) === family(ip)) list.addSubnet(net, Number(prefix), family(net));
   }
   return list.check(ip, family(ip));
@@ -124,8 +124,8 @@ function selects(
 
 describe('network policies', () => {
   test.each<[string, End, End, number, boolean]>([
-    ['a runner asks the DNS', RUNNER, DNS, 53, true],
-    ['a runner asks the DNS pod for something else', RUNNER, DNS, 9153, false],
+    ['a runner reaches the DNS', RUNNER, DNS, 53, true],
+    ['a runner reaches another port of the DNS pod', RUNNER, DNS, 9153, false],
     ['a runner reaches GitHub', RUNNER, at('140.82.112.3'), 443, true],
     ['a runner reaches GitHub by IPv6', RUNNER, at('2606:50c0:8000::153'), 443, true],
     ['a runner reaches a server by SSH', RUNNER, at('140.82.112.3'), 22, true],
@@ -139,7 +139,7 @@ describe('network policies', () => {
     ['a runner reaches the API server on its node', RUNNER, at('192.168.1.10'), 6443, false],
     ['a runner reaches Temporal', RUNNER, TEMPORAL, 7233, false],
     ['a runner reaches a worker', RUNNER, WORKER, 8080, false],
-    ['a runner sends a worker deliveries', RUNNER, WORKER, 8081, false],
+    ['a runner reaches the webhook port of a worker', RUNNER, WORKER, 8081, false],
     ['a runner reaches another runner', RUNNER, { ...RUNNER, ip: '10.244.1.10' }, 8078, false],
     [
       'a runner whose template has other labels reaches Temporal',
@@ -152,21 +152,21 @@ describe('network policies', () => {
     ['a worker reaches the API server', WORKER, at('10.96.0.1'), 443, true],
     ['a worker reaches the API server on its node', WORKER, at('192.168.1.10'), 6443, true],
     ['a worker reaches GitHub', WORKER, at('140.82.112.3'), 443, true],
-    ['a worker asks the DNS', WORKER, DNS, 53, true],
+    ['a worker reaches the DNS', WORKER, DNS, 53, true],
     ['a worker reaches the metadata service', WORKER, at('169.254.169.254'), 80, false],
     ['a worker reaches a database', WORKER, at('10.1.2.3'), 5432, false],
     ['a sweep reaches Temporal', SWEEP, TEMPORAL, 7233, true],
     ['a sweep reaches the metadata service', SWEEP, at('169.254.169.254'), 80, false],
-    ['a sweep is reached', INGRESS, SWEEP, 8080, false],
+    ['an ingress controller reaches a sweep', INGRESS, SWEEP, 8080, false],
     ['a worker reaches a runner', WORKER, RUNNER, 8078, false],
-    ['an ingress controller brings a webhook', INGRESS, WORKER, 8081, true],
-    ['a scraper comes for metrics', INGRESS, WORKER, 8080, true],
+    ['an ingress controller reaches the webhook port', INGRESS, WORKER, 8081, true],
+    ['a scraper reaches the metrics port', INGRESS, WORKER, 8080, true],
     ['an ingress controller reaches another port', INGRESS, WORKER, 9090, false],
   ])('%s', (_what, from, to, port, expected) => {
     expect(mayConnect(from, to, port)).toBe(expected);
   });
 
-  test('are of the namespaces that the other manifests name', () => {
+  test('are in the namespaces that the other manifests name', () => {
     const all = MANIFESTS.flatMap(documents);
     const made = all
       .filter(({ kind }) => kind === 'Namespace')
@@ -178,7 +178,7 @@ describe('network policies', () => {
   });
 });
 
-test('who only looks has no verb that changes anything, and no Secret and no log to read', () => {
+test('the read-only role has no verb that changes objects, and cannot read Secrets or logs', () => {
   const rules = (
     documents('rbac-viewer.yaml') as { rules?: { resources: string[]; verbs: string[] }[] }[]
   ).flatMap(({ rules: own = [] }) => own);
@@ -189,7 +189,7 @@ test('who only looks has no verb that changes anything, and no Secret and no log
   }
 });
 
-describe('the rights of', () => {
+describe('the permissions of', () => {
   const settingsOf = (yaml: string): string[] =>
     [...yaml.matchAll(/\{ name: HOLDFAST_KUBERNETES_NAMESPACE, value: (\S+) \}/g)].map(
       ([, value]) => value ?? '',
@@ -199,7 +199,7 @@ describe('the rights of', () => {
     ['the worker', 'rbac.yaml', 'worker.yaml'],
     ['the sweep', 'sweep.yaml', 'sweep.yaml'],
   ])(
-    '%s are where its settings say that runners are, and its account is where it runs',
+    '%s are in the namespaces of its runners, and its service account is in its own',
     (_who, manifest, run) => {
       const all = documents(manifest) as {
         kind: string;

@@ -83,7 +83,7 @@ describeRows(
   (field, value) => [deployment({}, { replicas: 7 }), autoscaler({ [field]: value })],
 );
 
-test('a set that is scaled has no fixed number', () => {
+test('a set with an autoscaler has no fixed number of runners', () => {
   expect(convert(deployment({}, { replicas: 7 }), autoscaler({})).input).toEqual({
     name: 'linux',
     minIdle: 0,
@@ -117,10 +117,10 @@ test.each<[string, Fields, RegExp]>([
     { minReplicas: undefined, recurrenceRule: { frequency: 'Daily' } },
     /changes nothing/,
   ],
-  ['that is over', {}, /it is over/],
-  ['that happens once', { endTime: '2027-01-01T00:00:00Z' }, /a schedule recurs/],
+  ['in the past', {}, /it is over/],
+  ['without a recurrence', { endTime: '2027-01-01T00:00:00Z' }, /a schedule recurs/],
   [
-    'that has ended',
+    'whose recurrence has ended',
     { recurrenceRule: { frequency: 'Daily', untilTime: '2026-02-20T00:00:00Z' } },
     /for the last time/,
   ],
@@ -138,7 +138,7 @@ test.each<[string, Fields, RegExp]>([
   expect(notesOf(set, 'scheduledOverrides[0]')).toEqual([expect.stringMatching(note)]);
 });
 
-test('an override that will end is told', () => {
+test('an override that will end causes a note', () => {
   const set = convert(
     deployment({}),
     autoscaler({

@@ -1,4 +1,4 @@
-/** Values of the chart gha-runner-scale-set, wherever people keep them. */
+/** Values of the chart gha-runner-scale-set, in all objects that can contain them. */
 import { describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { convertArc } from '../../cli/migrate/convertArc.ts';
@@ -39,7 +39,7 @@ describe('values of the chart are found', () => {
       argo({ source: { helm: { valuesObject: VALUES } } }),
       ['linux'],
     ],
-    ['… as text', argo({ source: { helm: { values: stringify(VALUES) } } }), ['linux']],
+    ['… as a string', argo({ source: { helm: { values: stringify(VALUES) } } }), ['linux']],
     [
       '… of several sources',
       argo({
@@ -63,7 +63,7 @@ describe('values of the chart are found', () => {
       ['small', 'gpu'],
     ],
     [
-      '… of a file of values',
+      '… in a values file',
       { 'gha-runner-scale-set': { ...VALUES, runnerScaleSetName: 'linux' } },
       ['linux'],
     ],
@@ -78,8 +78,8 @@ test.each([
     'an Application whose values are in Git',
     argo({ source: { helm: { valueFiles: ['v.yaml'] } } }),
   ],
-  ['an Application whose values are no YAML', argo({ source: { helm: { values: '{' } } })],
-])('%s has none, and is told so', (_what, value) => {
+  ['an Application whose values are not valid YAML', argo({ source: { helm: { values: '{' } } })],
+])('%s has no values, and causes a message', (_what, value) => {
   const { sets, skipped } = convertArc([{ source: 'a.yaml', value }], { now: NOW });
   expect(sets).toEqual([]);
   expect(skipped).toMatchObject([{ reason: expect.stringContaining('no values of the chart') }]);

@@ -15,7 +15,7 @@ const faultsOf = (...values: readonly unknown[]): string[] =>
     { now: NOW },
   ).errors.map(({ field, message }) => `${field} ${message}`);
 
-describe('what is wrong is told with its object and field', () => {
+describe('errors name the object and the field', () => {
   test.each<[string, unknown[], RegExp]>([
     [
       'no scope',
@@ -23,20 +23,16 @@ describe('what is wrong is told with its object and field', () => {
       /^document 1, RunnerDeployment arc\/linux: template\.organization of the set is missing/,
     ],
     [
-      'an address of nothing',
+      'an address without an organization or repository',
       [scaleSet({ githubConfigUrl: 'https://github.com/' })],
       /AutoscalingRunnerSet arc\/linux: spec\.githubConfigUrl must be the address/,
     ],
     [
-      'an address with too much',
+      'an address with too many segments',
       [scaleSet({ githubConfigUrl: 'https://github.com/a/b/c' })],
       /spec\.githubConfigUrl must be/,
     ],
-    [
-      'an address that is none',
-      [scaleSet({ githubConfigUrl: ['x'] })],
-      /spec\.githubConfigUrl must be/,
-    ],
+    ['an invalid address', [scaleSet({ githubConfigUrl: ['x'] })], /spec\.githubConfigUrl must be/],
     ['no address', [scaleSet({ githubConfigUrl: '' })], /spec\.githubConfigUrl is missing/],
     [
       'values without a name',
@@ -55,44 +51,44 @@ describe('what is wrong is told with its object and field', () => {
       /containerMode\.type must be/,
     ],
     [
-      'containers that are no list',
+      'containers that are not a list',
       [scaleSet({ template: { spec: { containers: {} } } })],
       /spec\.template\.spec\.containers must be a list of objects/,
     ],
     [
-      'mounts that are no list',
+      'mounts that are not a list',
       [scaleSet({ template: { spec: { containers: [{ name: 'runner', volumeMounts: 'x' }] } } })],
       /containers\[0\]\.volumeMounts must be a list of objects/,
     ],
-    ['a template that is none', [scaleSet({ template: 'x' })], /spec\.template must be an object/],
+    ['an invalid template', [scaleSet({ template: 'x' })], /spec\.template must be an object/],
     [
-      'labels that are no list',
+      'labels that are not a list',
       [deployment({ labels: 'x' })],
       /spec\.template\.spec\.labels must be a list/,
     ],
     [
-      'a label that is none',
+      'an invalid label',
       [deployment({ labels: ['a\nb'] })],
       /: spec\.template\.spec\.labels \(template\.labels\.1 of the set\) must be 1 to 256 characters/,
     ],
-    ['a number that is none', [scaleSet({ minRunners: 'two' })], /: spec\.minRunners \(minIdle/],
+    ['an invalid number', [scaleSet({ minRunners: 'two' })], /: spec\.minRunners \(minIdle/],
     [
-      'a least of an autoscaler that is none',
+      'an invalid minimum of an autoscaler',
       [deployment({}), autoscaler({ minReplicas: 'two' })],
       /: HorizontalRunnerAutoscaler linux: spec\.minReplicas \(minIdle of the set\)/,
     ],
     [
-      'a least that is more than the most',
+      'a minimum above the maximum',
       [scaleSet({ minRunners: 6 })],
       /: spec\.minRunners \(minIdle of the set\) is more than max/,
     ],
     [
-      'a volume of a name that is taken',
+      'a volume with a name in use',
       [scaleSet({ template: { spec: { volumes: [{ name: 'holdfast-x', emptyDir: {} }] } } })],
       /template\.pod\.spec\.volumes\.0 of the set/,
     ],
     [
-      'a pod that is none',
+      'an invalid pod',
       [scaleSet({ template: { spec: { containers: [{ name: 'runner', ports: 5 }] } } })],
       /template\.pod of the set does not match/,
     ],
@@ -107,7 +103,7 @@ describe('what is wrong is told with its object and field', () => {
       /scheduledOverrides\[0\] must have a startTime and a later endTime/,
     ],
     [
-      'a frequency that is none',
+      'an invalid frequency',
       [
         deployment({}),
         autoscaler({

@@ -56,7 +56,7 @@ const RUNNER_CONFIG: readonly RowCase[] = [
     { template: { credential: 'org2' } },
   ],
 ];
-/** Read together with others: those have tests of their own below. */
+/** Fields that depend on others, with separate tests below. */
 const TOGETHER = [
   'dockerEnabled',
   'dockerdWithinRunnerContainer',
@@ -198,7 +198,7 @@ describeRows(
   [...TOGETHER, 'organization', 'repository', 'enterprise', 'volumeClaimTemplates'],
 );
 
-test('a Runner is a set of one, and a RunnerReplicaSet is as a RunnerDeployment', () => {
+test('a Runner becomes a set of one runner, and a RunnerReplicaSet is treated like a RunnerDeployment', () => {
   expect(
     convert(
       legacy('Runner', { repository: 'acme/app', dockerEnabled: false, nodeSelector: { a: 'b' } }),
@@ -226,14 +226,14 @@ test('a Runner is a set of one, and a RunnerReplicaSet is as a RunnerDeployment'
   });
 });
 
-describe('the Docker daemon beside a runner', () => {
+describe('the Docker daemon of a runner', () => {
   const daemonOf = (spec: Fields): Fields | undefined => {
     const init = convert(deployment({ dockerEnabled: undefined, ...spec })).input.template.pod
       ?.spec?.['initContainers'] as Fields[] | undefined;
     return init?.find(({ name }) => name === 'dind');
   };
 
-  test('is there unless it is turned off, also where it ran in the runner itself', () => {
+  test('is added unless it is disabled, even if it ran in the runner container', () => {
     expect(daemonOf({})).toMatchObject({
       image: 'docker:dind',
       securityContext: { privileged: true },
@@ -246,7 +246,7 @@ describe('the Docker daemon beside a runner', () => {
     ]);
   });
 
-  test('has what was said of it', () => {
+  test('keeps its settings', () => {
     const resources = { limits: { cpu: '2' } };
     expect(
       daemonOf({
@@ -300,7 +300,7 @@ describe('the Docker daemon beside a runner', () => {
     ).toMatchObject({ name: 'dind', image: 'docker:27-dind', env: [{}, { name: 'A' }] });
   });
 
-  test('its socket and the work folder are as large as they were', () => {
+  test('its socket and the work folder keep their size limits', () => {
     const set = convert(
       deployment({
         dockerEnabled: true,
@@ -316,7 +316,7 @@ describe('the Docker daemon beside a runner', () => {
     ]);
   });
 
-  test('is not there where jobs have pods of their own', () => {
+  test('is not added if jobs run in separate pods', () => {
     const set = convert(
       deployment({
         dockerEnabled: true,
@@ -353,7 +353,7 @@ describe('RUNNER_GRACEFUL_STOP_TIMEOUT', () => {
   };
   const env = [{ name: 'RUNNER_GRACEFUL_STOP_TIMEOUT', value: '90' }];
 
-  test('is how long a job may go on after SIGTERM; the signal has what is left of the grace', () => {
+  test('is the time for the job after SIGTERM; the stop signal gets the rest of the grace period', () => {
     expect(stopOf({ env, terminationGracePeriodSeconds: 110 })).toEqual({
       onTerm: 'drain',
       stop: { drainTimeout: '90s', signalTimeout: '15s' },
@@ -364,7 +364,7 @@ describe('RUNNER_GRACEFUL_STOP_TIMEOUT', () => {
     });
   });
 
-  test('without a longer grace of the pod: with the default', () => {
+  test('without a longer grace period of the pod uses the default', () => {
     expect(stopOf({ env })).toEqual({ onTerm: 'drain', stop: { drainTimeout: '90s' } });
     expect(stopOf({ env, terminationGracePeriodSeconds: 30 })).toEqual({
       onTerm: 'drain',
@@ -389,7 +389,7 @@ describe('the claims of a RunnerSet', () => {
       }),
     );
 
-  test('are those of slots', () => {
+  test('become claims of slots', () => {
     const migrated = set(
       [claim('cache', { storageClassName: 'fast' })],
       [
@@ -415,7 +415,7 @@ describe('the claims of a RunnerSet', () => {
     ]);
   });
 
-  test('that only the Docker daemon mounts live as long as the pod', () => {
+  test('that only the Docker daemon mounts become ephemeral volumes of the pod', () => {
     const { input } = convert(
       legacy('RunnerSet', {
         organization: 'acme',
@@ -443,7 +443,7 @@ describe('the claims of a RunnerSet', () => {
     });
   });
 
-  test('a volume at the work folder is the only one there', () => {
+  test('a volume at the work folder replaces the default one', () => {
     const { input } = convert(
       legacy('RunnerDeployment', {
         template: {
@@ -465,7 +465,7 @@ describe('the claims of a RunnerSet', () => {
     expect(volumes?.map(({ name }) => name)).not.toContain('work');
   });
 
-  test('begin with what they began with, on the volumes that they chose', () => {
+  test('keep their data source and selector', () => {
     const more = {
       dataSource: { kind: 'PersistentVolumeClaim', name: 'seed' },
       selector: { matchLabels: { disk: 'nvme' } },
@@ -479,7 +479,7 @@ describe('the claims of a RunnerSet', () => {
     ]);
   });
 
-  test('what a claim of Holdfast cannot be is told', () => {
+  test('unsupported fields of a claim cause a note', () => {
     const migrated = set(
       [claim('unused'), claim('parts', { volumeName: 'pv-1' })],
       [

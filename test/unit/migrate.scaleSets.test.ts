@@ -20,7 +20,7 @@ import {
   type RowCase,
 } from '../support/migratedSets.ts';
 
-/** Template of a set that takes over a scale set of this name. */
+/** Template of a set that replaces a scale set of this name. */
 const TAKEN_OVER = {
   organization: 'acme',
   labels: ['linux'],
@@ -328,10 +328,10 @@ test.each(['preStop', 'stopSignal'])(
   },
 );
 
-describe("the service account that ARC's chart has made", () => {
+describe("the service account that ARC's chart created", () => {
   const spec = { template: { spec: { serviceAccountName: 'of-chart' } } };
 
-  test('without permissions: not needed', () => {
+  test('without permissions is omitted', () => {
     const set = convert(
       scaleSet(spec, {
         'actions.github.com/cleanup-no-permission-service-account-name': 'of-chart',
@@ -341,7 +341,7 @@ describe("the service account that ARC's chart has made", () => {
     expect(set.notes).toEqual([]);
   });
 
-  test('for jobs in pods of their own: one has to be made', () => {
+  test('for jobs in separate pods must be created', () => {
     const set = convert(
       scaleSet(spec, {
         'actions.github.com/cleanup-kubernetes-mode-service-account-name': 'of-chart',
@@ -387,7 +387,7 @@ test.each<[podPolicy: object, spec: object]>([
     { volumes: [...DEFAULT_POD_POLICY.volumes, 'nfs'] },
     { volumes: [{ name: 'v', nfs: { server: 's', path: '/' } }] },
   ],
-])('the policy has to allow %j for %j', (podPolicy, spec) => {
+])('the pod policy must allow %j for %j', (podPolicy, spec) => {
   const set = convert(scaleSet({ template: { spec } }));
   expect(set.podPolicy).toEqual(podPolicy);
   expect(set.policy.toSorted()).toEqual(Object.keys(podPolicy).toSorted());
@@ -404,7 +404,7 @@ test('user and password of a proxy stay in their Secret', () => {
   expect(notesOf(set, 'credentialSecretRef')).toEqual([expect.stringMatching(/"auth".*%40/)]);
 });
 
-test("a runner's container that says nothing of its own leaves nothing", () => {
+test("a runner's container with only default fields is omitted", () => {
   const set = convert(
     scaleSet({
       template: {
@@ -424,7 +424,7 @@ test("a runner's container that says nothing of its own leaves nothing", () => {
   expect(set.input.template).toEqual(TAKEN_OVER);
 });
 
-test("what the daemon's container copies out of the image is of the runner's version", () => {
+test("the files that the daemon's container copies from the image match the runner's version", () => {
   const image = 'ghcr.io/actions/actions-runner:latest';
   const set = convert(
     scaleSet({
@@ -439,7 +439,7 @@ test("what the daemon's container copies out of the image is of the runner's ver
   expect(set.input.template).toMatchObject({ image, command: ['/home/runner/run.sh'] });
 });
 
-test('an empty command is the same as none', () => {
+test('an empty command is treated as absent', () => {
   const set = convert(
     scaleSet({
       template: {
@@ -452,7 +452,7 @@ test('an empty command is the same as none', () => {
   expect(set.input.template).not.toHaveProperty('args');
 });
 
-test("a kind that neither of ARC's groups has is left out with the group that has it", () => {
+test("a kind of another API group than ARC's is skipped, and the message names its group", () => {
   const { sets, skipped } = convertArc(
     [
       {

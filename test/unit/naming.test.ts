@@ -19,7 +19,7 @@ describe('podName', () => {
     expect(name).toMatch(DNS_1123_LABEL);
   });
 
-  test('is the same for the same identity, another for each part that differs', () => {
+  test('is equal for equal identities, and differs if any part differs', () => {
     expect(podName({ ...identity })).toBe(podName(identity));
     const names = [
       identity,
@@ -31,7 +31,7 @@ describe('podName', () => {
   });
 });
 
-test('placeLabel: another for another place', () => {
+test('placeLabel: differs for each location', () => {
   expect(locationLabel('kubernetes/1/main/ci')).toMatch(/^holdfast-[0-9a-f]{10}$/);
   expect(
     new Set(
@@ -48,7 +48,7 @@ test('placeLabel: another for another place', () => {
 describe('runnerName', () => {
   const hash = runnerHash(identity);
 
-  test('tells its hash', () => {
+  test('contains its hash', () => {
     expect(
       [
         runnerName('blue-7', hash, 1),
@@ -67,7 +67,7 @@ describe('runnerName', () => {
     expect(runnerName('blue-7', hash, 12)).toBe(`${first}-r12`);
   });
 
-  test('at most 64 characters, the suffix kept', () => {
+  test('has at most 64 characters and keeps the suffix', () => {
     expect(runnerName('x'.repeat(100), hash, 1)).toMatch(/^x{53}-[0-9a-f]{10}$/);
     expect(runnerName('x'.repeat(100), hash, 3)).toMatch(/^x{50}-[0-9a-f]{10}-r3$/);
   });

@@ -38,7 +38,7 @@ const refused = (input: object): string[] => {
 };
 
 describe('a proxy', () => {
-  test('is told in both cases, its login by reference alone, and that before the address that has it', () => {
+  test('is set in upper and lower case variables; its login is a reference that precedes the address', () => {
     const { env } = podOf({ proxy: PROXY }).spec!.containers[0]!;
     const login =
       'http://$(HOLDFAST_HTTPS_PROXY_USERNAME):$(HOLDFAST_HTTPS_PROXY_PASSWORD)@proxy.acme.com:3129/';
@@ -62,7 +62,7 @@ describe('a proxy', () => {
     ]);
   });
 
-  test("comes before the worker's own, in the place where what it refers to is known", () => {
+  test("replaces the worker's own, after the variables that it refers to", () => {
     const names = podOf(
       { proxy: PROXY },
       { env: { https_proxy: 'http://other:1', A: 'b' } },
@@ -73,7 +73,7 @@ describe('a proxy', () => {
     );
   });
 
-  test('is not for the registration, whose token an own authority could read', () => {
+  test('is not used by the registration, because an additional authority could expose the token', () => {
     const [register] = podOf({ ephemeral: false, proxy: PROXY, ca: CA }).spec!.initContainers!;
     expect(register?.name).toBe('holdfast-register');
     expect(JSON.stringify(register)).not.toMatch(/proxy|holdfast-ca|CERT/i);
@@ -120,7 +120,7 @@ describe('certificate authorities', () => {
       { secretKeyRef: { name: 'acme-ca', key: 'root.pem' } },
       { secret: { secretName: 'acme-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] } },
     ],
-  ])('of %s are a file, which each program is told of in its own way', (_what, ca, source) => {
+  ])('from %s become a file, which each program finds by its own variable', (_what, ca, source) => {
     const { containers, volumes } = podOf({ ca }).spec!;
     expect(volumes).toContainEqual({ name: 'holdfast-ca', ...source });
     expect(containers[0]!.volumeMounts).toContainEqual({
@@ -138,7 +138,7 @@ describe('certificate authorities', () => {
     );
   });
 
-  test("are the runner's, and not the supervisor's", () => {
+  test('apply to the runner, not to the supervisor', () => {
     const { env = [] } = podOf({ ca: CA }, { supervisor: { image: 'supervisor:1' } }).spec!
       .containers[0]!;
     expect(
@@ -151,7 +151,7 @@ describe('certificate authorities', () => {
   });
 });
 
-test('the pod policy judges the Secrets, and outsiders get none', () => {
+test('the pod policy checks the Secrets, and outsiders get none', () => {
   const judge = (input: object, policy: object): string[] => {
     const request = requestOf(input);
     return policyViolations(
@@ -174,7 +174,7 @@ test('the pod policy judges the Secrets, and outsiders get none', () => {
   expect(judge({ ...input, untrusted: true }, { secrets: ['*'] })).not.toEqual([]);
 });
 
-test('processes are refused what only a pod can have', () => {
+test('settings that need a pod are rejected for processes', () => {
   expect(processErrors(requestOf({ proxy: PROXY }), ['run'], true)).toEqual([
     expect.stringMatching(/^proxy, ca: are put into pods/),
   ]);

@@ -1,4 +1,4 @@
-/** The pod of an outsider's run, whatever its job, the worker's template and the worker's policy say. */
+/** The pod of an outsider's run, independent of its job, the worker's template and the worker's policy. */
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
@@ -17,7 +17,7 @@ import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import type { StepVolume } from '../../core/contract/index.ts';
 
-/** Allows others everything that outsiders are not to have. */
+/** Permits everyone else all that outsiders must not have. */
 const GENEROUS = podPolicySchema.parse({
   serviceAccounts: ['*'],
   secrets: ['*'],
@@ -42,7 +42,7 @@ const OTHERS: StepVolume[] = [
   { name: 'cache', mountPath: '/cache', persistentVolumeClaim: { claimName: 'cache' } },
 ];
 
-/** What the compute is asked for, from the job's input on; an outsider's cannot name what is others'. */
+/** The request to the compute that follows from the job's input. An outsider's input cannot name objects of others. */
 function requestOf(untrusted: boolean): PodRequest {
   const job = parseJobInput(
     {
@@ -71,7 +71,7 @@ const faultsWith = (untrusted: boolean, spec: Partial<V1PodSpec>): string[] =>
     (pod, request) => policyViolations(toPolicyInput(pod, request, 'ci'), GENEROUS, own),
   );
 
-test('it has neither Secret, nor claim, nor token, and its step nothing of the store; a trusted one has what its job says', () => {
+test('it has no Secret, claim or token, and its step has no access to the store; a trusted pod has what its job sets', () => {
   const [outsiders, trusted] = [
     podSpec(requestOf(true), DEFAULTS, 'ci', undefined),
     podSpec(requestOf(false), DEFAULTS, 'ci', undefined),
@@ -91,7 +91,7 @@ test('it has neither Secret, nor claim, nor token, and its step nothing of the s
   );
 });
 
-describe("what it may not have is refused when the worker's own template gives it to all", () => {
+describe("forbidden objects are rejected even if the worker's own template sets them for all pods", () => {
   const container = (more: object): Partial<V1PodSpec> => ({
     containers: [{ name: 'runner', ...more }] as V1PodSpec['containers'],
   });
@@ -114,7 +114,7 @@ describe("what it may not have is refused when the worker's own template gives i
     ['a service account', { serviceAccountName: 'deployer' }, 'serviceAccounts'],
     ['its token', { automountServiceAccountToken: true }, 'serviceAccounts'],
     [
-      'a token by a volume',
+      'a token in a volume',
       {
         volumes: [{ name: 't', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }],
       },
@@ -132,7 +132,7 @@ describe("what it may not have is refused when the worker's own template gives i
     ],
     ["others' folder", { volumes: [{ name: 'n', nfs: { server: 'nfs', path: '/' } }] }, 'volumes'],
     [
-      'a volume of a driver',
+      'a CSI volume',
       { volumes: [{ name: 'd', csi: { driver: 'secrets-store.csi.k8s.io' } }] },
       'volumes',
     ],
@@ -156,7 +156,7 @@ describe("what it may not have is refused when the worker's own template gives i
   });
 });
 
-test("on the worker's own machine it is not run at all", () => {
+test("on the worker's own machine it is rejected", () => {
   expect(processErrors({ ...requestOf(true) }, undefined, true).join()).toContain(
     'run it on Kubernetes',
   );

@@ -31,7 +31,7 @@ const manifest = json('package.json') as {
   allowScripts: Record<string, boolean>;
 };
 
-/** Where Node would find `name` from the package at `path`, among what the lock file has. */
+/** The path in the lock file at which Node would resolve `name` from the package at `path`. */
 function found(path: string, name: string): boolean {
   for (
     let at = path;
@@ -51,7 +51,7 @@ describe('package-lock.json', () => {
     expect(missing).toEqual([]);
   });
 
-  test('names no registry: the one that is configured is asked', () => {
+  test('names no registry, so that the configured one is used', () => {
     expect(
       Object.entries(packages)
         .filter(([, { resolved }]) => resolved !== undefined)
@@ -59,7 +59,7 @@ describe('package-lock.json', () => {
     ).toEqual([]);
   });
 
-  test('is of this version, and has the direct dependencies as they are asked for', () => {
+  test('has the version and the direct dependencies of package.json', () => {
     expect(packages['']?.version).toBe(manifest.version);
     for (const [name, version] of Object.entries({
       ...manifest.dependencies,
@@ -69,7 +69,7 @@ describe('package-lock.json', () => {
     }
   });
 
-  test('the one package whose install script is needed may run it: it brings the pinned Node', () => {
+  test('only the package with the pinned Node may run its install script', () => {
     expect(manifest.devDependencies['node']).toMatch(/^\d+\.\d+\.\d+$/);
     expect(manifest.allowScripts['node']).toBe(true);
   });
@@ -79,7 +79,7 @@ describe('the packages', () => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-packages-'));
   const project = join(folder, 'project');
 
-  /** Writes a checkout with what builds leave, today or of old, and makes the packages of it. */
+  /** Writes a checkout with the outputs of current and earlier builds, and builds the packages from it. */
   beforeAll(async () => {
     const files: Record<string, string> = {
       'core/a.js': "import { z } from 'zod';\n",
@@ -124,7 +124,7 @@ describe('the packages', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** The paths of what npm would publish of a package. */
+  /** The paths that npm would publish for a package. */
   function packed(name: string): string[] {
     const [answer] = JSON.parse(
       execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
@@ -137,7 +137,7 @@ describe('the packages', () => {
   }
   const read = (path: string): string => readFileSync(join(folder, 'packages', path), 'utf8');
 
-  test('the plugin is what its entry points import, what deploys it and what explains it: no lab, no demo, no test, no binary', () => {
+  test('the plugin has the imports of its entry points, deployment files and docs, and no lab, demo, tests or binaries', () => {
     const files = packed('holdfast');
     expect(files.filter((path) => path.startsWith('dist/'))).toEqual([
       'dist/activities/a.js',
@@ -174,7 +174,7 @@ describe('the packages', () => {
     );
   });
 
-  test('the command is all other code, and imports the files of the plugin by its package', () => {
+  test('the command has all other code, and imports the files of the plugin from its package', () => {
     expect(packed('holdfast-cli')).toEqual([
       'LICENSE',
       'README.md',
@@ -205,7 +205,7 @@ describe('the packages', () => {
     expect(plugin['peerDependenciesMeta']).toEqual(
       Object.fromEntries(Object.keys(OPTIONAL_PACKAGES).map((name) => [name, { optional: true }])),
     );
-    // What is tested is of the major version that a user may have.
+    // The tested version has the major version that users may have.
     for (const [name, range] of Object.entries(OPTIONAL_PACKAGES))
       expect(range.split('.')[0]).toBe(
         (peerDependencies[name] ?? `^${dependencies[name]}`).split('.')[0],
@@ -219,7 +219,7 @@ describe('the packages', () => {
     });
   });
 
-  test('whatever they export or run is compiled', () => {
+  test('all files that they export or run are compiled', () => {
     const { include } = json('tsconfig.build.json') as { include: string[] };
     for (const path of [
       ...Object.values(COMMAND.bin ?? {}),
