@@ -1,4 +1,4 @@
-/** Every field of a pod, from the API's own description, before the default policy. */
+/** The default policy applied to every field of a pod in the API's own description. */
 import * as kubernetes from '@kubernetes/client-node';
 import { expect, test } from '@jest/globals';
 import {
@@ -61,7 +61,7 @@ const SAMPLES = [
 ];
 const own = { images: ['x'], namespaces: ['ci'] };
 
-/** A pod with this field, which otherwise is as Holdfast makes it. */
+/** A pod of Holdfast with this additional field. */
 function judge({ path, value }: Sample): string[] {
   const given = value as { containers?: object[]; initContainers?: object[] };
   const isSpec = path.startsWith('spec.');

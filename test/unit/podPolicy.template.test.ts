@@ -1,4 +1,4 @@
-/** The worker's own pod template, and what a runner may change of it. */
+/** The worker's own pod template, and the fields that a runner may change. */
 import { expect, test } from '@jest/globals';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
@@ -50,14 +50,14 @@ const runner = (over: object): Partial<PodRequest> =>
   spec({ containers: [{ name: 'runner', ...over }] });
 
 test.each<[what: string, request: Partial<PodRequest>]>([
-  ['nothing of its own', {}],
+  ['no template', {}],
   ['the same as the worker', { template: TEMPLATE }],
-  ['more labels of nodes', spec({ nodeSelector: { disk: 'ssd' } })],
+  ['more node labels', spec({ nodeSelector: { disk: 'ssd' } })],
   ['more variables', { env: { A: 'a' } }],
   ['another resource', runner({ resources: { limits: { memory: '1Gi' } } })],
   ['a container of its own', spec({ containers: [{ name: 'mine', image: 'mine:1' }] })],
   ['a volume of its own', spec({ volumes: [{ name: 'mine', emptyDir: {} }] })],
-  ['an image where the template has none', { image: 'mine:1' }],
+  ['an image if the template has none', { image: 'mine:1' }],
 ])('a runner may have %s', (_what, request) => expect(judge(request)).toEqual([]));
 
 test.each<[what: string, field: string, path: string, request: Partial<PodRequest>]>([
@@ -75,13 +75,13 @@ test.each<[what: string, field: string, path: string, request: Partial<PodReques
     runner({ resources: { limits: { cpu: '64' } } }),
   ],
   [
-    'another value of a variable, by the template',
+    'another value of a variable in the template',
     'containers.env.value',
     'containers[runner].env[CACHE].value',
     runner({ env: [{ name: 'CACHE', value: 'http://evil' }] }),
   ],
   [
-    'another value of a variable, by the input',
+    'another value of a variable in the input',
     'containers.env.value',
     'containers[runner].env[CACHE].value',
     { env: { CACHE: 'http://evil' } },
@@ -98,14 +98,14 @@ test.each<[what: string, field: string, path: string, request: Partial<PodReques
     'volumes[work]',
     spec({ volumes: [{ name: 'work', configMap: { name: 'x' } }] }),
   ],
-])('a runner may not have %s, unless "overrides" says so', (_what, field, path, request) => {
+])('a runner may not have %s, unless "overrides" permits it', (_what, field, path, request) => {
   expect(judge(request)).toContain(`${path}: another "${field}" than the worker's template has`);
   expect(judge(request, { overrides: [field] })).not.toContainEqual(
     expect.stringContaining("than the worker's template has"),
   );
 });
 
-test('with "template: fixed" a runner brings none, but may name an image that is allowed', () => {
+test('with "template: fixed" a runner may not have a template, but may name an allowed image', () => {
   const fixed = { template: 'fixed' };
   expect(judge({ image: 'mine:1', env: { A: 'a' } }, fixed)).toEqual([]);
   expect(judge({ template: { metadata: {}, spec: {} } }, fixed)).toEqual([]);

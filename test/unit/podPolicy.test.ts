@@ -34,7 +34,7 @@ const own = {
   storeSecret: OWN_STORE_SECRET,
 };
 
-describe('what a pod may be', () => {
+describe('a pod may have', () => {
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {
     const pod = {
       ...each.metadata,
@@ -54,18 +54,18 @@ describe('what a pod may be', () => {
       );
   });
 
-  test('every rule refuses one of them, and every field of the policy has a rule', () => {
+  test('every rule rejects one of the cases, and every field of the policy has a rule', () => {
     const refusing = new Set(POLICY_CASES.flatMap(({ refusedBy }) => refusedBy));
     expect(
       POD_RULES.map(({ field }) => field).filter((field) => !(refusing as Set<string>).has(field)),
     ).toEqual([
       'namespaces',
-      // What the API server cannot know; each has a test of its own below.
+      // Rules that the API server cannot check. Each has a separate test below.
       'template',
       'overrides',
     ]);
     expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(
-      // Of the worker's settings.
+      // From the worker's settings.
       ['namespaces', ...Object.keys(DEFAULT_POD_POLICY)]
         // `userNamespaces` is part of `host`.
         .filter((field) => field !== 'rules' && field !== 'userNamespaces')
@@ -96,7 +96,7 @@ describe('what a pod may be', () => {
   });
 });
 
-test('a claim that is made may be a copy, or bound to a volume by its labels, only as far as claims may be taken by name', () => {
+test('a new claim may have a data source or a selector only where claims may be used by name', () => {
   const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };
   const claim = {
     name: 'work',
@@ -142,7 +142,7 @@ test('a claim that is made may be a copy, or bound to a volume by its labels, on
   ]);
 });
 
-test('a template that is no PodSpec is not allowed, and fields that are null are absent', () => {
+test('a template that is not a PodSpec is not allowed, and null fields count as absent', () => {
   const request = {
     identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 },
     terminationGracePeriodSeconds: 1,
@@ -197,7 +197,7 @@ test('without a pattern not even an empty name is allowed', () => {
   expect(matchesAny([], '')).toBe(false);
 });
 
-test('no name keeps a pattern busy', () => {
+test('matching any name takes little time', () => {
   const before = process.threadCpuUsage();
   expect(matchesAny(['a*a*a*a*a*a*a*b'], 'a'.repeat(500))).toBe(false);
   const { user, system } = process.threadCpuUsage(before);
@@ -258,7 +258,7 @@ test.each<[string, Parameters<typeof podOf>[0]]>([
   ).toEqual([expect.stringMatching(/^pod: does not match/)]);
 });
 
-test('a name without an end is not repeated whole', () => {
+test('a very long name is cut in the message', () => {
   const faults = policyViolations(
     {
       spec: podOf({ volumes: [{ name: 'a', secret: { secretName: 'x'.repeat(5_000) } }] }),
@@ -276,7 +276,7 @@ test('a name without an end is not repeated whole', () => {
   );
 });
 
-test('a policy that is wrong names the field and what to write', () => {
+test('the error of an invalid policy names the field and the fix', () => {
   const { error } = podPolicySchema.safeParse({
     imagse: [],
     host: ['all'],
@@ -295,7 +295,7 @@ test('a policy that is wrong names the field and what to write', () => {
   );
 });
 
-test("the images of the worker's settings are its own", () => {
+test("the images of the worker's settings are always allowed", () => {
   const template = {
     spec: {
       containers: [{ name: 'dind', image: 'dind:1' }],

@@ -101,7 +101,7 @@ describe('the image and command of a runner on a worker for several kinds', () =
     expect(of('command', ofGitHub)).toEqual({ image, command, args });
   });
 
-  test('an image of its own has the command that reads the registration, unless it names one', () => {
+  test('a custom image gets the command that reads the registration, unless the input has a command', () => {
     expect(of('gitea', ofGitHub, { image: 'own' }).command).toEqual(giteas?.command);
     expect(of('gitea', { image: 'own' }).command).toEqual(giteas?.command);
     expect(of('gitea', ofGitHub, { image: 'own', command: ['mine'] }).command).toEqual(['mine']);
@@ -147,12 +147,12 @@ describe('podSpec', () => {
     });
   });
 
-  test('notes that its set waits for the word that it is busy, which its view tells again', () => {
+  test('is annotated if its set waits for the busy event, and its view contains that', () => {
     expect(toPodView(build({ notifyBusy: true }), '').notifyBusy).toBe(true);
     expect(toPodView(build(), '').notifyBusy).toBeUndefined();
   });
 
-  test('notes what the sweep has to know when nobody else is left', () => {
+  test('is annotated with the facts that the sweep needs if the workflow is gone', () => {
     const at = { scope: { kind: 'repository', name: 'octo/repo' }, credential: 'app' } as const;
     const noted = {
       'holdfast.dev/runner-name': 'r-1',
@@ -210,7 +210,7 @@ describe('podSpec', () => {
 
   test.each([
     ['the request', { image: 'request' }, 'request'],
-    ['else the template', { image: undefined }, 'template'],
+    ['otherwise the template', { image: undefined }, 'template'],
   ])('image: %s', (_, more, expected) => {
     const { image: _image, ...bare } = request;
     const pod = podSpec(
@@ -226,7 +226,7 @@ describe('podSpec', () => {
     expect(pod.spec!.containers[0]!.image).toBe(expected);
   });
 
-  test("image: else the worker's default; else an error", () => {
+  test("image: otherwise the worker's default, otherwise an error", () => {
     const { image: _image, ...bare } = request;
     expect(podSpec(bare, { image: 'default' }, 'main', undefined).spec!.containers[0]!.image).toBe(
       'default',
@@ -234,7 +234,7 @@ describe('podSpec', () => {
     expect(() => podSpec(bare, {}, 'main', undefined)).toThrow(/No image for the runner container/);
   });
 
-  test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
+  test("the supervisor's settings escape $$, which Kubernetes would replace with $", () => {
     const supervision = {
       runnerKind: 'command',
       ephemeral: true,
@@ -253,7 +253,7 @@ describe('podSpec', () => {
     });
   });
 
-  test('the supervisor writes its record to where the template has the kubelet read it', () => {
+  test('the supervisor writes its record to the terminationMessagePath of the template', () => {
     const supervision = {
       runnerKind: 'command',
       ephemeral: true,
@@ -280,7 +280,7 @@ describe('podSpec', () => {
     const dir = { name: 'HOLDFAST_REGISTRATION_DIR', value: '/holdfast-registration' };
     const mount = { name: 'holdfast-registration', mountPath: '/holdfast-registration' };
 
-    test("goes to a container of the worker's settings, which comes last before the runner; the runner gets the files", () => {
+    test("goes to a container of the worker's settings, the last one before the runner; the runner gets the files", () => {
       const ofWorker = {
         spec: {
           securityContext: { runAsUser: 1001 },
@@ -334,7 +334,7 @@ describe('podSpec', () => {
           secretVariable('RUNNER_URL'),
           dir,
         ],
-        // Not the node's folder, to which an earlier job may have written.
+        // Not the folder of the node, to which an earlier job may have written.
         volumeMounts: [
           { name: 'holdfast-register-0', mountPath: '/etc/ssl' },
           { name: 'holdfast-register-1', mountPath: '/tmp' },
@@ -359,7 +359,7 @@ describe('podSpec', () => {
       );
     });
 
-    test('is out of reach of all that a runner asks for', () => {
+    test('is not accessible to the containers that a runner adds', () => {
       const asked = {
         image: 'mine',
         command: ['mine'],
@@ -443,7 +443,7 @@ describe('podSpec', () => {
       expect(code(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();
     });
 
-    test("needs no container where the runner's own registration is enough", () => {
+    test('needs no container if the runner has a registration of its own', () => {
       const template = {
         spec: { initContainers: [{ name: 'holdfast-register', command: ['register'] }] },
       };
@@ -452,7 +452,7 @@ describe('podSpec', () => {
     });
   });
 
-  describe('rights', () => {
+  describe('permissions', () => {
     const rights = (ofRunner: object | undefined, ofPod?: object, user?: number) => {
       const template = {
         spec: {
@@ -473,7 +473,7 @@ describe('podSpec', () => {
     const asRunner = { runAsNonRoot: true, runAsUser: 1001 };
 
     test.each<[string, Parameters<typeof rights>, object]>([
-      ['none without a word', [undefined], { pod, runner: UNPRIVILEGED }],
+      ['none by default', [undefined], { pod, runner: UNPRIVILEGED }],
       [
         "the default image's user",
         [undefined, undefined, 1001],
@@ -514,7 +514,7 @@ describe('podSpec', () => {
         },
       ],
       [
-        'a capability that the API server takes only with escalation',
+        'a capability that the API server accepts only with privilege escalation',
         [{ capabilities: { add: ['SYS_ADMIN'] } }],
         { pod, runner: { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN'] } } },
       ],
@@ -527,7 +527,7 @@ describe('podSpec', () => {
       expect(rights(...of)).toEqual(expected);
     });
 
-    test("the default image's user is not another image's, and the copier of the supervisor has no rights", () => {
+    test("the default image's user is not used for another image, and the container that copies the supervisor is unprivileged", () => {
       const supervision = {
         runnerKind: 'command',
         ephemeral: true,
@@ -553,7 +553,7 @@ describe('podSpec', () => {
     });
   });
 
-  test('command and args replace those below', () => {
+  test('command and args of the input replace those of the templates', () => {
     const container = { name: 'runner', command: ['t'], args: ['t'] };
     expect(
       runnerOf(
@@ -578,7 +578,7 @@ describe('podSpec', () => {
     ).not.toHaveProperty('args');
   });
 
-  test("the runner's container comes first, other containers and fields of the template stay", () => {
+  test("the runner's container is first, and other containers and fields of the template are kept", () => {
     const template = {
       metadata: { labels: { team: 'x' }, annotations: { note: 'y' } },
       spec: {
@@ -610,7 +610,7 @@ describe('podSpec', () => {
     expect(pod.spec!.containers).toHaveLength(2);
   });
 
-  test("the request's template is laid upon the worker's: by name, by mount path, else replaced", () => {
+  test("the request's template is merged into the worker's by name or mount path; other fields are replaced", () => {
     const pod = build(
       {
         template: {
@@ -673,7 +673,7 @@ describe('registrationSecret', () => {
       { runnerName: 'r', runnerId: '7', env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'ünïcode=' } },
     ],
     ['token', { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAABBBB', RUNNER_URL: 'https://x' } }],
-  ])('is read back as it was stored: %s', (_, registration) => {
+  ])('is read as it was stored: %s', (_, registration) => {
     const secret = registrationSecret(identity, registration, 'main');
     expect(parseRegistrationSecret(secret)).toEqual(registration);
     expect(secret.metadata!.name).toBe(build().metadata!.name);

@@ -9,7 +9,7 @@ import {
   type StopRequest,
 } from '../../activities/compute/process/stopRequest.ts';
 
-describe('a repeated deletion shortens the grace, never extends it', () => {
+describe('a repeated deletion shortens the grace period, never extends it', () => {
   const nowMs = Date.parse('2026-01-01T00:00:10.000Z');
   const present: StopRequest = {
     at: '2026-01-01T00:00:00.000Z',
@@ -36,7 +36,7 @@ describe('a repeated deletion shortens the grace, never extends it', () => {
     expect(mergeStopRequest(before, seconds, 'again', nowMs)).toEqual(expected);
   });
 
-  test('the grace that is left is never negative', () => {
+  test('the remaining grace period is never negative', () => {
     expect([remainingGraceMs(present, nowMs), remainingGraceMs(present, nowMs + 60_000)]).toEqual([
       20_000, 0,
     ]);
@@ -116,7 +116,7 @@ describe('when a process started', () => {
   test.each<[string, string | undefined, string | undefined]>([
     ['no process', undefined, undefined],
     ['a running one', `10 (sh) S ${rest}`, '987654'],
-    ['one with a difficult name', `10 (a) Z (b) R ${rest}`, '987654'],
+    ['one with parentheses in its name', `10 (a) Z (b) R ${rest}`, '987654'],
     ['a zombie', `10 (sh) Z ${rest}`, undefined],
     ['a dead one', `10 (sh) X ${rest}`, undefined],
   ])('from /proc: %s', (_what, stat, expected) => {
@@ -138,7 +138,7 @@ test('the state directory follows the XDG base directory specification', () => {
   expect(defaultStateDir({ XDG_STATE_HOME: '' })).toMatch(/\/\.local\/state\/holdfast\/processes$/);
 });
 
-test('a runner inherits four things from its worker, and has them even if the worker has not', () => {
+test('a runner inherits four variables from its worker, and has defaults if the worker has none', () => {
   const worker = {
     PATH: '/bin',
     HOME: '/home/ci',

@@ -24,14 +24,14 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(folder, { recursive: true }));
 
-test('a pod whose folder goes to the trash between the reads of its files is gone, not without an end', async () => {
+test('a pod whose folder is moved to the trash between the reads of its files is gone, not running', async () => {
   const pod = join(folders.pods, 'a');
   await mkdir(pod);
   await writeFile(
     join(pod, POD_FILE.exit),
     JSON.stringify({ code: 0, finishedAt: '2026-01-01T00:00:00Z' }),
   );
-  // The first file that is read, whose text comes when this test writes it: by then the folder is gone.
+  // Reading the first file blocks until this test writes its text. By then the folder is gone.
   await promisify(execFile)('mkfifo', [join(pod, POD_FILE.spec)]);
   const reading = readPod(folders, 'a');
   const spec = await open(join(pod, POD_FILE.spec), 'w');

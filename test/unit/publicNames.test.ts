@@ -1,4 +1,4 @@
-/** What users may import: every name and every type of core/contract/, from the package's root and from its own entry point. */
+/** The public names: every name and type of core/contract/, from the package's root and from its own entry point. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const names = readdirSync(CONTRACT).flatMap((file) =>
   ].map(([, name = '']) => name),
 );
 
-test.each(['.', './contract'])('the entry point "%s" has them all', (entry) => {
+test.each(['.', './contract'])('the entry point "%s" exports all of them', (entry) => {
   expect(names).toEqual(
     expect.arrayContaining([
       'RUNNER_WORKFLOW',

@@ -24,8 +24,8 @@ const RUNNING: V1Pod = {
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** Nodes whose kubelets show their pods nothing: no pod changes, whatever is stated. */
-test('of many orders at once that no kubelet shows, most are stated for three seconds: others need the slots', async () => {
+/** Nodes whose kubelets never report a changed pod. */
+test('of many concurrent stop requests that no kubelet confirms, most wait for three seconds, because others need the slots', async () => {
   let deleted = 0;
   const stated = new Map<string, number>();
   const api = {

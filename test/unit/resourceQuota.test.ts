@@ -32,7 +32,7 @@ const quota = (
 ): V1ResourceQuota => ({ metadata: { name: 'ci' }, spec, status: { hard, used } });
 
 test.each<[string, V1ResourceQuota, V1Pod | undefined, string | undefined]>([
-  ['there is room', quota({ pods: '10' }, { pods: '9' }), POD, undefined],
+  ['pods are left', quota({ pods: '10' }, { pods: '9' }), POD, undefined],
   ['all pods are used', quota({ pods: '10' }, { pods: '10' }), POD, 'pods'],
   [
     'all counted pods are used',
@@ -41,25 +41,40 @@ test.each<[string, V1ResourceQuota, V1Pod | undefined, string | undefined]>([
     'count/pods',
   ],
   [
-    'the requests of one more fit',
+    'the requests of one more pod fit',
     quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1' }),
     POD,
     undefined,
   ],
-  ['they do not', quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1001m' }), POD, 'requests.cpu'],
+  [
+    'the requests of one more pod do not fit',
+    quota({ 'requests.cpu': '2' }, { 'requests.cpu': '1001m' }),
+    POD,
+    'requests.cpu',
+  ],
   ['the short name means requests', quota({ cpu: '2' }, { cpu: '1500m' }), POD, 'cpu'],
   ['an init container fits', quota({ cpu: '5' }, { cpu: '1' }), WITH_INIT, undefined],
-  ['it does not', quota({ cpu: '5' }, { cpu: '1001m' }), WITH_INIT, 'cpu'],
-  ['after a sidecar it fits', quota({ cpu: '5' }, { cpu: '750m' }), AFTER_SIDECAR, undefined],
-  ['after a sidecar it does not', quota({ cpu: '5' }, { cpu: '751m' }), AFTER_SIDECAR, 'cpu'],
+  ['an init container does not fit', quota({ cpu: '5' }, { cpu: '1001m' }), WITH_INIT, 'cpu'],
   [
-    'the pod is unknown, and a resource that it may not request is used up',
+    'an init container after a sidecar fits',
+    quota({ cpu: '5' }, { cpu: '750m' }),
+    AFTER_SIDECAR,
+    undefined,
+  ],
+  [
+    'an init container after a sidecar does not fit',
+    quota({ cpu: '5' }, { cpu: '751m' }),
+    AFTER_SIDECAR,
+    'cpu',
+  ],
+  [
+    'the pod is unknown, and a resource that it may not request is exhausted',
     quota({ 'requests.nvidia.com/gpu': '1' }, { 'requests.nvidia.com/gpu': '1' }),
     undefined,
     undefined,
   ],
   [
-    'limits count on their own',
+    'limits are counted separately',
     quota({ 'limits.memory': '2Gi' }, { 'limits.memory': '1536Mi' }),
     POD,
     'limits.memory',
@@ -71,13 +86,13 @@ test.each<[string, V1ResourceQuota, V1Pod | undefined, string | undefined]>([
     undefined,
   ],
   [
-    'another resource is used up',
+    'another resource is exhausted',
     quota({ secrets: '1', 'requests.storage': '1Gi' }, { secrets: '1', 'requests.storage': '1Gi' }),
     POD,
     undefined,
   ],
   [
-    'it is only for some pods',
+    'the quota has a scope',
     quota({ pods: '1' }, { pods: '1' }, { scopes: ['BestEffort'] }),
     POD,
     undefined,
