@@ -23,7 +23,7 @@ const STORE: PodDefaults = {
 const OWN = { images: ['img', 'sup:1'], namespaces: ['ci'], store: 'artifacts' };
 const SECRET = { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } };
 
-/** As its job asks for it, with what was left before. */
+/** The storage that its job requests, with the files of earlier steps. */
 function requestOf(step: object = {}): PodRequest {
   const job = parseJobInput(
     {
@@ -68,7 +68,7 @@ const mountsOf = (container: V1Container | undefined): string[] =>
     readOnly === true ? `${name} ro` : name,
   );
 
-test("what is left goes from the step to its uploader by folders that both mount; the store is not the step's to see", () => {
+test('the step passes files to its uploader in folders that both mount, and cannot access the store', () => {
   const pod = podOf();
   const { runner, 'holdfast-uploader': uploader, 'holdfast-shared': restore } = containers(pod);
   const path = 'repositories/acme/web/web/run-1/test-unit';
@@ -112,7 +112,7 @@ test("what is left goes from the step to its uploader by folders that both mount
   });
 });
 
-test("of a claim each sees its own part: the uploader its attempt's folder and what the step hands on, what restores what the same run has handed on", () => {
+test("containers mount only parts of the claim: the uploader its attempt's folder and SHARED_DIR, the restore container the files of the same run", () => {
   const { 'holdfast-uploader': uploader, 'holdfast-shared': restore } = containers(podOf());
   const run = 'repositories/acme/web/web/run-1';
   const parts = (container: V1Container | undefined): object[] =>
@@ -141,7 +141,7 @@ describe('with a bucket', () => {
     store: { image: 'sup:1', place: { ...place, ...more } },
   });
 
-  test('its key is in the containers beside the step alone, as files, and in no variable', () => {
+  test('its key is only in the other containers of the step, as files, and in no variable', () => {
     const pod = podOf({ volumes: [SECRET] }, bucketOf({ secret: 'bucket-key' }));
     const {
       'holdfast-uploader': uploader,
@@ -178,12 +178,12 @@ describe('with a bucket', () => {
     });
   });
 
-  test('without a key of its own it is what the pod is', () => {
+  test('without a key the identity of the pod is used', () => {
     expect(JSON.stringify(podOf({}, bucketOf()))).not.toContain('AWS_');
   });
 
   test.each(['shareProcessNamespace', 'hostPID'])(
-    'with %s the step would see the key: refused',
+    'with %s the step could read the key, so it is rejected',
     (field) => {
       expect(() =>
         podOf({}, bucketOf({ secret: 'bucket-key' }), { spec: { [field]: true } }),
@@ -191,7 +191,7 @@ describe('with a bucket', () => {
     },
   );
 
-  test('the key is allowed to these containers, and to no other', () => {
+  test('the key is permitted in these containers only', () => {
     const own = { images: ['img', 'sup:1'], namespaces: ['ci'], storeSecret: 'bucket-key' };
     const judge = (pod: V1Pod): string[] =>
       policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, own);
@@ -207,7 +207,7 @@ describe('with a bucket', () => {
   });
 });
 
-test('its Secrets are there to be hidden, in a folder each', () => {
+test('its Secrets are mounted for masking, each in a separate folder', () => {
   const { 'holdfast-uploader': uploader } = containers(
     podOf({ volumes: [SECRET, { name: 'cache', mountPath: '/cache', emptyDir: {} }] }),
   );
@@ -220,7 +220,7 @@ test('its Secrets are there to be hidden, in a folder each', () => {
   expect(envOf(uploader)['HOLDFAST_UPLOAD_SECRETS']).toBe('/secrets');
 });
 
-test('Secrets in its variables are there to be hidden, too, and for its uploader alone', () => {
+test('Secrets in its variables are also mounted for masking, only in its uploader', () => {
   const pod = podOf({}, STORE, {
     spec: {
       containers: [
@@ -254,11 +254,11 @@ test('Secrets in its variables are there to be hidden, too, and for its uploader
 });
 
 test.each<[what: string, ofPod: object, user: number, nonRoot: boolean]>([
-  ['nobody says: root', {}, 0, false],
+  ['no user given: root', {}, 0, false],
   ['root', { runAsUser: 0 }, 0, false],
   ['a number', { runAsUser: 1234 }, 1234, true],
-  ['not root, and no more', { runAsNonRoot: true }, 1000, true],
-])('it runs as the step does; %s', (_what, securityContext, user, nonRoot) => {
+  ['only runAsNonRoot', { runAsNonRoot: true }, 1000, true],
+])('it runs as the same user as the step; %s', (_what, securityContext, user, nonRoot) => {
   const { 'holdfast-uploader': uploader } = containers(
     podOf({}, STORE, { spec: { securityContext } }),
   );
@@ -273,18 +273,18 @@ test.each<[what: string, ofPod: object, user: number, nonRoot: boolean]>([
 
 test.each<[what: string, defaults: PodDefaults]>([
   ['no store', { supervisor: { image: 'sup:1' } }],
-  ['no supervisor, by which alone its end is known', {}],
-])('%s: nothing of it is kept, and it finds no folders', (_what, defaults) => {
+  ['no supervisor, which reports its end', {}],
+])('%s: no file is stored, and the step has no folders', (_what, defaults) => {
   const pod = podOf({}, defaults);
   expect(pod.spec?.containers.map(({ name }) => name)).toEqual(['runner']);
   expect(JSON.stringify(pod)).not.toMatch(/SHARED_DIR|holdfast-store/);
 });
 
-describe("the store's claim is allowed to the uploader alone", () => {
+describe("only the uploader may mount the store's claim", () => {
   const judge = (pod: V1Pod): string[] =>
     policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, OWN);
 
-  test("to a step's pod, and to none that mounts it for itself", () => {
+  test("the policy permits it in a step's pod, and in no pod that mounts it itself", () => {
     expect(judge(podOf())).toEqual([]);
     expect(
       judge(
@@ -297,7 +297,7 @@ describe("the store's claim is allowed to the uploader alone", () => {
     ).toEqual([expect.stringContaining('the claim "artifacts" is not allowed by "claims"')]);
   });
 
-  test('the API server is told so, too', () => {
+  test('the admission policy checks the same', () => {
     const policies = admissionPolicy(DEFAULT_POD_POLICY, OWN, {
       name: 'p',
       serviceAccount: 'ci/worker',
@@ -316,16 +316,16 @@ describe("the store's claim is allowed to the uploader alone", () => {
       'pod.spec.containers.0.volumeMounts.0',
     ],
     [
-      "one in the uploader's place",
+      'a container with the name of the uploader',
       { containers: [{ name: 'holdfast-uploader', image: 'mine' }] },
       'pod.spec.containers.0',
     ],
     [
-      'one in the place of what restores',
+      'a container with the name of the restore container',
       { initContainers: [{ name: 'holdfast-shared', image: 'mine' }] },
       'pod.spec.initContainers.0',
     ],
-  ])('%s is refused', (_what, spec, field) => {
+  ])('%s is rejected', (_what, spec, field) => {
     expect(parseRunnerInput({ ciServer: 'none', command: ['x'], pod: { spec } })).toMatchObject({
       ok: false,
       errors: [{ code: 'reserved', field }],
@@ -334,10 +334,13 @@ describe("the store's claim is allowed to the uploader alone", () => {
 });
 
 test.each<[what: string, storage: object]>([
-  ["a folder that is no step's", { path: 'repositories/acme/web/web/run-1', sharedDirSources: [] }],
-  ["a folder within a step's", { path: 'jobs/web/run-1/test-unit/1', sharedDirSources: [] }],
   [
-    'what a step of another run has left',
+    'a folder that does not belong to a step',
+    { path: 'repositories/acme/web/web/run-1', sharedDirSources: [] },
+  ],
+  ['a folder within that of a step', { path: 'jobs/web/run-1/test-unit/1', sharedDirSources: [] }],
+  [
+    'files of a step of another run',
     {
       path: 'jobs/web/run-1/test-unit',
       sharedDirSources: [
@@ -347,13 +350,13 @@ test.each<[what: string, storage: object]>([
     },
   ],
   [
-    'what is no snapshot',
+    'a file that is not a snapshot',
     {
       path: 'jobs/web/run-1/test-unit',
       sharedDirSources: ['artifacts/jobs/web/run-1/pre-rent/1/build-log.txt'],
     },
   ],
-])('storage that names %s is refused', (_what, storage) => {
+])('storage that names %s is rejected', (_what, storage) => {
   const parsed = parseRunnerInput({
     ciServer: 'none',
     command: ['x'],
@@ -364,18 +367,18 @@ test.each<[what: string, storage: object]>([
 });
 
 test.each<[what: string, storage: object, expected: string]>([
-  ['of no job', { path: 'a', sharedDirSources: [], timeout: '1m' }, 'not_applicable storage'],
+  ['without a job', { path: 'a', sharedDirSources: [], timeout: '1m' }, 'not_applicable storage'],
   [
-    'out of the store',
+    'outside of the store',
     { path: 'a/../b', sharedDirSources: [], timeout: '1m' },
     'invalid storage.path',
   ],
   [
-    'with two keys in one',
+    'with two keys in one field',
     { path: 'a', sharedDirSources: ['a b'], timeout: '1m' },
     'invalid storage.sharedDirSources.0',
   ],
-])('storage %s is refused', (_what, storage, expected) => {
+])('storage %s is rejected', (_what, storage, expected) => {
   const parsed = parseRunnerInput({ ciServer: 'none', command: ['x'], storage });
   expect(parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`)).toEqual([
     expected,
@@ -386,8 +389,8 @@ test.each<[what: string, securityContext: object, violations: RegExp[]]>([
   ['a user', { runAsUser: 1_000 }, []],
   ["the runtime's capabilities", { capabilities: { drop: [] } }, []],
   ['another capability', { capabilities: { add: ['NET_ADMIN'] } }, [/NET_ADMIN/]],
-  ['all of the node', { privileged: true }, [/privileged/]],
-])('the pod policy judges the security context of a step: %s', (_what, securityContext, told) => {
+  ['full access to the node', { privileged: true }, [/privileged/]],
+])('the pod policy checks the security context of a step: %s', (_what, securityContext, told) => {
   const pod = podOf({ securityContext });
   expect(containers(pod)['runner']?.securityContext).toMatchObject(securityContext);
   expect(policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, OWN)).toEqual(
@@ -395,7 +398,7 @@ test.each<[what: string, securityContext: object, violations: RegExp[]]>([
   );
 });
 
-test('without a store: an ARTIFACT_DIR that goes with the pod, and nothing beside the step', () => {
+test('without a store ARTIFACT_DIR is deleted with the pod, and the step has no other containers', () => {
   const pod = podOf({}, { supervisor: { image: 'sup:1' } });
   const { runner, ...others } = containers(pod);
   expect(Object.keys(others)).toEqual(['holdfast-supervisor']);
@@ -412,7 +415,7 @@ test('without a store: an ARTIFACT_DIR that goes with the pod, and nothing besid
   );
 });
 
-describe("without a store, with a claim of the step's job", () => {
+describe("without a store, with a claim for the step's job", () => {
   const DEFAULTS: PodDefaults = { jobClaim: { size: '1Gi' }, supervisor: { image: 'sup:1' } };
   const job = { workflowId: 'job-web', firstRunId: 'run-1', attempt: 0 };
   const ofJob = (owner = job): PodRequest => {
@@ -425,7 +428,7 @@ describe("without a store, with a claim of the step's job", () => {
   const built = (request = ofJob(), template: PodTemplate = {}): V1Pod =>
     podSpec(request, { ...DEFAULTS, template }, 'main', undefined);
 
-  test('both directories are in it, the same of each step, and nothing is beside the step', () => {
+  test('both directories are in the claim, the same for each step, and the step has no other containers', () => {
     const pod = built();
     const { runner, ...others } = containers(pod);
     expect(Object.keys(others)).toEqual(['holdfast-supervisor']);
@@ -449,8 +452,8 @@ describe("without a store, with a claim of the step's job", () => {
   });
 
   test.each<[what: string, template: PodTemplate, group: number]>([
-    ['whatever user its image has', {}, 1_000],
-    ['as the template says', { spec: { securityContext: { fsGroup: 2_000 } } }, 2_000],
+    ['with every user of its image', {}, 1_000],
+    ['with the group of the template', { spec: { securityContext: { fsGroup: 2_000 } } }, 2_000],
   ])('the step may write to it, %s', (_what, template, fsGroup) => {
     expect(built(ofJob(), template).spec?.securityContext).toEqual({
       seccompProfile: { type: 'RuntimeDefault' },
@@ -459,22 +462,25 @@ describe("without a store, with a claim of the step's job", () => {
     });
   });
 
-  test('a runner whose job is not known is refused', () => {
+  test('a runner without a known job is rejected', () => {
     expect(() => built(requestOf())).toThrow('storage');
   });
 
-  test.each([false, true])("the policy allows it, and no other job's; untrusted: %s", (is) => {
-    const request = { ...ofJob(), ...(is ? { untrusted: true as const } : {}) };
-    const own = { images: ['img', 'sup:1'], namespaces: ['ci'] };
-    const judge = (pod: V1Pod): string[] =>
-      policyViolations(toPolicyInput(pod, request, 'ci'), DEFAULT_POD_POLICY, own);
-    expect(judge(built())).toEqual([]);
-    expect(judge(built(ofJob({ ...job, workflowId: 'job-other' })))).toEqual([
-      expect.stringContaining('persistentVolumeClaim'),
-    ]);
-  });
+  test.each([false, true])(
+    'the policy permits the claim of the same job only; untrusted: %s',
+    (is) => {
+      const request = { ...ofJob(), ...(is ? { untrusted: true as const } : {}) };
+      const own = { images: ['img', 'sup:1'], namespaces: ['ci'] };
+      const judge = (pod: V1Pod): string[] =>
+        policyViolations(toPolicyInput(pod, request, 'ci'), DEFAULT_POD_POLICY, own);
+      expect(judge(built())).toEqual([]);
+      expect(judge(built(ofJob({ ...job, workflowId: 'job-other' })))).toEqual([
+        expect.stringContaining('persistentVolumeClaim'),
+      ]);
+    },
+  );
 
-  test('the admission knows no job yet, and judges the pod as it will be', () => {
+  test('the admission has no job yet, and checks the pod with a claim', () => {
     const { identity: _later, ...asked } = requestOf();
     const judged: V1Pod[] = [];
     expect(

@@ -37,7 +37,7 @@ describe('durations', () => {
     expect(formatDuration(ms)).toBe(printed);
   });
 
-  test.each(['', '5', '-1s', 's', '1 s', '1s2', 'Infinity'])('"%s" is none', (text) => {
+  test.each(['', '5', '-1s', 's', '1 s', '1s2', 'Infinity'])('"%s" is invalid', (text) => {
     expect(() => parseDuration(text)).toThrow(RangeError);
   });
 });
@@ -81,10 +81,14 @@ describe('kill scope', () => {
     assumedDedicated: false,
   };
   test.each<{ what: string; facts: Partial<ProcessContext>; scope: ReturnType<typeof killScope> }>([
-    { what: 'PID 1 is a tini that runs us', facts: {}, scope: { kind: 'namespace' } },
-    { what: 'the static one', facts: { parentName: 'tini-static' }, scope: { kind: 'namespace' } },
+    { what: 'PID 1 is a tini that runs the supervisor', facts: {}, scope: { kind: 'namespace' } },
     {
-      what: 'hostPID: our tini has another number',
+      what: 'PID 1 is a static tini that runs the supervisor',
+      facts: { parentName: 'tini-static' },
+      scope: { kind: 'namespace' },
+    },
+    {
+      what: 'hostPID: the tini of the supervisor is not PID 1',
       facts: { ppid: 4711 },
       scope: { kind: 'family', root: 4711 },
     },
@@ -94,37 +98,37 @@ describe('kill scope', () => {
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: "no tini: PID 1 is the node's",
+      what: 'no tini: PID 1 is that of the node',
       facts: { parentName: 'systemd', parentCommandLine: ['/sbin/init'] },
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: 'vouched for, but PID 1 is no tini',
+      what: 'declared as tini, but PID 1 is not tini',
       facts: { parentName: 'pause', parentCommandLine: ['/pause'], assumedDedicated: true },
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: 'vouched for, but the tini is not PID 1',
+      what: 'declared as tini, but the tini is not PID 1',
       facts: { ppid: 5, parentCommandLine: ['tini', '--', 'entry.sh'], assumedDedicated: true },
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: 'PID 1 is a tini that runs something else, in the container of somebody',
+      what: 'PID 1 is a tini that runs another program',
       facts: { parentCommandLine: ['tini', '--', 'bash'] },
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: '… and vouched for: a script in between',
+      what: '… and declared as tini: a script in between',
       facts: { parentCommandLine: ['tini', '--', 'entry.sh'], assumedDedicated: true },
       scope: { kind: 'namespace' },
     },
     {
-      what: 'something that shares our words but is no tini',
+      what: 'a process with the command line of the supervisor that is not tini',
       facts: { parentName: 'sudo', parentCommandLine: ['sudo', ...own] },
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: 'a process named tini with our very command line',
+      what: 'a process named tini with exactly the command line of the supervisor',
       facts: { parentCommandLine: own },
       scope: { kind: 'family', root: 'self' },
     },
@@ -134,7 +138,7 @@ describe('kill scope', () => {
       scope: { kind: 'family', root: 'self' },
     },
     {
-      what: 'our own line is empty',
+      what: 'the own command line is empty',
       facts: { ownCommandLine: [] },
       scope: { kind: 'family', root: 'self' },
     },
@@ -170,7 +174,7 @@ describe('family', () => {
 
   test.each([
     [
-      'descendants, not the supervisor, not its parent, not strangers',
+      'descendants, but not the supervisor, its parent or unrelated processes',
       table(
         [1, 0, 1],
         [5, 1, 5],
@@ -184,32 +188,32 @@ describe('family', () => {
       [20, 21, 22],
     ],
     [
-      'a session of its own, still a descendant',
+      'a descendant in another session',
       table([1, 0, 1], [10, 1, 5], [20, 10, 20], [21, 20, 21]),
       {},
       [20, 21],
     ],
     ["an orphan of the child's session", table([1, 0, 1], [10, 1, 5], [30, 1, 20]), {}, [30]],
     [
-      'an orphan with a session of its own, by its mark, and its children',
+      'a marked orphan in another session, and its children',
       table([1, 0, 1], [10, 1, 5], [30, 1, 30], [31, 30, 31]),
       { marked: [30] },
       [30, 31],
     ],
     [
-      'orphans that our tini has adopted',
+      'orphans that the tini has adopted',
       table([1, 0, 1], [9, 1, 9], [10, 9, 5], [20, 10, 20], [30, 9, 30], [90, 1, 90]),
       { root: 9 },
       [20, 30],
     ],
     [
-      'zombies are gone already, their children are not',
+      'not zombies, but their children',
       table([1, 0, 1], [10, 1, 5], [20, 10, 20, true], [21, 20, 21]),
       {},
       [21],
     ],
     [
-      "no child yet: nobody's session",
+      'no child yet, so no session',
       table([1, 0, 1], [10, 1, 5], [30, 1, 20]),
       { child: undefined },
       [],
@@ -244,7 +248,7 @@ describe('job state', () => {
     expect(isReady(state, false)).toBe(online && !busy);
   });
 
-  test('a runner that takes one job only is ready until its job starts, and never again', () => {
+  test('an ephemeral runner is ready until its job starts, and never again', () => {
     const signs: JobSignal[] = [
       'logListening',
       'logStarted',
@@ -264,7 +268,7 @@ describe('job state', () => {
 describe("the runner's log", () => {
   const LINES =
     '\n√ Connected to GitHub\n2026-01-02 03:04:05Z: Listening for Jobs\n2026-01-02 03:04:06Z: Running job: build (ubuntu)\r\n2026-01-02 03:04:07Z: Job build (ubuntu) completed with result: Failed\n';
-  test('is read whole, and in pieces of any size', () => {
+  test('is parsed as a whole, and in chunks of every size', () => {
     for (const size of [LINES.length, 1, 7, 64]) {
       const log = new RunnerLog(GITHUB_RUNNER.log);
       const signs: JobSignal[] = [];
@@ -280,11 +284,11 @@ describe("the runner's log", () => {
     'echo 2026-01-02 03:04:05Z: Listening for Jobs\n',
     '2026-01-02 03:04:05Z: Not Listening for Jobs\n',
     '2026-01-02 03:04:05Z: Listening for Jobs',
-  ])('%j tells nothing', (text) => {
+  ])('%j is ignored', (text) => {
     expect(new RunnerLog(GITHUB_RUNNER.log).read(Buffer.from(text))).toEqual([]);
   });
 
-  test("of Gitea's runner tells the same", () => {
+  test("of Gitea's runner gives the same signals", () => {
     const line = (msg: string): string => `time="2026-11-26T17:00:00Z" level=info msg="${msg}"\n`;
     const text = [
       'Starting runner daemon',
@@ -301,7 +305,7 @@ describe("the runner's log", () => {
     expect(log.read(Buffer.from('task 4 repo is acme/app\n'))).toEqual([]);
   });
 
-  test('a line without an end does not fill the memory, and what follows it is read', () => {
+  test('an endless line does not fill the memory, and the next line is read', () => {
     const log = new RunnerLog(GITHUB_RUNNER.log);
     for (let i = 0; i < 100; i++) log.read(Buffer.alloc(65_536, 'x'));
     expect(log.read(Buffer.from('\n2026-01-02 03:04:05Z: Listening for Jobs\n'))).toEqual([
@@ -323,7 +327,7 @@ describe('hook scripts', () => {
       expect(hookScript(extension, { when, file: '/jobs', own }) !== undefined).toBe(written);
   });
 
-  test("the start is noted before the user's hook, the end after it", () => {
+  test("the start is recorded before the user's hook, the end after it", () => {
     const started = hookScript('.sh', { when: 'started', file: '/jobs', own: "/it's.sh" }) ?? '';
     const completed =
       hookScript('.sh', { when: 'completed', file: '/jobs', own: "/it's.sh" }) ?? '';
@@ -353,7 +357,7 @@ describe('options', () => {
     });
   });
 
-  test("by environment, where an image's own command follows; an option beats its variable; empty is absent", () => {
+  test("by environment, followed by the image's own command; an option overrides its variable; an empty one is absent", () => {
     const options = readOptions(['--signal-timeout', '2s', '--', './run.sh'], {
       HOLDFAST_SIGNAL_TIMEOUT: '1m',
       HOLDFAST_TIMEOUT: '1h',
@@ -369,11 +373,11 @@ describe('options', () => {
     });
   });
 
-  test('timeout 0 is none', () => {
+  test('timeout 0 means no timeout', () => {
     expect(readOptions(['--timeout', '0', '--', 'x'], {})?.plan).not.toHaveProperty('timeoutMs');
   });
 
-  test("the command's own options are its own, with and without --", () => {
+  test("the command's own options are not parsed, with and without --", () => {
     expect(readOptions(['./run.sh', '--timeout', 'never', '--', 'x'], {})?.command).toEqual([
       './run.sh',
       '--timeout',
@@ -399,7 +403,7 @@ describe('options', () => {
     [['--', 'x'], { HOLDFAST_CLEANUP_COMMAND: '["a", 1]' }],
     [['--', 'x'], { HOLDFAST_CLEANUP_COMMAND: '[' }],
     [['--', 'x'], { HOLDFAST_STOP_SIGNALS: 'SIGINT,SIGTERM@11s' }],
-  ])('%j %j is refused', (argv, env) => {
+  ])('%j %j is rejected', (argv, env) => {
     expect(() => readOptions(argv, env)).toThrow(UsageError);
   });
 
@@ -410,7 +414,7 @@ describe('options', () => {
   });
 });
 
-test("the command's environment: without our settings, with what we say", () => {
+test("the command's environment: without the settings of the supervisor, with its variables", () => {
   const env = {
     PATH: '/bin',
     HOLDFAST_TIMEOUT: '1h',
@@ -430,7 +434,7 @@ test("the command's environment: without our settings, with what we say", () => 
   });
 });
 
-test('a marker is one line with the five fields, and fits a termination message', () => {
+test('a marker is one line with five fields, and fits into a termination message', () => {
   const text = markerText({
     exitCode: 127,
     signal: 'SIGKILL',

@@ -16,7 +16,7 @@ const PLAN: StopPolicy = {
   cleanup: false,
 };
 
-/** One word or two per action, so that a row can be read. */
+/** Short texts of the actions, so that rows are readable. */
 function brief(action: SupervisorAction): string {
   switch (action.kind) {
     case 'log':
@@ -96,7 +96,7 @@ const SWEEP = ['no timers but deadMan', 'sweep'];
 const RECORD = (what: string): string[] => ['no timers but deadMan', `record ${what}`];
 const EXIT = (how: string): string[] => ['no timers but deadMan', `exit ${how}`];
 
-describe('a life, step by step', () => {
+describe('a run of the supervisor, step by step', () => {
   test.each<{
     what: string;
     events: SupervisorEvent[];
@@ -104,7 +104,7 @@ describe('a life, step by step', () => {
     plan?: Partial<StopPolicy>;
   }>([
     {
-      what: 'ends by itself',
+      what: 'exits by itself',
       events: [ready, spawned, exited(3), recorded, swept],
       did: [
         ['spawn'],
@@ -115,13 +115,13 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'without a timeout none is set',
+      what: 'without a timeout there is no timer',
       events: [ready, spawned],
       plan: { timeoutMs: undefined as never },
       did: [['spawn'], []],
     },
     {
-      what: 'killed by somebody else',
+      what: 'killed by another process',
       events: [ready, spawned, exited(null, 'SIGKILL'), recorded, swept],
       did: [
         ['spawn'],
@@ -145,7 +145,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'signal before the start: the start that comes after it does nothing',
+      what: 'signal before the start: the later start is ignored',
       events: [signal('SIGTERM'), ready, spawned, recorded],
       did: [
         [
@@ -201,7 +201,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'swept before the child is reaped: looks again',
+      what: 'swept before the child is reaped: sweeps again',
       events: [
         ready,
         spawned,
@@ -224,7 +224,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: "the child is gone, its group is not: the grace runs on; then its end is recorded, and only then are all killed; the status is still the child's",
+      what: 'the child has exited, its group has not: the group is killed after the grace period and the record; the status is that of the child',
       events: [ready, spawned, signal('SIGTERM'), exited(5), timer('grace'), recorded, swept],
       did: [
         ['spawn'],
@@ -256,7 +256,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'stop.signals names a sequence',
+      what: 'stop.signals is a sequence',
       events: [
         ready,
         spawned,
@@ -351,7 +351,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'drain: an idle runner has nothing to finish',
+      what: 'drain: an idle runner is stopped at once',
       events: [ready, spawned, signal('SIGTERM', { idle: true })],
       plan: { onTerm: 'drain' },
       did: [
@@ -373,7 +373,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'drain: another signal asks for more',
+      what: 'drain: another signal stops the process',
       events: [ready, spawned, signal('SIGTERM'), signal('SIGINT')],
       plan: { onTerm: 'drain' },
       did: [
@@ -384,7 +384,7 @@ describe('a life, step by step', () => {
       ],
     },
     ...(['cancelled', 'superseded', 'timeout'] as const).map((reason) => ({
-      what: `drain: cut short by ${reason}, stated late; stated again, nothing more`,
+      what: `drain: ended by ${reason}, stated later; repeating it changes nothing`,
       events: [ready, spawned, signal('SIGTERM'), stated(reason), stated(reason)],
       plan: { onTerm: 'drain' } as const,
       did: [
@@ -396,7 +396,7 @@ describe('a life, step by step', () => {
       ],
     })),
     ...(['drain', 'stop', 'checkpoint'] as const).map((onTerm) => ({
-      what: `${onTerm}: stated before the signal, which comes too late; once`,
+      what: `${onTerm}: stated before the signal: stops at once, and only once`,
       events: [
         ready,
         stated('cancelled'),
@@ -416,7 +416,7 @@ describe('a life, step by step', () => {
       ],
     })),
     ...(['drained', 'evicted'] as const).map((reason) => ({
-      what: `drain: ${reason}, stated late, waits for the job`,
+      what: `drain: ${reason}, stated later, waits for the job`,
       events: [ready, spawned, signal('SIGTERM'), stated(reason), timer('drain')],
       plan: { onTerm: 'drain' } as const,
       did: [
@@ -454,7 +454,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'stop.to process: the command first, what it leaves after it, what was there before at half the grace',
+      what: 'stop.to process: the command first, its remaining processes after it, earlier processes at half the grace period',
       events: [
         ready,
         spawned,
@@ -484,7 +484,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: 'drain: the timeout goes on',
+      what: 'drain: the timeout still applies',
       events: [ready, spawned, signal('SIGTERM'), timer('timeout')],
       plan: { onTerm: 'drain' },
       did: [
@@ -495,7 +495,7 @@ describe('a life, step by step', () => {
       ],
     },
     {
-      what: "SIGUSR1 is the command's own business, while it runs",
+      what: 'SIGUSR1 is passed to the command while it runs',
       events: [
         { kind: 'otherSignal', signal: 'SIGUSR1' },
         ready,
@@ -537,18 +537,18 @@ describe("the dead-man's switch", () => {
         did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'],
       },
       {
-        what: 'what cannot be killed: the marker is there',
+        what: 'remaining processes that cannot be killed, after the marker',
         events: [ready, spawned, exited(4), recorded, timer('deadMan')],
         did: ['Could not finish before the end of the budget', 'abandon 4'],
       },
       {
-        what: 'cleanup: the marker is there',
+        what: 'cleanup, after the marker',
         events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
         plan: { cleanup: true },
         did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'],
       },
       {
-        what: 'output that nobody takes',
+        what: 'output without a reader',
         events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
         did: ['Could not finish before the end of the budget', 'abandon 4'],
       },
@@ -592,7 +592,7 @@ describe('the reason', () => {
     ).toBe(reason);
   });
 
-  test('stated late, it still counts for the record; a timeout is a timeout', () => {
+  test('stated later, it is still recorded, except for a timeout', () => {
     const late = stated('superseded');
     expect(play([ready, spawned, signal('SIGTERM'), exited(0), late, empty]).did.at(-1)).toContain(
       'record 0 null superseded',
@@ -606,7 +606,7 @@ describe('the reason', () => {
   });
 });
 
-test('events that come too late change nothing', () => {
+test('late events change nothing', () => {
   const done = [ready, spawned, exited(0), recorded, swept];
   for (const event of [
     ready,

@@ -1,4 +1,4 @@
-/** Comments of the product: every export has a sentence, and none uses the words that CONTRIBUTING.md rules out. */
+/** Comments of the product: every export has a sentence, and none uses the words that CONTRIBUTING.md excludes. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals';
 import { PROJECT } from '../support/markdown.ts';
 
 const FOLDERS = ['core', 'activities', 'workflows', 'worker', 'cli', 'supervisor', 'uploader'];
-/** As the formatter leaves it: an export begins its line. */
+/** The formatter puts every export at the start of a line. */
 const EXPORT =
   /^export (?:default )?(?:abstract )?(?:async )?(?:function\*?|class|interface|type|const|enum) (\w+)/;
 const TSDOC_END = /\*\/$/;
@@ -36,7 +36,7 @@ function hasTsdoc(lines: readonly string[], last: number): boolean {
 /** Words without a clear meaning for a reader who does not know the code. */
 const UNCLEAR =
   /\b(shall|anew|besides?|of late|hence|lies in|goes by|comes up|takes up|hearsay|somebody|everybody|nobody|whom|whoever|told|tells|heard|trouble|mends?|once more|under way)\b/i;
-/** Openings of a sentence that has no subject. */
+/** First words of a sentence without a subject. */
 const WITHOUT_SUBJECT = /^(Of|Those|What|By which|Who|Whose|So long|Whoever|Nobody|None of)\b/;
 
 /** Comments of a text that use such a word, or describe a declaration without a subject. */

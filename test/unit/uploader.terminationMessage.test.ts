@@ -1,4 +1,4 @@
-/** A step's fault reaches its life however many files were left out. */
+/** A step's fault reaches its workflow, even if many files were skipped. */
 import { expect, test } from '@jest/globals';
 import { MAX_TERMINATION_MESSAGE, terminationMessage } from '../../uploader/terminationMessage.ts';
 
@@ -10,7 +10,7 @@ const parsed = (said: Parameters<typeof terminationMessage>[0]): Record<string, 
 };
 const FILES = Array.from({ length: 5_000 }, (_, index) => `reports/number-${index}.xml`);
 
-test('what is short stays as it is', () => {
+test('a short message is unchanged', () => {
   expect(parsed({ end: 'stored', skippedFiles: [] })).toEqual({ end: 'stored' });
   expect(parsed({ end: 'stored', skippedFiles: ['a', 'b'] })).toEqual({
     end: 'stored',
@@ -19,7 +19,7 @@ test('what is short stays as it is', () => {
   });
 });
 
-test('a fault comes before a count, and the first few of thousands of files', () => {
+test('a fault precedes the number of skipped files, of which only a few are listed', () => {
   const said = parsed({
     end: 'stored',
     skippedFiles: FILES,
@@ -33,7 +33,7 @@ test('a fault comes before a count, and the first few of thousands of files', ()
 test.each([
   ['long', 'x'.repeat(10_000)],
   ['of many bytes', '\u{1F600}'.repeat(3_000)],
-  ['of what JSON escapes', '"\n'.repeat(3_000)],
+  ['of characters that JSON escapes', '"\n'.repeat(3_000)],
 ])('a text that is %s is cut', (_what, text) => {
   expect(parsed({ error: text })['error']).toMatch(/.{60}…$/su);
   expect(parsed({ end: 'stored', sharedDirFault: text, skippedFiles: [text] })).toMatchObject({

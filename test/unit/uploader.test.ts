@@ -34,7 +34,7 @@ async function folder(): Promise<string> {
   return made;
 }
 
-/** A step's supervisor, as its uploader sees it: a port that somebody has. */
+/** A step's supervisor, as its uploader sees it: a port in use. */
 async function listener(): Promise<{ port: number; looks(): number; close(): Promise<void> }> {
   let looks = 0;
   const server = createServer((socket) => {
@@ -51,9 +51,9 @@ async function listener(): Promise<{ port: number; looks(): number; close(): Pro
 interface Step {
   readonly options: UploaderOptions;
   readonly supervisor: Awaited<ReturnType<typeof listener>>;
-  /** Text of what is stored under the step's key. */
+  /** Text of the object that is stored under the step's key. */
   readonly stored: (key: string) => Promise<string | undefined>;
-  /** All that is stored, by key. */
+  /** All stored objects by key. */
   readonly keys: () => Promise<string[]>;
 }
 
@@ -92,7 +92,7 @@ async function step(more: Partial<UploaderOptions> = {}): Promise<Step> {
 const START = '{"startedAt":"2026-11-22T10:00:00.000Z"}\n';
 const RECORD = '{"exitCode":0}\n';
 
-describe('when the uploader begins', () => {
+describe('when the uploader starts to upload', () => {
   test.each<[started: boolean, listens: boolean, terminationRequested: boolean, action: string]>([
     [false, false, false, 'wait'],
     [false, false, true, 'leave'],
@@ -103,7 +103,7 @@ describe('when the uploader begins', () => {
     [true, false, false, 'upload'],
     [true, false, true, 'upload'],
   ])(
-    'started %s, listens %s, told to go %s: %s',
+    'started %s, listens %s, termination requested %s: %s',
     (started, probeListening, terminationRequested, action) => {
       expect(uploadAction({ started, probeListening, terminationRequested })).toBe(action);
     },
@@ -111,7 +111,7 @@ describe('when the uploader begins', () => {
 });
 
 describe('the uploader of a step', () => {
-  test('waits for the end of the step, signals or not; then stores all of it, without its secrets', async () => {
+  test('waits for the end of the step despite signals, then stores all its files, without secrets', async () => {
     const { options, supervisor, stored, keys } = await step({ secretVariants: ['hunter22'] });
     await writeFile(join(options.records, 'started.json'), START);
     const signal = new AbortController();
@@ -144,7 +144,7 @@ describe('the uploader of a step', () => {
     expect([await stored('started.json'), await stored('finished.json')]).toEqual([START, RECORD]);
   });
 
-  test('a step that was killed together with its supervisor: what it had written is stored', async () => {
+  test('the files of a step that was killed together with its supervisor are stored', async () => {
     const { options, supervisor, stored } = await step();
     await writeFile(join(options.records, 'started.json'), START);
     await writeFile(join(options.records, 'build-log.txt'), 'as far as it came\n');
@@ -164,8 +164,8 @@ describe('the uploader of a step', () => {
   test.each<[what: string, notes: Record<string, string>, handedOn: string]>([
     ['a snapshot that the supervisor has taken', { after: 'a', before: 'b', started: '' }, 'a'],
     ['the folder, of a step whose supervisor was killed', { before: 'b', started: '' }, 'folder'],
-    ['what was left for it, of a command that never started', { before: 'b' }, 'b'],
-    ['the folder, where what it finds is no snapshot', { after: '', started: '' }, 'folder'],
+    ['the files of the earlier steps, of a command that never started', { before: 'b' }, 'b'],
+    ['the folder, if the snapshot is invalid', { after: '', started: '' }, 'folder'],
   ])('hands on %s', async (_what, notes, handedOn) => {
     const { options, supervisor } = await step();
     const snapshot = (text: string): string =>
@@ -183,7 +183,7 @@ describe('the uploader of a step', () => {
     expect(await readFile(join(next, 'it'), 'utf8')).toBe(handedOn);
   });
 
-  test('leaves with nothing when it is told to go, and the step was never up', async () => {
+  test('exits without an upload if it is stopped before the step has started', async () => {
     const { options, supervisor, keys } = await step();
     await supervisor.close();
     expect(await runUploader(options, AbortSignal.abort())).toEqual({
@@ -194,7 +194,7 @@ describe('the uploader of a step', () => {
   });
 
   test.each(['build-log.txt', 'finished.json'])(
-    'of which no more is there than %s: it was up, and is over',
+    'a step of which only %s exists counts as ended',
     async (note) => {
       const { options, supervisor, keys } = await step();
       await writeFile(join(options.records, note), '');
@@ -207,7 +207,7 @@ describe('the uploader of a step', () => {
     },
   );
 
-  test('too much in SHARED_DIR: the rest is stored, and the fault told', async () => {
+  test('too large a SHARED_DIR: other files are stored, and the fault is reported', async () => {
     const { options, supervisor, keys } = await step();
     await writeFile(join(options.records, 'started.json'), START);
     await writeFile(join(options.sharedDir, 'dump'), Buffer.alloc(SHARED_DIR_MAX_BYTES + 1));
@@ -220,7 +220,7 @@ describe('the uploader of a step', () => {
     expect(await keys()).toEqual(['run/step/1/started.json']);
   });
 
-  test('no way from ARTIFACT_DIR to what the step may not read', async () => {
+  test('links in ARTIFACT_DIR to files that the step may not read are skipped', async () => {
     const { options, supervisor, keys } = await step();
     const secret = await folder();
     await writeFile(join(secret, 'credentials'), 'of the store');
@@ -240,13 +240,13 @@ describe('the uploader of a step', () => {
     ]);
   });
 
-  test('no way out of ARTIFACT_DIR through a directory that becomes a link during the upload', async () => {
+  test('a directory in ARTIFACT_DIR that becomes a link during the upload is skipped', async () => {
     const { options, supervisor, keys } = await step();
     const secret = await folder();
     await writeFile(join(secret, 'x'), 'of the store');
     const directory = join(options.artifactDir, 'reports');
     await mkdir(directory);
-    // More than are uploaded at the same time, so that "x" is opened after the change.
+    // More files than concurrent uploads, so that "x" is opened after the change.
     for (const name of 'abcdefghijx') await writeFile(join(directory, name), 'own');
     await writeFile(join(options.artifactDir, '0'), 'first');
     await writeFile(join(options.records, 'started.json'), START);
@@ -256,7 +256,7 @@ describe('the uploader of a step', () => {
     const store: ArtifactStore = {
       get: async (key) => await options.store.get(key),
       async put(key, content) {
-        // Once the directory is listed and open, its name leads elsewhere.
+        // After the directory is listed and opened, its name refers to another directory.
         if (key.includes('/reports/'))
           await (swapped ??= (async () => {
             await rename(directory, join(options.artifactDir, 'moved'));
@@ -283,7 +283,7 @@ describe('the uploader of a step', () => {
     });
   });
 
-  test('a store that is away for a while is tried again, and its record comes last', async () => {
+  test('an unavailable store is retried, and the record is stored last', async () => {
     const { options, supervisor } = await step();
     await writeFile(join(options.records, 'started.json'), START);
     await writeFile(join(options.records, 'finished.json'), RECORD);
@@ -321,21 +321,24 @@ describe('the uploader of a step', () => {
       async () => await new Promise(() => undefined),
       /within .*: the store does not answer/,
     ],
-  ])('a store that %s: an error within its time, which says so', async (_what, put, says) => {
-    const { options, supervisor } = await step({ timeoutMs: 300 });
-    await writeFile(join(options.records, 'started.json'), START);
-    await supervisor.close();
-    await expect(
-      runUploader(
-        { ...options, store: { get: async (key) => await options.store.get(key), put } },
-        new AbortController().signal,
-      ),
-    ).rejects.toThrow(says);
-  });
+  ])(
+    'a store that %s: an error within the time limit that names the cause',
+    async (_what, put, says) => {
+      const { options, supervisor } = await step({ timeoutMs: 300 });
+      await writeFile(join(options.records, 'started.json'), START);
+      await supervisor.close();
+      await expect(
+        runUploader(
+          { ...options, store: { get: async (key) => await options.store.get(key), put } },
+          new AbortController().signal,
+        ),
+      ).rejects.toThrow(says);
+    },
+  );
 });
 
-describe('SHARED_DIR from step to step', () => {
-  test('files come as they went, with their modes', async () => {
+describe('SHARED_DIR between steps', () => {
+  test('files are restored with their modes', async () => {
     const [from, to] = [await folder(), await folder()];
     const content = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
     await writeFile(join(from, 'binary'), content);
@@ -353,19 +356,19 @@ describe('SHARED_DIR from step to step', () => {
     ]).toEqual([0o600, 0o777]);
   });
 
-  test('what was removed stays removed', async () => {
+  test('removed files stay removed', async () => {
     const [from, to] = [await folder(), await folder()];
     await restoreSnapshot(await createSnapshot(from), to);
     expect(await readdir(to)).toEqual([]);
   });
 
-  test('a link is refused, wherever it leads to', async () => {
+  test('a link is rejected, whatever its target', async () => {
     const from = await folder();
     await symlink('/etc/passwd', join(from, 'link'));
     await expect(createSnapshot(from)).rejects.toThrow('"link"');
   });
 
-  test.each(['../x', 'a/b', '..', '.'])('a snapshot with the file %j is none', async (name) => {
+  test.each(['../x', 'a/b', '..', '.'])('a snapshot with the file %j is invalid', async (name) => {
     const to = await folder();
     await expect(
       restoreSnapshot(Buffer.from(JSON.stringify({ [name]: { mode: 0o644, base64: '' } })), to),

@@ -1,4 +1,4 @@
-/** How a runner's container ended, where the supervisor's record and the kubelet tell it in different ways. */
+/** How a runner's container ended, if the supervisor's record and the kubelet differ. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
@@ -7,7 +7,7 @@ import { lossCause } from '../../workflows/runner/verdict.ts';
 const NOW = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T12:00:10Z';
 
-/** A pod whose container ended so, with this record. */
+/** A pod whose container ended with this exit code and record. */
 function ended(
   exitCode: number,
   record: Record<string, unknown> | string,
@@ -35,37 +35,41 @@ function ended(
 describe('the recorded exit status', () => {
   test.each([
     [
-      'wins over that of a supervisor that had to kill itself',
+      'takes precedence over that of a supervisor that had to kill itself',
       ended(137, { exitCode: 3 }),
       { code: 3, oomKilled: false },
     ],
     [
-      'wins over an end by memory in the cleanup',
+      'takes precedence over an OOM kill during the cleanup',
       ended(137, { exitCode: 0 }, { reason: 'OOMKilled' }),
       { code: 0, oomKilled: false },
     ],
     [
-      'of a command that was killed for memory',
+      'of an OOM-killed command',
       ended(137, { exitCode: 137, signal: 'SIGKILL' }, { reason: 'OOMKilled' }),
       { code: 137, oomKilled: true },
     ],
     [
-      'is the same as a rule',
+      'is usually that of the container',
       ended(143, { exitCode: 143, reason: 'evicted' }),
       { code: 143, oomKilled: false },
     ],
     [
-      'is none without a record',
+      'is absent without a record',
       ended(137, 'no record'),
       { code: 137, oomKilled: false, message: 'no record' },
     ],
-    ['is none that no process can have', ended(137, { exitCode: 256 }), { code: 137 }],
-    ['is none that is no number of a process', ended(137, { exitCode: -0.5 }), { code: 137 }],
+    ['is ignored if no process can have it', ended(137, { exitCode: 256 }), { code: 137 }],
+    [
+      'is ignored if it is not a whole number from 0 on',
+      ended(137, { exitCode: -0.5 }),
+      { code: 137 },
+    ],
   ])('%s', (_, pod, exit) => {
     expect(toPodView(pod, NOW).exit).toMatchObject(exit);
   });
 
-  test('why it could not be started is told', () => {
+  test('the view has the reason of a failed start', () => {
     expect(
       toPodView(ended(127, { exitCode: 127, startedAt: null, error: 'spawn /nope ENOENT' }), NOW)
         .exit,
@@ -73,14 +77,14 @@ describe('the recorded exit status', () => {
   });
 });
 
-describe("the port of its probes is somebody else's", () => {
+describe('the port of its probes is in use', () => {
   const record = {
     exitCode: 127,
     startedAt: null,
     error: 'listen EADDRINUSE: address already in use :::23456',
   };
 
-  test("on the node's network: it never started, and is lost, not failed: another has another port", () => {
+  test("on the node's network: it never started, and counts as lost, not failed, because a replacement has another port", () => {
     const view = toPodView(ended(127, record, { spec: { hostNetwork: true } }), NOW);
     expect(view).toMatchObject({ ended: true });
     expect([view.exit, view.startedAt, lossCause(view)]).toEqual([
@@ -91,13 +95,13 @@ describe("the port of its probes is somebody else's", () => {
   });
 
   test.each([
-    ["in its own network it is the pod's own doing", ended(127, record)],
+    ['in its own network the pod counts as failed', ended(127, record)],
     [
-      'another failure to start is no matter of ports',
+      'another failure to start is not caused by ports',
       ended(127, { ...record, error: 'spawn /nope ENOENT' }, { spec: { hostNetwork: true } }),
     ],
     [
-      "the command's own 127 neither",
+      'exit code 127 of the command is not caused by ports',
       ended(127, { exitCode: 127 }, { spec: { hostNetwork: true } }),
     ],
   ])('%s', (_, pod) => {

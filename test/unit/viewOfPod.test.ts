@@ -6,7 +6,7 @@ import { isBusy } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 const NOW = '2026-03-01T12:00:00.500Z';
-/** So many seconds after the full minute of NOW. */
+/** The time this many seconds after the full minute of NOW. */
 const at = (seconds: number): string =>
   new Date(Date.parse('2026-03-01T12:00:00Z') + seconds * 1_000).toISOString();
 
@@ -81,10 +81,10 @@ const disrupted = (reason: string): Json => ({
   ],
 });
 
-/** Statuses as a real API server, kubelet or controller writes them (Kubernetes 1.34), cut to what matters. */
+/** Statuses as a real API server, kubelet or controller writes them (Kubernetes 1.34), reduced to the relevant fields. */
 const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
   [
-    'created, not looked at by a scheduler',
+    'created, not yet seen by a scheduler',
     pod({ phase: 'Pending', conditions: undefined }, { spec: { nodeName: undefined } }),
     {
       scheduled: false,
@@ -206,7 +206,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     },
   ],
   [
-    'a store that does not give what was left',
+    'a store that does not return the files of earlier steps',
     pod({
       phase: 'Failed',
       initContainerStatuses: [container('holdfast-shared', terminated(1))],
@@ -229,7 +229,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['uploadingUntil'],
   ],
   [
-    'ended, and being stored: a quick one, whose startup nobody had probed',
+    'ended, and being stored: a short run without a startup probe',
     stepIs(terminated(3), running),
     {
       ended: false,
@@ -239,7 +239,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     },
   ],
   [
-    'running, its uploader beside it',
+    'running, with its uploader',
     stepIs(running, running),
     { ended: false, online: false },
     ['uploadingUntil', 'exit'],
@@ -250,7 +250,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     { ended: true },
   ],
   [
-    'ended, with too much for the next step',
+    'ended, with too large a SHARED_DIR',
     stepIs(
       terminated(0),
       terminated(1, { message: '{"end":"stored","leftOut":[],"sharedDirFault":"too much"}\n' }),
@@ -314,12 +314,12 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     { ended: true, exit: { code: 137, oomKilled: true, finishedAt: '2026-03-01T11:59:50Z' } },
   ],
   [
-    'a process of its job OOM-killed, the runner not',
+    'a process of its job was OOM-killed, not the runner',
     pod({ phase: 'Succeeded', ...runnerIs(terminated(0, { reason: 'OOMKilled' })) }),
     { exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
   ],
   [
-    'killed, not for memory',
+    'killed, not because of memory',
     pod({ phase: 'Failed', ...runnerIs(terminated(137)) }),
     { exit: { code: 137, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
   ],
@@ -349,7 +349,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['startedAt'],
   ],
   [
-    'the kubelet lost track of the container: its 137 is made up',
+    'the kubelet lost the container, and its exit code 137 is not real',
     pod({
       phase: 'Failed',
       ...runnerIs({
@@ -401,7 +401,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['exit', 'startedAt'],
   ],
   [
-    'the registration runs: the runner may be registered from now on',
+    'the registration container runs, so the runner may be registered from now on',
     pod({
       phase: 'Pending',
       initContainerStatuses: [
@@ -414,7 +414,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['exit', 'problem', 'online'],
   ],
   [
-    'the registration has ended: it began with that, whenever the runner itself starts',
+    'the registration container has ended: the pod counts as started since it began',
     pod({
       phase: 'Running',
       initContainerStatuses: [container('holdfast-register', terminated(0))],
@@ -424,7 +424,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['exit', 'problem'],
   ],
   [
-    'the registration failed: that is how the runner ended',
+    'the registration container failed: the runner has the same end',
     pod({
       phase: 'Failed',
       initContainerStatuses: [container('holdfast-register', terminated(1))],
@@ -438,7 +438,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['problem'],
   ],
   [
-    'the registration could not even start',
+    'the registration container could not start',
     pod({
       phase: 'Failed',
       initContainerStatuses: [
@@ -466,7 +466,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     ['startedAt'],
   ],
   [
-    'an init container that ran well',
+    'a successful init container',
     pod({
       phase: 'Pending',
       initContainerStatuses: [container('setup', terminated(0))],
@@ -503,7 +503,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     },
   ],
   [
-    'evicted through the API, in its grace',
+    'evicted through the API, in its grace period',
     pod(
       { phase: 'Running', ...disrupted('EvictionByEvictionAPI'), ...runnerIs(running) },
       { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } },
@@ -517,7 +517,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     },
   ],
   [
-    'told to go by the kubelet, and deleted later',
+    'stopped by the kubelet, and deleted later',
     pod(
       {
         phase: 'Running',
@@ -566,7 +566,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     },
   ],
   [
-    'a disruption that was taken back',
+    'a disruption that was cancelled',
     pod({
       phase: 'Running',
       conditions: [{ type: 'DisruptionTarget', status: 'False', reason: 'PreemptionByScheduler' }],
@@ -613,7 +613,7 @@ describe('viewOfPod', () => {
   };
   test.each<[string, Json, Json, boolean | undefined, boolean | undefined]>([
     [
-      'no probes: the pod does not tell',
+      'no probes: unknown',
       {},
       runnerIs(running, { started: true, ready: true }),
       undefined,
@@ -629,7 +629,7 @@ describe('viewOfPod', () => {
     ],
     ['registered and idle', probes, runnerIs(running, { started: true, ready: true }), true, false],
     [
-      'registered, its first readiness probe not answered yet',
+      'registered, before the response to its first readiness probe',
       probes,
       runnerIs(running, { started: true, ready: false }),
       true,
@@ -649,19 +649,19 @@ describe('viewOfPod', () => {
       { metadata: { annotations: { 'holdfast.dev/probes': kind }, ...more } },
     );
 
-  test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
+  test('a runner that is not ready for 1.5 s from its start is busy since its start', () => {
     const first = toPodView(probed('runner', false), NOW);
     expect([first.busy, first.assumedBusyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([
       undefined,
       at(1.5),
       undefined,
     ]);
-    // Another event of the pod does not begin anew.
+    // Another event of the pod does not restart the time.
     const later = toPodView(probed('runner', false), at(1), first);
     expect([later.assumedBusyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
   });
 
-  test('one that is told to go before that may never be asked: it does not tell', () => {
+  test('a runner that is stopped before that may not be probed: whether it is busy is unknown', () => {
     const first = toPodView(probed('runner', false), NOW);
     const going = toPodView(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
     expect(going).toMatchObject({ online: true });
@@ -679,7 +679,7 @@ describe('viewOfPod', () => {
     ).toBe(true);
   });
 
-  test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
+  test('after it was ready once, not ready means busy at once, and ready means idle again', () => {
     const idle = toPodView(probed('runner', true), at(1), toPodView(probed('runner', false), NOW));
     expect(idle).toMatchObject({ busy: false });
     expect(idle).not.toHaveProperty('assumedBusyFrom');
@@ -688,7 +688,7 @@ describe('viewOfPod', () => {
     expect(toPodView(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
   });
 
-  test('one missed probe is not a job: ready again is idle again, also of a runner that takes one job only', () => {
+  test('a failed probe is not a job: ready again means idle again, also for an ephemeral runner', () => {
     const missed = toPodView(
       probed('one-job-runner', false),
       at(1),
@@ -706,9 +706,9 @@ describe('viewOfPod', () => {
     ['online, and idle', true, true, true, false],
     ['online, and busy', true, false, true, true],
     ['not seen before, and idle', undefined, true, true, false],
-    ['not seen before: it does not tell', undefined, false, undefined, undefined],
+    ['not seen before: unknown', undefined, false, undefined, undefined],
   ])(
-    'a terminating pod has started up by the kubelet’s word alone: %s',
+    'a terminating pod is reported as started without a startup probe: %s',
     (_, before, ready, online, busy) => {
       const terminating = probed('runner', ready, { deletionTimestamp: at(30) });
       const previous =
@@ -720,7 +720,7 @@ describe('viewOfPod', () => {
     },
   );
 
-  test('a plain command tells that it runs, and nothing of jobs', () => {
+  test('a plain command reports that it runs, and no jobs', () => {
     const view = toPodView(probed('command', false), NOW);
     expect(view.online).toBe(true);
     expect(isBusy(view, Date.parse(at(60)))).toBeUndefined();
@@ -742,7 +742,7 @@ describe('viewOfPod', () => {
       { record: {} },
     ],
     [
-      'with words that are not known',
+      'with unknown values',
       '{"exitCode":143,"signal":null,"reason":"bored","job":7}',
       { record: {} },
     ],
@@ -758,7 +758,7 @@ describe('viewOfPod', () => {
     });
   });
 
-  test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {
+  test('a problem of the same kind and pod keeps the time at which it was first seen', () => {
     const pulling = toPodView(
       pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }),
       NOW,
@@ -775,7 +775,7 @@ describe('viewOfPod', () => {
     expect(toPodView(config, later, pulling).problem?.since).toBe(later);
   });
 
-  test('reads the same from Dates as from the JSON', () => {
+  test('is the same for Date objects and JSON strings', () => {
     const json = pod(
       { phase: 'Succeeded', ...runnerIs(terminated(0)) },
       { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } },
@@ -795,7 +795,7 @@ describe('viewOfPod', () => {
   });
 });
 
-describe('deadlines of the cluster, on a worker whose clock is not that of the cluster', () => {
+describe('deadlines of the cluster, on a worker with another clock', () => {
   const going = pod(
     { phase: 'Running', ...runnerIs(running) },
     { metadata: { deletionTimestamp: at(30), deletionGracePeriodSeconds: 30 } },
@@ -809,7 +809,7 @@ describe('deadlines of the cluster, on a worker whose clock is not that of the c
       Date.parse(at(0))) /
     1_000;
 
-  test('two minutes ahead: the pod has its whole grace', () => {
+  test('two minutes ahead: the pod has its whole grace period', () => {
     expect(deadlineOf(going, 120)).toBe(150);
   });
 
@@ -817,12 +817,12 @@ describe('deadlines of the cluster, on a worker whose clock is not that of the c
     expect(deadlineOf(going, 140, toPodView(going, at(120)))).toBe(150);
   });
 
-  test('behind, or seen for the first time long after: not much more than the cluster says', () => {
+  test('behind, or seen for the first time long after: close to the deadline of the cluster', () => {
     expect(deadlineOf(going, -60)).toBe(30);
     expect(deadlineOf(going, 3_600)).toBe(150);
   });
 
-  test('a deletion with less grace', () => {
+  test('a deletion with a shorter grace period', () => {
     expect(deadlineOf(shorter, 130, toPodView(going, at(120)))).toBe(131);
   });
 
