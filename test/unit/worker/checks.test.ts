@@ -31,13 +31,13 @@ const ALL = {
 };
 
 describe('search attributes', () => {
-  test('all there', () => {
+  test('all exist', () => {
     expect(evaluateSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([
       { level: 'ok', message: expect.stringContaining('RunnerPhase') },
     ]);
   });
 
-  test('one missing', () => {
+  test('one is missing', () => {
     const { RunnerSet: _missing, ...rest } = ALL;
     expect(evaluateSearchAttributes(rest, ' --namespace n')).toEqual([
       {
@@ -48,7 +48,7 @@ describe('search attributes', () => {
     ]);
   });
 
-  test('one of the wrong type', () => {
+  test('one has the wrong type', () => {
     expect(evaluateSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
       {
         level: 'error',
@@ -86,17 +86,17 @@ describe('versions of workers', () => {
 
   test.each<[what: string, polling: (Version | undefined)[], current: Version | undefined]>([
     ['nobody', [], undefined],
-    ['workers without one', [undefined], undefined],
+    ['workers without a version', [undefined], undefined],
     [
-      'workers without one, which are given everything, and a version that waits to be made current',
+      'workers without a version, which get all tasks, and a version that is not yet current',
       [undefined, two],
       undefined,
     ],
-  ])('nothing is said of %s', (_what, polling, current) => {
+  ])('no warning about %s', (_what, polling, current) => {
     expect(evaluateVersions('q', polling, current, '')).toEqual([]);
   });
 
-  test('the current one polls, whoever else does', () => {
+  test('the current version polls, with or without others', () => {
     expect(evaluateVersions('q', [one, undefined, two], two, '')).toEqual([
       {
         level: 'ok',
@@ -105,7 +105,7 @@ describe('versions of workers', () => {
     ]);
   });
 
-  test('none is current', () => {
+  test('no version is current', () => {
     expect(evaluateVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
       {
         level: 'error',
@@ -135,7 +135,7 @@ describe('versions of workers', () => {
       'one of ns/holdfast-worker',
       `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two), or have it begin on another: ${SET_CURRENT} one`,
     ],
-  ])('instead of the current one polls: %s', (_what, polling, seen, fix) => {
+  ])('the current version does not poll, but: %s', (_what, polling, seen, fix) => {
     expect(evaluateVersions('q', polling, two, '')).toEqual([
       {
         level: 'error',
@@ -146,7 +146,7 @@ describe('versions of workers', () => {
   });
 });
 
-test('a task queue is used for the places of its lives: a worker of another one is told both, and how to go on', () => {
+test('a task queue has runners of a location: a worker of another location gets an error with both locations and the fix', () => {
   const served = {
     compute: 'kubernetes',
     cluster: 'c1',
@@ -172,7 +172,7 @@ test('a task queue is used for the places of its lives: a worker of another one 
   });
 });
 
-describe('a location is proven that a worker has written', () => {
+describe('a location is proven if a worker has written it', () => {
   const HERE = 'process/m1/mine';
   const attributes = (value: unknown): object => ({
     searchAttributes: {
@@ -196,7 +196,7 @@ describe('a location is proven that a worker has written', () => {
       true,
     ],
     [
-      'by who started it',
+      'by the client that started it',
       {
         workflowExecutionStartedEventAttributes: {
           continuedExecutionRunId: '',
@@ -206,12 +206,12 @@ describe('a location is proven that a worker has written', () => {
       false,
     ],
     [
-      'by the run itself: another one',
+      'by the run itself: another location',
       { upsertWorkflowSearchAttributesEventAttributes: attributes('process/m2/mine') },
       false,
     ],
     [
-      'by the run itself: what is none',
+      'by the run itself: an invalid location',
       {
         upsertWorkflowSearchAttributesEventAttributes: {
           searchAttributes: { indexedFields: { RunnerLocation: { data: Buffer.from('{') } } },
@@ -225,7 +225,7 @@ describe('a location is proven that a worker has written', () => {
   });
 });
 
-describe('what a task queue is used for is asked of Temporal', () => {
+describe('Temporal is queried for the locations of a task queue', () => {
   const about = { taskQueue: 'q', temporal: { namespace: 'n' } } as Parameters<
     typeof checkLocation
   >[0];
@@ -247,7 +247,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
     });
   };
 
-  test('again where it refuses the query at first: its search attributes may be new', async () => {
+  test('again if Temporal rejects the first query, because search attributes may be new', async () => {
     expect(
       await checkLocation(
         about,
@@ -257,7 +257,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
     ).toMatchObject({ level: 'ok' });
   });
 
-  test('what cannot be found out is told with its causes', async () => {
+  test('a failed query is reported with its causes', async () => {
     const away = async (): Promise<never> => {
       throw new Error('the cluster has no name', {
         cause: new Error('namespaces "kube-system" is forbidden'),
@@ -279,7 +279,7 @@ describe('credentials', () => {
   const good = { type: 'pat', tokenFile: join(dir, 'good'), scopes: ['acme'] };
   const bad = { type: 'pat', tokenFile: join(dir, 'bad'), scopes: ['acme'] };
 
-  test('one that cannot be read is a warning while another can', async () => {
+  test('an unreadable credential is a warning if another one is readable', async () => {
     expect(await checkCredentials(parseCredentials({ good, bad }))).toEqual([
       { level: 'ok', message: 'credential "good" can be read' },
       {
@@ -290,11 +290,11 @@ describe('credentials', () => {
     ]);
   });
 
-  test('none that can be read is an error', async () => {
+  test('no readable credential is an error', async () => {
     expect(await checkCredentials(parseCredentials({ bad }))).toMatchObject([{ level: 'error' }]);
   });
 
-  test("each has a task queue at its server's pace, never more than 90 at once", () => {
+  test("each has a task queue with its server's rate, and never more than 90 at once", () => {
     const ghes = { apiUrl: 'https://ghes.test/api/v3' };
     expect(
       ciQueuesOf(
@@ -322,7 +322,7 @@ test.each([
   expect(quoteLiteral(value)).toBe(expected);
 });
 
-test('metrics count what they are told', async () => {
+test('metrics count reported events', async () => {
   const metrics = createMetrics();
   metrics.ciRequest({
     credential: 'default',

@@ -16,7 +16,7 @@ async function listening(server: Server | Http2Server, port: number): Promise<vo
   await once(server, 'listening');
 }
 
-/** A server that answers every call with an empty message. */
+/** A server that responds to every call with an empty message. */
 function emptyAnswers(): { server: Http2Server; cut: () => void } {
   const server = createHttp2Server();
   const sessions = new Set<ServerHttp2Session>();
@@ -38,7 +38,7 @@ function emptyAnswers(): { server: Http2Server; cut: () => void } {
   };
 }
 
-test('why there is no connection is told at once', async () => {
+test('the reason of a failed connection is reported at once', async () => {
   const address = '127.0.0.1:1';
   await expect(
     connectTemporal(
@@ -50,7 +50,7 @@ test('why there is no connection is told at once', async () => {
   );
 });
 
-test('a server that is away is tried again twice a second, and answers as soon as it is back', async () => {
+test('an unavailable server is retried twice a second, and connected as soon as it is back', async () => {
   const first = emptyAnswers();
   const port = await freePort();
   await listening(first.server, port);
@@ -68,7 +68,7 @@ test('a server that is away is tried again twice a second, and answers as soon a
       async () => await connection.workflowService.getSystemInfo({}),
     );
   const waiting = call();
-  // gRPC's own pauses grow: it would have tried for the tenth time after more than half a minute.
+  // gRPC's own backoff grows: its tenth attempt would be after more than half a minute.
   await until(
     'ten tries',
     () => tries >= 10,

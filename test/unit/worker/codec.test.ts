@@ -31,7 +31,7 @@ const newKey = (): string => randomBytes(32).toString('base64');
 const OLD = `old ${newKey()}`;
 const NEW = `new ${newKey()}`;
 
-/** As a mounted Secret changes: at once, and by being another file. */
+/** Replaces a file atomically, as the kubelet does in a mounted Secret. */
 function write(...lines: string[]): void {
   writeFileSync(`${path}.next`, lines.join('\n'));
   renameSync(`${path}.next`, path);
@@ -40,7 +40,7 @@ const codecWith = (...lines: string[]): EncryptionCodec => {
   write(...lines);
   return new EncryptionCodec(new CodecKeyFile(path));
 };
-/** As a client has it. */
+/** The codec of a client. */
 const loaded = (dataConverter: DataConverter): LoadedDataConverter =>
   new Client({ connection: Connection.lazy(), dataConverter }).options.loadedDataConverter;
 const plain = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) as Payload;
@@ -55,7 +55,7 @@ const metadata = (payload: Payload | undefined): Record<string, string> =>
   );
 
 describe('the file of the keys', () => {
-  test('a key a line, the first first; comments and empty lines say nothing', () => {
+  test('has one key per line, the current one first; comments and empty lines are ignored', () => {
     expect(
       parseCodecKeys(`# rotated in May\n\n${NEW}\r\n  ${OLD}  \n`).map(({ id }) => id),
     ).toEqual(['new', 'old']);
@@ -66,15 +66,15 @@ describe('the file of the keys', () => {
     ['a key without an id', `${NEW}\n${newKey()}`, /^line 2 must be /],
     ['a key that is too short', `a ${randomBytes(16).toString('base64')}`, /^line 1 must be /],
     ['a key that is too long', `a ${randomBytes(33).toString('base64')}`, /^line 1 must be /],
-    ['an id that is no word', `a/b ${newKey()}`, /^line 1 must be /],
+    ['an invalid id', `a/b ${newKey()}`, /^line 1 must be /],
     ['an id twice', `a ${newKey()}\na ${newKey()}`, /^line 2 repeats /],
-  ])('%s: the error names the line, and never what is in it', (_what, text, message) => {
+  ])('%s: the error names the line, and never its content', (_what, text, message) => {
     expect(() => parseCodecKeys(text)).toThrow(message);
     for (const word of text.split(/\s+/).filter((each) => each.length > 20))
       expect(() => parseCodecKeys(text)).not.toThrow(word);
   });
 
-  test('one that is not there: the error names it', () => {
+  test('is missing: the error names its path', () => {
     expect(() => new CodecKeyFile(join(folder, 'none'))).toThrow(
       `cannot read ${join(folder, 'none')} (ENOENT): check the path and its permissions`,
     );
@@ -83,7 +83,7 @@ describe('the file of the keys', () => {
     );
   });
 
-  test('is read again when it changes; while it cannot be read the keys of before are used on, which is told once', () => {
+  test('is read again when it changes; while it is unreadable the previous keys are used, with one warning', () => {
     write(OLD);
     const told: string[] = [];
     const file = new CodecKeyFile(path, ({ message }) => told.push(message));
@@ -112,17 +112,21 @@ const contextOf = (workflowId: string, namespace = 'default'): SerializationCont
   workflowId,
 });
 
-describe('which payloads are accepted where encryption is required', () => {
+describe('payloads that are accepted if encryption is required', () => {
   const bound = { namespace: 'default', workflowId: 'runner-a' };
   test.each<[what: string, facts: Partial<PayloadFacts>, accepted: boolean]>([
     ['for this workflow', {}, true],
-    ['in clear text', { encrypted: false }, false],
-    ['in clear text, of an SDK without context', { encrypted: false, context: undefined }, false],
+    ['not encrypted', { encrypted: false }, false],
+    ['not encrypted, of an SDK without context', { encrypted: false, context: undefined }, false],
     ['encrypted, of an SDK without context', { bound: {}, context: undefined }, true],
     ['for another workflow', { context: contextOf('runner-b') }, false],
     ['for another namespace', { context: contextOf('runner-a', 'prod') }, false],
     ['for nobody', { bound: {} }, false],
-    ['for nobody, where listed', { bound: {}, unboundWorkflowIds: ['set-*', 'runner-*'] }, true],
+    [
+      'for no workflow, where listed',
+      { bound: {}, unboundWorkflowIds: ['set-*', 'runner-*'] },
+      true,
+    ],
     [
       'for another workflow, where listed',
       {
@@ -141,7 +145,7 @@ describe('which payloads are accepted where encryption is required', () => {
       true,
     ],
     [
-      'of an activity of another',
+      'of an activity of another workflow',
       {
         context: { type: 'activity', namespace: 'default', workflowId: 'runner-b', isLocal: false },
       },
@@ -166,7 +170,7 @@ describe('the codec', () => {
     [encrypted] = await codecWith(OLD).encode([plain(secret)]);
   });
 
-  test('encrypts what and how the payload was, and names the key beside it', async () => {
+  test('encrypts data and metadata of the payload, and adds the key id as metadata', async () => {
     expect(metadata(encrypted)).toEqual({
       encoding: 'binary/encrypted',
       'encryption-cipher': 'aes-256-gcm',
@@ -179,7 +183,7 @@ describe('the codec', () => {
     expect(value(decrypted)).toEqual(secret);
   });
 
-  test('the workflow that a payload is for stands beside it, authenticated', async () => {
+  test('the workflow of a payload is authenticated metadata', async () => {
     const codec = codecWith(OLD);
     const [bound] = await codec.encode([plain(secret)], contextOf('runner-a'));
     expect(metadata(bound)).toMatchObject({
@@ -191,7 +195,7 @@ describe('the codec', () => {
     await expect(codec.decode([{ ...bound, metadata: moved }])).rejects.toThrow(PayloadKeyError);
   });
 
-  test('where encryption is required, the reason takes the place of what is rejected', async () => {
+  test('if encryption is required, a rejected payload is replaced by the reason', async () => {
     const sender = codecWith(OLD);
     const rejections: unknown[] = [];
     const receiver = new EncryptionCodec(new CodecKeyFile(path), {
@@ -211,12 +215,12 @@ describe('the codec', () => {
     expect(parseSweepInput(read[2])).toMatchObject({ ok: false, errors: [{ field: 'input' }] });
   });
 
-  test('never the same twice', async () => {
+  test('encrypts equal payloads differently', async () => {
     const [one, two] = await codecWith(OLD).encode([plain(secret), plain(secret)]);
     expect(one?.data).not.toEqual(two?.data);
   });
 
-  test('after a rotation the first key encrypts, and all decrypt', async () => {
+  test('after a rotation the first key encrypts, and all keys decrypt', async () => {
     const codec = codecWith(OLD);
     write(NEW, OLD);
     const [fresh] = await codec.encode([plain('now')]);
@@ -227,18 +231,18 @@ describe('the codec', () => {
     ]);
   });
 
-  test('what was not encrypted is read as it is, with keys and without', async () => {
+  test('unencrypted payloads are read unchanged, with and without keys', async () => {
     for (const codec of [codecWith(NEW), new EncryptionCodec(undefined)])
       expect((await codec.decode([plain('from before')])).map(value)).toEqual(['from before']);
   });
 
-  test('a key that is not there: the error names its id and the setting', async () => {
+  test('a missing key: the error names its id and the setting', async () => {
     await expect(codecWith(NEW).decode([encrypted as Payload])).rejects.toThrow(
       'the key "old", which is missing in the file of HOLDFAST_CODEC_KEY_FILE',
     );
   });
 
-  test('no keys at all: nothing is encrypted, and the error names the setting', async () => {
+  test('no keys: nothing is encrypted, and the error names the setting', async () => {
     const none = new EncryptionCodec(undefined);
     expect(await none.encode([plain('x')])).toEqual([plain('x')]);
     await expect(none.decode([encrypted as Payload])).rejects.toThrow(
@@ -246,7 +250,7 @@ describe('the codec', () => {
     );
   });
 
-  test('another key of the same id: the error says that', async () => {
+  test('another key with the same id: the error says so', async () => {
     await expect(codecWith(`old ${newKey()}`).decode([encrypted as Payload])).rejects.toThrow(
       'a key of the ID "old"',
     );
@@ -264,7 +268,7 @@ describe('the codec', () => {
       'its end',
       ({ data, ...rest }) => ({ ...rest, data: Buffer.from(data ?? []).subarray(0, -1) }),
     ],
-    ['all of it', (rest) => ({ ...rest, data: new Uint8Array() })],
+    ['all of the data', (rest) => ({ ...rest, data: new Uint8Array() })],
     [
       'the cipher',
       (payload) => ({
@@ -279,15 +283,15 @@ describe('the codec', () => {
         metadata: { ...payload.metadata, 'encryption-key-id': Buffer.from('alias') },
       }),
     ],
-  ])('%s was changed: it is not read', async (_what, change) => {
+  ])('%s was changed: the payload is rejected', async (_what, change) => {
     const [, key = ''] = OLD.split(' ');
-    // "alias" is the same key under another id: only what is authenticated tells them apart.
+    // "alias" is the same key under another id, so only authentication detects the change.
     await expect(
       codecWith(OLD, `alias ${key}`).decode([change(encrypted as Payload)]),
     ).rejects.toThrow(/payload was changed/);
   });
 
-  test('what stands beside it without meaning anything does not get through', async () => {
+  test('unknown metadata is dropped', async () => {
     const { metadata: beside = {}, data } = encrypted as Payload;
     const [decrypted] = await codecWith(OLD).decode([
       { metadata: { ...beside, encoded: Buffer.from('x') }, ...(data ? { data } : {}) },
@@ -300,7 +304,7 @@ describe('failures', () => {
   const failureOf = (message: string): Error =>
     ApplicationFailure.create({ message, cause: new Error(`${message}, because of hunter2`) });
 
-  test('with keys: message and stack trace are in a payload; the command reads them', async () => {
+  test('with keys: message and stack trace are in an encrypted payload, which the command decrypts', async () => {
     write(OLD);
     const converter = loaded(createEncryptedDataConverter({ keyFile: path }));
     const raw = converter.failureConverter.errorToFailure(
@@ -328,7 +332,7 @@ describe('failures', () => {
     );
   });
 
-  test('of the server itself, in clear: as they are', async () => {
+  test('of the server itself are unencrypted and unchanged', async () => {
     write(OLD);
     const converter = loaded(createEncryptedDataConverter({ keyFile: path }));
     expect(await failureText(converter, { message: 'activity StartToClose timeout' })).toBe(
@@ -337,7 +341,7 @@ describe('failures', () => {
   });
 });
 
-test("what encrypts: a codec with keys, or any of somebody else's", () => {
+test('a codec encrypts if it has keys, or is not that of Holdfast', () => {
   write(OLD);
   expect(encrypts(undefined)).toBe(false);
   expect(encrypts(dataConverterOf(undefined))).toBe(false);

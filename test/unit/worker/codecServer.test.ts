@@ -20,7 +20,7 @@ const UI = 'http://localhost:8233';
 
 const server = (tokens?: () => readonly string[]): FastifyInstance =>
   createCodecServer({ codec, origins: [UI], tokens, logger: pino({ level: 'silent' }) });
-/** As the UI and the command line send it. */
+/** A payload as the UI and the command line send it. */
 const body = (payload: Payload): object => ({
   payloads: [
     {
@@ -59,7 +59,7 @@ async function ask(
   };
 }
 
-test('what it encodes it decodes: the payload, and how it was encoded', async () => {
+test('it decodes what it encodes: data and encoding of the payload', async () => {
   const { status, answer } = await ask(server(), '/encode', plain);
   expect(status).toBe(200);
   expect(Buffer.from(answer.payloads[0].metadata.encoding, 'base64').toString()).toBe(
@@ -75,7 +75,7 @@ test('what it encodes it decodes: the payload, and how it was encoded', async ()
 test.each([
   ['no payloads', {}],
   ['no list', { payloads: 'x' }],
-  ['bytes that are no base64', { payloads: [{ data: '?' }] }],
+  ['bytes that are not base64', { payloads: [{ data: '?' }] }],
 ])('%s: 400', async (_what, payload) => {
   expect(await ask(server(), '/decode', payload)).toMatchObject({
     status: 400,
@@ -83,7 +83,7 @@ test.each([
   });
 });
 
-test('a key that is not there: 400, and the message names it', async () => {
+test('a missing key: 400, and the message names it', async () => {
   const other = join(folder, 'other');
   writeFileSync(other, `second ${randomBytes(32).toString('base64')}\n`);
   const [encrypted] = await new EncryptionCodec(new CodecKeyFile(other)).encode([
@@ -98,7 +98,7 @@ test('a key that is not there: 400, and the message names it', async () => {
 });
 
 describe('pages', () => {
-  test("the UI's may ask, with what it sends", async () => {
+  test('of the UI are permitted, with the headers that it sends', async () => {
     const preflight = await server().inject({
       method: 'OPTIONS',
       url: '/decode',
@@ -127,7 +127,7 @@ describe('pages', () => {
   });
 
   test.each(['https://evil.example', 'null', `${UI}.evil.example`])(
-    'of %s may not: its browser is not told that it may, and nothing is decoded',
+    'of %s are rejected: without CORS headers, and nothing is decoded',
     async (origin) => {
       const { status, answer, headers } = await ask(server(), '/decode', plain, { origin });
       expect({
@@ -138,7 +138,7 @@ describe('pages', () => {
     },
   );
 
-  test('under a name of their own that resolves to this machine: refused', async () => {
+  test('under another host name that resolves to this machine are rejected', async () => {
     expect(await ask(server(), '/decode', plain, { host: 'evil.example:8234' })).toMatchObject({
       status: 403,
     });
@@ -167,7 +167,7 @@ describe('with a token', () => {
     ).toMatchObject({ status });
   });
 
-  test('it is read anew each time; the preflight, which has none, is answered', async () => {
+  test('it is read again for each request; the preflight request needs none', async () => {
     tokens = ['rotated'];
     expect(await ask(guarded, '/decode', plain, { authorization: 'Bearer old' })).toMatchObject({
       status: 401,
@@ -185,7 +185,7 @@ describe('with a token', () => {
     ).toBe(204);
   });
 
-  test('that cannot be read: nobody gets in', async () => {
+  test('that is unreadable, all requests are rejected', async () => {
     const broken = server(() => {
       throw new Error('ENOENT');
     });
@@ -204,7 +204,7 @@ test.each([
   ['10.0.0.1', false],
   ['127.evil.example', false],
   ['::', false],
-])('%s is this machine alone: %s', (host, alone) => {
+])('%s is a loopback address: %s', (host, alone) => {
   expect(isLoopback(host)).toBe(alone);
 });
 
@@ -214,18 +214,13 @@ describe('the command', () => {
   test.each<[string, string[], Record<string, string>, string]>([
     ['no keys', [], {}, 'HOLDFAST_CODEC_KEY_FILE'],
     [
-      'keys that are not there',
+      'missing keys',
       [],
       { HOLDFAST_CODEC_KEY_FILE: join(folder, 'none') },
       'HOLDFAST_CODEC_KEY_FILE: cannot read',
     ],
-    ['for others without a token', ['--listen', '0.0.0.0:0'], env, '--token-file'],
-    [
-      'a token file that is not there',
-      ['--token-file', join(folder, 'none')],
-      env,
-      '--token-file: ENOENT',
-    ],
+    ['a public address without a token', ['--listen', '0.0.0.0:0'], env, '--token-file'],
+    ['a missing token file', ['--token-file', join(folder, 'none')], env, '--token-file: ENOENT'],
     ['no address', ['--listen', 'here'], env, '--listen: "here"'],
     ['no origin', ['--origin', 'localhost'], env, '--origin: "localhost"'],
   ])('%s: status 2, and the error names the setting', async (_what, args, settings, message) => {

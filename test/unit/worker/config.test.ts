@@ -28,7 +28,7 @@ function file(content: string): string {
 }
 
 describe('configuration', () => {
-  test('needs nothing, and pins every default', () => {
+  test('requires no setting, and has these defaults', () => {
     const {
       credentials,
       temporal,
@@ -123,12 +123,12 @@ describe('configuration', () => {
       /^HOLDFAST_WEBHOOK_SECRET_FILE: .* is empty: put the webhook's secret into it$/,
     ],
     [
-      'force before grace',
+      'a force time shorter than the grace time',
       { HOLDFAST_SHUTDOWN_GRACE_TIME: '1m' },
       'HOLDFAST_SHUTDOWN_FORCE_TIME: is shorter than HOLDFAST_SHUTDOWN_GRACE_TIME: make it at least as long',
     ],
     [
-      'a server address that is none',
+      'an invalid server address',
       { HOLDFAST_GITHUB_URL: 'github' },
       /^HOLDFAST_GITHUB_URL: "github" is not a web address: write for example https:/,
     ],
@@ -138,7 +138,7 @@ describe('configuration', () => {
       /^HOLDFAST_GITHUB_TOKEN: credentials\.default\.apiUrl: is the web address/,
     ],
     [
-      'credentials that are no JSON',
+      'credentials that are not valid JSON',
       { HOLDFAST_CREDENTIALS: '{ghp_secret' },
       /^HOLDFAST_CREDENTIALS: is not JSON: write for example/,
     ],
@@ -158,17 +158,17 @@ describe('configuration', () => {
       /^HOLDFAST_GITHUB_TOKEN: makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one/,
     ],
     [
-      'a credentials file that is not there',
+      'a missing credentials file',
       { HOLDFAST_CREDENTIALS_FILE: '/nowhere' },
       'HOLDFAST_CREDENTIALS_FILE: cannot read /nowhere (ENOENT): check the path and its permissions',
     ],
     [
-      'a credentials file that is no YAML',
+      'a credentials file that is not valid YAML',
       { HOLDFAST_CREDENTIALS_FILE: file('a: [') },
       /^HOLDFAST_CREDENTIALS_FILE: .* is neither YAML nor JSON: check its syntax$/,
     ],
     [
-      'a Temporal profile that is not there',
+      'a missing Temporal profile',
       {
         TEMPORAL_CONFIG_FILE: file('[profile.default]\naddress = "t:1"\n'),
         TEMPORAL_PROFILE: 'prod',
@@ -181,12 +181,12 @@ describe('configuration', () => {
       /^HOLDFAST_HTTP_ADDRESS: /,
     ],
     [
-      'sweeps too often',
+      'a sweep interval that is too short',
       { HOLDFAST_SWEEP_INTERVAL: '500ms' },
       'HOLDFAST_SWEEP_INTERVAL: "500ms" is neither a duration of at least 1s nor off: write for example 5m',
     ],
     [
-      'sweeps at a time of day',
+      'a sweep interval that is a time of day',
       { HOLDFAST_SWEEP_INTERVAL: 'noon' },
       /^HOLDFAST_SWEEP_INTERVAL: "noon" is neither/,
     ],
@@ -195,7 +195,7 @@ describe('configuration', () => {
       { HOLDFAST_RUNNER_COMMAND: '[1]' },
       /^HOLDFAST_RUNNER_COMMAND: "\[1\]" is not a command/,
     ],
-  ])('refuses %s', (_what, env: Record<string, string>, expected: string | RegExp) => {
+  ])('rejects %s', (_what, env: Record<string, string>, expected: string | RegExp) => {
     const problems = problemsOf({ ...GOOD, ...env });
     const matching: unknown = expect.stringMatching(expected);
     expect(problems).toContainEqual(typeof expected === 'string' ? expected : matching);
@@ -235,11 +235,11 @@ describe('configuration', () => {
     ['0s', 0],
     ['1s', 1_000],
     ['1h30m', 5_400_000],
-  ])('sweeps may be %s apart', (value, expected) => {
+  ])('the sweep interval may be %s', (value, expected) => {
     expect(loadConfig({ ...GOOD, HOLDFAST_SWEEP_INTERVAL: value }).sweepIntervalMs).toBe(expected);
   });
 
-  test('an image of your own brings its own command', () => {
+  test('a custom image has its own command', () => {
     expect(loadConfig({ ...GOOD, HOLDFAST_RUNNER_IMAGE: 'runner:mine' }).compute).toMatchObject({
       image: 'runner:mine',
       command: undefined,
@@ -252,7 +252,7 @@ describe('configuration', () => {
     ).toMatchObject({ taskQueue: 'holdfast', webhook: undefined });
   });
 
-  test("a credential of other task queues is not this worker's to use", () => {
+  test('a credential of other task queues is not used by this worker', () => {
     const HOLDFAST_CREDENTIALS = JSON.stringify({
       mine: { type: 'pat', tokenEnv: 'T', taskQueues: ['q', 'r'] },
       theirs: { type: 'pat', tokenEnv: 'T', taskQueues: ['s'] },
@@ -265,7 +265,7 @@ describe('configuration', () => {
     ]);
   });
 
-  test('credentials come from a YAML file, beside the shorthand', () => {
+  test('credentials come from a YAML file, in addition to the shorthand', () => {
     const path = file(
       'acme:\n  type: app\n  appId: 12\n  installationId: 34\n  privateKeyFile: /etc/key.pem\n',
     );
@@ -286,7 +286,7 @@ describe('configuration', () => {
     });
   });
 
-  test('webhook secrets are read anew, so that they may be rotated', () => {
+  test('webhook secrets are read again for each request, so that they may be rotated', () => {
     const path = file('new\nold\n');
     const { webhook } = loadConfig({ ...GOOD, HOLDFAST_WEBHOOK_SECRET_FILE: path });
     expect(webhook).toMatchObject({ host: '0.0.0.0', port: 8081 });
@@ -296,11 +296,15 @@ describe('configuration', () => {
   });
 
   test.each<[string, Record<string, string>, number]>([
-    ['no webhook: nothing to heal', {}, 0],
+    ['no webhook: no redelivery', {}, 0],
     ['a webhook here', { HOLDFAST_WEBHOOK_SECRET: 's' }, 300_000],
-    ['a webhook elsewhere, healed from here', { HOLDFAST_REDELIVERY_INTERVAL: '10m' }, 600_000],
     [
-      'a webhook here, healed elsewhere',
+      'a webhook in another process, redelivered by this one',
+      { HOLDFAST_REDELIVERY_INTERVAL: '10m' },
+      600_000,
+    ],
+    [
+      'a webhook here, redelivered by another process',
       { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_REDELIVERY_INTERVAL: '0s' },
       0,
     ],
@@ -311,12 +315,12 @@ describe('configuration', () => {
   test.each<[string, Record<string, string>, object]>([
     ['a claim', { HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts' }, { claim: 'artifacts' }],
     [
-      "a bucket of Amazon's",
+      'a bucket of Amazon S3',
       { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_REGION: 'eu-west-1' },
       { bucket: 'artifacts', region: 'eu-west-1', pathStyle: false },
     ],
     [
-      'a bucket elsewhere',
+      'a bucket of another provider',
       {
         HOLDFAST_STORE_BUCKET: 'artifacts',
         HOLDFAST_STORE_PREFIX: 'ci',
@@ -333,7 +337,7 @@ describe('configuration', () => {
       },
     ],
     [
-      'a bucket that is part of the host',
+      'a bucket in the host name',
       {
         HOLDFAST_STORE_BUCKET: 'artifacts',
         HOLDFAST_STORE_ENDPOINT: 'https://oss.example.com',
@@ -364,16 +368,16 @@ describe('configuration', () => {
       'HOLDFAST_STORE_SECRET: is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
     ],
     [
-      'an address for a name',
+      'an address instead of a name',
       { HOLDFAST_STORE_BUCKET: 's3://artifacts' },
       'HOLDFAST_STORE_BUCKET: "s3://artifacts" is not a bucket\'s name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it',
     ],
-  ])('no store: %s', (_what, env, expected) => {
+  ])('an invalid store: %s', (_what, env, expected) => {
     expect(problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env })).toEqual([expected]);
   });
 
   test.each(['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'])(
-    '%s needs the image that has the uploader',
+    '%s needs the image with the uploader',
     (name) => {
       expect(problemsOf({ ...GOOD, [name]: 'artifacts' })).toEqual([
         `${name}: needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE`,
@@ -397,7 +401,7 @@ describe('configuration', () => {
     ['no size', { HOLDFAST_JOB_CLAIM_SIZE: '1 GB' }, 'HOLDFAST_JOB_CLAIM_SIZE'],
     ['no room', { HOLDFAST_JOB_CLAIM_SIZE: '0' }, 'HOLDFAST_JOB_CLAIM_SIZE'],
     [
-      'a class alone',
+      'only a class',
       { HOLDFAST_JOB_CLAIM_STORAGE_CLASS: 'fast' },
       'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
     ],
@@ -407,34 +411,34 @@ describe('configuration', () => {
       'HOLDFAST_JOB_CLAIM_STORAGE_CLASS',
     ],
     [
-      'a store, too',
+      'with a store',
       { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts' },
       'HOLDFAST_JOB_CLAIM_SIZE',
     ],
     [
-      'a bucket, too',
+      'with a bucket',
       { HOLDFAST_JOB_CLAIM_SIZE: '1Gi', HOLDFAST_STORE_BUCKET: 'artifacts' },
       'HOLDFAST_JOB_CLAIM_SIZE',
     ],
-  ])('no claims of jobs: %s', (_what, env, setting) => {
+  ])('invalid claims of jobs: %s', (_what, env, setting) => {
     const problems = problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env });
     expect(problems).toEqual([expect.stringMatching(`^${setting}: `)]);
   });
 
-  test('worker versioning is on when the controller names both', () => {
+  test('worker versioning is on if the controller sets both variables', () => {
     expect(
       loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' })
         .versioning,
     ).toEqual({ deploymentName: 'd', buildId: 'b' });
   });
 
-  test('a misspelt setting is an error: the worker would start without what it protects', () => {
+  test('a misspelled setting is an error, because the worker would start without its protection', () => {
     expect(problemsOf({ ...GOOD, HOLDFAST_CODEC_KEYFILE: '/keys' })).toEqual([
       expect.stringMatching(/^HOLDFAST_CODEC_KEYFILE: /),
     ]);
   });
 
-  test('variables that credentials name, and those of Kubernetes, are no error', () => {
+  test('variables that credentials name, and those of Kubernetes, are accepted', () => {
     const { warnings } = loadConfig({
       ...GOOD,
       HOLDFAST_GITHUB_TOKEN: '',
@@ -452,7 +456,7 @@ describe('configuration', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('no message repeats a secret', () => {
+  test('no message contains a secret', () => {
     const problems = problemsOf({
       HOLDFAST_GITHUB_TOKEN: 'ghp_secret',
       HOLDFAST_WEBHOOK_SECRET: 'whsec',

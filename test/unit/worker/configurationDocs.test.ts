@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { settings } from '../../../worker/settings/settings.ts';
 
-/** The table of docs/configuration.md as it must be: one row for each setting of the schema, none else. */
+/** The table of docs/configuration.md has exactly one row for each setting of the schema. */
 function rows(): string[] {
   return Object.entries(settings.shape).map(([name, schema]) => {
     const { def } = schema as { def: { type: string; defaultValue?: string } };
@@ -20,7 +20,7 @@ describe('docs/configuration.md', () => {
     );
   });
 
-  test('every setting says what it is for', () => {
+  test('every setting has a description', () => {
     for (const [name, schema] of Object.entries(settings.shape))
       expect([name, schema.description ?? '']).toEqual([
         name,

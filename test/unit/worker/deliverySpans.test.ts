@@ -30,7 +30,7 @@ const traces = async (
   pass: Parameters<typeof record>[1],
 ): Promise<WebhookResponse> => await record(GITHUB_DELIVERIES.span(delivery, id), pass);
 
-/** By the collector's receiver of GitHub's webhook: sha256 of "17" + "2" + "t". */
+/** The trace id of the collector's receiver of GitHub's webhook: sha256 of "17" + "2" + "t". */
 const TRACE_OF_RUN_17_2 = '86c9da7f8004732f43c483d449e20b9b';
 
 beforeAll(
@@ -54,7 +54,7 @@ function job(action: 'queued' | 'completed', runId?: string): JobDelivery {
   };
 }
 
-test('all deliveries about a run are in the trace that its id says, whatever is told around them', async () => {
+test('all deliveries about a run are in the trace of its id, independent of their trace headers', async () => {
   const stranger = {
     traceId: 'a'.repeat(32),
     spanId: 'b'.repeat(16),
@@ -83,7 +83,7 @@ test('all deliveries about a run are in the trace that its id says, whatever is 
   });
 });
 
-test('without the id of a run any trace; what is handed on is the span', async () => {
+test('a delivery without the id of a run starts a trace, and passes its span on', async () => {
   const handed: (string | undefined)[] = [];
   for (const news of [job('queued'), job('completed')])
     await traces(news, 'd', async (given) => (handed.push(given), ACCEPTED));
@@ -94,7 +94,7 @@ test('without the id of a run any trace; what is handed on is the span', async (
   expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(2);
 });
 
-test('what is not taken is an error; what is not ours is not exported', async () => {
+test('the span of a rejected delivery is an error; that of a foreign one is not exported', async () => {
   await traces(job('queued', '17'), 'd', async () => NO_MATCH);
   await traces(job('queued', '17'), 'd', async () => UNAVAILABLE);
   expect(exported.getFinishedSpans().map(({ status }) => status)).toEqual([

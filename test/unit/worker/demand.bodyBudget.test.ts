@@ -5,7 +5,7 @@ import { BODY_LIMIT } from '../../../worker/webhook/webhookResponses.ts';
 
 const KIB = 1_024;
 
-describe('bodies on their way in', () => {
+describe('request bodies', () => {
   let budget: BodyMemoryLimit;
   beforeEach(() => {
     budget = new BodyMemoryLimit(64 * KIB);
@@ -13,7 +13,7 @@ describe('bodies on their way in', () => {
 
   interface Body {
     readonly stream: PassThrough;
-    /** Its bytes, or the outcome that its refusal counts as. */
+    /** Its bytes, or the outcome of its rejection. */
     readonly read: Promise<Buffer | string>;
   }
   function begin(): Body {
@@ -30,7 +30,7 @@ describe('bodies on their way in', () => {
     await new Promise((resolve) => setImmediate(resolve));
   };
 
-  test('a body in pieces is the bytes of all of them', async () => {
+  test('a body in chunks is read completely', async () => {
     const { stream, read } = begin();
     const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, index) => index % 256));
     for (let at = 0; at < bytes.length; at += 7) stream.write(bytes.subarray(at, at + 7));
@@ -39,7 +39,7 @@ describe('bodies on their way in', () => {
     expect(budget.held).toBe(0);
   });
 
-  test('one that comes byte by byte takes twice its size at the most', async () => {
+  test('a body that arrives byte by byte takes at most twice its size', async () => {
     const { stream, read } = begin();
     for (let sent = 0; sent < 10 * KIB; sent++) stream.write(Buffer.from('x'));
     await send(stream, Buffer.from('x'));
@@ -48,7 +48,7 @@ describe('bodies on their way in', () => {
     expect(await read).toHaveLength(10 * KIB + 1);
   });
 
-  test('one of 1 MiB is read, one that is longer is not, whatever its head said', async () => {
+  test('a body of 1 MiB is read, and a longer one is not, independent of its Content-Length', async () => {
     budget = new BodyMemoryLimit(4 * BODY_LIMIT);
     const [full, over] = [begin(), begin()];
     full.stream.end(Buffer.alloc(BODY_LIMIT));
@@ -59,7 +59,7 @@ describe('bodies on their way in', () => {
     expect(budget.held).toBe(0);
   });
 
-  test('when the budget is used up the longest under way have to go, and whoever comes is read', async () => {
+  test('when the budget is exhausted, the oldest requests are rejected, and new ones are read', async () => {
     const slow = Array.from({ length: 8 }, begin);
     for (const { stream } of slow) await send(stream, Buffer.alloc(8 * KIB));
     expect(budget.held).toBe(64 * KIB);
@@ -79,14 +79,14 @@ describe('bodies on their way in', () => {
     expect(budget.held).toBe(0);
   });
 
-  test('one that is larger than the budget itself goes', async () => {
+  test('a body larger than the budget is rejected', async () => {
     const { stream, read } = begin();
     stream.write(Buffer.alloc(65 * KIB));
     expect(await read).toBe('overloaded');
     expect(budget.held).toBe(0);
   });
 
-  test('what is refused, or has been moved, is given back at once, not when V8 sees garbage', async () => {
+  test('memory of rejected or copied bodies is released at once, not by the garbage collector', async () => {
     budget = new BodyMemoryLimit(4 * BODY_LIMIT);
     const piece = Buffer.alloc(16 * KIB);
     const before = process.memoryUsage().arrayBuffers;
@@ -100,7 +100,7 @@ describe('bodies on their way in', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * BODY_LIMIT);
   });
 
-  test.each(['hangs up', 'breaks'])('of a sender who %s nothing is kept', async (how) => {
+  test.each(['hangs up', 'breaks'])('nothing is kept of a sender who %s', async (how) => {
     const { stream, read } = begin();
     await send(stream, Buffer.alloc(KIB));
     if (how === 'hangs up') stream.destroy();

@@ -17,9 +17,9 @@ const job = (...labels: string[]): JobDelivery => ({
 
 describe('the running sets', () => {
   let now: number;
-  /** What visibility lists, by workflow id: the memo, or none. */
+  /** The sets that visibility lists, by workflow id: the memo, if any. */
   let listed: Record<string, SetRoutingInfo | undefined>;
-  /** What sets answer to their status query; one that is missing does not answer. */
+  /** The responses of sets to their status query. A missing set does not respond. */
   let answers: Record<string, Partial<SetRoutingInfo>>;
   let looks: number;
   let queries: number;
@@ -63,7 +63,7 @@ describe('the running sets', () => {
     });
   });
 
-  test('are looked at once for all who ask meanwhile, and for some seconds after', async () => {
+  test('are listed once for all concurrent requests and those of the next seconds', async () => {
     const chosen = await Promise.all(
       Array.from({ length: 20 }, async () => (await sets.route(job('linux'), false)).chosen),
     );
@@ -76,7 +76,7 @@ describe('the running sets', () => {
     expect(looks).toBe(2);
   });
 
-  test('are looked at again before it is said that none covers a job, and when the chosen one has ended', async () => {
+  test('are listed again if none covers a job, or if the chosen one has ended', async () => {
     await sets.route(job('linux'), false);
     now += 2_001;
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
@@ -91,7 +91,7 @@ describe('the running sets', () => {
     expect(looks).toBe(3);
   });
 
-  test('one that is missing in a single list continues as new; one that is missing in two has ended', async () => {
+  test('that are missing in one list continue as new; that are missing in two have ended', async () => {
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
     const chosen = async (): Promise<string | undefined> =>
       (await sets.route(job('gpu'), false)).chosen;
@@ -103,7 +103,7 @@ describe('the running sets', () => {
     expect(await chosen()).toBeUndefined();
   });
 
-  test('thousands of them are listed as many times less often as it takes requests', async () => {
+  test('are listed less often if there are thousands, in proportion to the number of requests', async () => {
     for (let index = 0; index < 2_500; index++) listed[`set-${index}`] = linux;
     await sets.route(job('linux'), false);
     now += 14_999;
@@ -114,7 +114,7 @@ describe('the running sets', () => {
     expect(looks).toBe(2);
   });
 
-  test('whoever joins a look that began before what it needs, or that fails, has a look of its own', async () => {
+  test('are listed again for a request that joined a failed or too early list', async () => {
     const first = Promise.withResolvers<void>();
     list = async () => await first.promise;
     const before = sets.list(0).catch((error: unknown) => error);
@@ -166,13 +166,13 @@ describe('the running sets', () => {
       await expect(sets.route(job('linux'), true)).rejects.toThrow('visibility is down');
     });
 
-    test('are unknown to a process that has never listed them', async () => {
+    test('are unknown to a process that never listed them', async () => {
       list = down;
       await expect(sets.route(job('linux'), false)).rejects.toThrow('visibility is down');
     });
   });
 
-  test('one without a memo is asked, and taken at its last word when it does not answer', async () => {
+  test('without a memo are queried, and their last response is used if they do not respond', async () => {
     listed = { 'set-young': undefined };
     answers = { 'set-young': { ciServer: 'github', labels: ['linux'], scope: 'acme' } };
     expect((await sets.route(job('linux'), false)).chosen).toBe('set-young');
@@ -182,7 +182,7 @@ describe('the running sets', () => {
     expect([queries, warnings]).toEqual([2, 1]);
   });
 
-  test('one of which nobody knows what it covers may cover what no other does', async () => {
+  test('with unknown labels may cover a job that no other set covers', async () => {
     listed['set-silent'] = undefined;
     expect((await sets.route(job('linux'), false)).chosen).toBe('set-linux');
     await expect(sets.route(job('gpu'), false)).rejects.toThrow(RoutingUnknownError);

@@ -23,7 +23,7 @@ interface Sent {
   readonly refuse: (error: Error) => void;
 }
 
-/** Signals through a client that does with each what `signal` says. */
+/** Signals through a client that calls `signal` for each. */
 function signals(
   signal: (to: string, events: JobEvent[]) => Promise<void>,
   limits: BatchLimits,
@@ -63,8 +63,8 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> =>
     new Promise((resolve) => setImmediate(() => resolve(isPending))),
   ])) === isPending;
 
-describe('a set that does not answer', () => {
-  test('and has nearly as many signals as Temporal keeps: events are refused, and tried on', async () => {
+describe('a set that does not respond', () => {
+  test('and has nearly the maximum number of signals: events are rejected, and retried', async () => {
     let historyLength = 9_000;
     const sent: string[] = [];
     const client = {
@@ -89,7 +89,7 @@ describe('a set that does not answer', () => {
 });
 
 describe('batches of events', () => {
-  test('each signal is sent in the context of its oldest event, not in that of the first of all', async () => {
+  test('each signal is sent in the context of its own oldest event', async () => {
     const around = new AsyncLocalStorage<string>();
     const sentIn: [number, string | undefined][] = [];
     const batches = signals(
@@ -109,7 +109,7 @@ describe('batches of events', () => {
     ]);
   });
 
-  test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
+  test('events that arrive during a signal are sent together in the next one; each waits for its own', async () => {
     const { batches, sent } = gated();
     const [one, two, three] = [1, 2, 3].map((id) => batches.send('set-a', event(id), never));
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1]]);
@@ -134,7 +134,7 @@ describe('batches of events', () => {
     expect(sent.map(({ to }) => to)).toEqual(['set-a', 'set-b']);
   });
 
-  test('a refused signal fails those that were in it, and no others', async () => {
+  test('a rejected signal fails exactly its own events', async () => {
     const { batches, sent } = gated();
     const one = batches.send('set-a', event(1), never);
     const two = batches.send('set-a', event(2), never);
@@ -146,7 +146,7 @@ describe('batches of events', () => {
     await two;
   });
 
-  test('a set that has ended is told from one that cannot be reached', async () => {
+  test('a set that has ended is distinguished from one that is unreachable', async () => {
     const { batches, sent } = gated();
     const [one, two] = [
       batches.send('set-a', event(1), never),
@@ -157,7 +157,7 @@ describe('batches of events', () => {
     expect(await Promise.all([one, two])).toEqual([false, true]);
   });
 
-  test('whoever gives up hears so at once; the event is sent all the same', async () => {
+  test('a cancelled request fails at once; its event is still sent', async () => {
     const { batches, sent } = gated();
     const [giveUpFirst, giveUpSecond] = [new AbortController(), new AbortController()];
     const first = batches.send('set-a', event(1), giveUpFirst.signal);
@@ -178,7 +178,7 @@ describe('batches of events', () => {
     expect(sent).toHaveLength(2);
   });
 
-  describe('a set that takes nothing just now', () => {
+  describe('a set that temporarily rejects signals', () => {
     const closing = grpcError(
       8,
       'workflow operation can not be applied because workflow is closing',
@@ -199,7 +199,7 @@ describe('batches of events', () => {
     }
     const jobsOf = (sent: readonly Sent[]): number[][] => sent.map(({ jobs }) => jobs);
 
-    test('is told of what was refused as soon as it does, with what has come meanwhile', async () => {
+    test('gets the rejected events as soon as it accepts signals, with those that arrived in between', async () => {
       const { batches, sent } = await refusedOnce();
       await until('the next signal', () => sent.length === 3);
       const three = batches.send('set-a', event(3), never);
@@ -215,7 +215,7 @@ describe('batches of events', () => {
       expect(jobsOf(sent).at(-1)).toEqual([4]);
     });
 
-    test('is not told for ever', async () => {
+    test('is not signalled endlessly', async () => {
       const { batches, sent } = await refusedOnce({ backgroundRetryMs: 0 });
       const three = batches.send('set-a', event(3), never);
       await until('the next signal', () => sent.length === 3);
@@ -224,14 +224,14 @@ describe('batches of events', () => {
       expect(jobsOf(sent)).toEqual([[1], [2], [3]]);
     });
 
-    test('is told of no more than there is room for', async () => {
+    test('is retried only for a maximum number of events', async () => {
       const { sent } = await refusedOnce({ maxBackgroundRetries: 1 });
       await until('the next signal', () => sent.length === 3);
       sent[2]?.accept();
       expect(jobsOf(sent)).toEqual([[1], [1, 2], [1]]);
     });
 
-    test('is not told after the end', async () => {
+    test('gets no events after the shutdown', async () => {
       const { batches, sent } = await refusedOnce();
       await until('the next signal', () => sent.length === 3);
       batches.close();
@@ -244,16 +244,16 @@ describe('batches of events', () => {
     });
   });
 
-  test('after a signal there is a pause, in which more is gathered', async () => {
+  test('after a signal there is a pause, in which events are collected', async () => {
     const sizes: number[] = [];
     const batches = signals(async (_to, events) => void sizes.push(events.length), { pauseMs: 40 });
     await batches.send('set-a', event(1), never);
-    // Without the pause the second would be on its way before the third comes.
+    // Without the pause the second would be sent before the third arrives.
     await Promise.all([2, 3].map(async (id) => await batches.send('set-a', event(id), never)));
     expect(sizes).toEqual([1, 2]);
   });
 
-  test('a signal has a size', async () => {
+  test('the size of a signal is limited', async () => {
     const { batches, sent } = gated({ maxEvents: 3, maxSize: 1_000 });
     const labels = ['x'.repeat(400)];
     const all = [
