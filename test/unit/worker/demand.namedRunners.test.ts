@@ -24,9 +24,13 @@ async function tell(
 
 test.each([
   ["a set's runner", 'linux-abcdefghij-0123456789', 'runner-linux-abcdefghij'],
-  ['the third in the place of one', 'linux-abcdefghij-0123456789-r3', 'runner-linux-abcdefghij'],
-  ['one by itself', 'brisk-otter-7f3a-0a1b2c3d4e', 'runner-brisk-otter-7f3a'],
-])('%s is told by the name alone, without a look at any list', async (_what, name, workflowId) => {
+  [
+    'the third replacement of a runner',
+    'linux-abcdefghij-0123456789-r3',
+    'runner-linux-abcdefghij',
+  ],
+  ['a runner without a set', 'brisk-otter-7f3a-0a1b2c3d4e', 'runner-brisk-otter-7f3a'],
+])('%s is recognized by its name, without a list', async (_what, name, workflowId) => {
   expect(await tell(name)).toEqual({ signaled: workflowId, asked: [workflowId] });
   expect(await tell(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({
     signaled: undefined,
@@ -46,6 +50,6 @@ test.each([
   `${'x'.repeat(51)}-0123456789`,
   'linux-0123456789\n',
   'linux-ABCDEF0123',
-])('%j is the name of none of ours: nobody is asked', async (name) => {
+])('%j is not a name of Holdfast: nothing is queried', async (name) => {
   expect(await tell(name)).toEqual({ signaled: undefined, asked: [] });
 });

@@ -6,7 +6,7 @@ interface Begun {
   readonly end: (result: string) => void;
 }
 
-/** What was begun, for the test to end. */
+/** The started calls, which the test ends. */
 function runs(max = 10): {
   run: (key: string) => Promise<{ result: string; repeated: boolean }>;
   begun: Begun[];
@@ -25,11 +25,11 @@ function runs(max = 10): {
 }
 
 test.each(['good', 'bad'])(
-  'two that come together are one, and both learn that it was %s',
+  'two concurrent calls are one, and both get the result %s',
   async (result) => {
     const { run, begun } = runs();
     const both = [run('a'), run('a')];
-    // Whatever either of them does before it begins, it has done by then.
+    // By then each of them has reached its start.
     await new Promise(setImmediate);
     for (const { end } of begun) end(result);
     expect(await Promise.all(both)).toEqual([
@@ -40,7 +40,7 @@ test.each(['good', 'bad'])(
   },
 );
 
-test('what was bad is tried again, what was good is not', async () => {
+test('a bad result is retried, a good one is not', async () => {
   const { run, begun } = runs();
   const bad = run('a');
   begun[0]?.end('bad');
@@ -52,7 +52,7 @@ test('what was bad is tried again, what was good is not', async () => {
   expect(begun).toHaveLength(2);
 });
 
-test('one that was forgotten among many, and ends badly, does not take the next of its key along', async () => {
+test('a call that was forgotten among many, and fails, does not remove the next call with its key', async () => {
   const { run, begun } = runs(1);
   const [first, , second] = [run('a'), run('b'), run('a')];
   begun[0]?.end('bad');

@@ -1,4 +1,4 @@
-/** What the runner of a set is told of its job, and when. */
+/** The events that the runner of a set gets about its job, and when. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { RunnerJobEvent } from '../../../core/contract/index.ts';
 import { DelayedRunnerSignals } from '../../../worker/webhook/delayedRunnerSignals.ts';
@@ -26,7 +26,7 @@ function hints(failure?: Error) {
   };
 }
 
-test('a job that goes on is told after a while, and its end later', async () => {
+test('a running job is reported after a while, and its end later', async () => {
   const { told, hints: later } = hints();
   later.schedule('a', event('in_progress'));
   await jest.advanceTimersByTimeAsync(4_999);
@@ -37,7 +37,7 @@ test('a job that goes on is told after a while, and its end later', async () => 
   expect(told).toEqual(['a in_progress 1', 'a completed 1']);
 });
 
-test('of a short job the end is told alone, in whatever order its events come', async () => {
+test('only the end of a short job is reported, in every order of its events', async () => {
   const { told, hints: later } = hints();
   for (const action of ['in_progress', 'completed'] as const) later.schedule('a', event(action));
   for (const action of ['completed', 'in_progress'] as const) later.schedule('b', event(action));
@@ -45,7 +45,7 @@ test('of a short job the end is told alone, in whatever order its events come', 
   expect(told).toEqual(['a completed 1', 'b completed 1']);
 });
 
-test('each job of each runner is told by itself', async () => {
+test('each job of each runner is reported separately', async () => {
   const { told, hints: later } = hints();
   later.schedule('a', event('completed', 1));
   later.schedule('a', event('in_progress', 2));
@@ -54,7 +54,7 @@ test('each job of each runner is told by itself', async () => {
   expect(told).toEqual(['a completed 1', 'a in_progress 2', 'b in_progress 2']);
 });
 
-test('at the end all that waits is told; what fails is told of, and keeps no other', async () => {
+test('at the shutdown all pending events are sent; a failure is logged, and does not block others', async () => {
   const { told, failed, hints: later } = hints(new Error('away'));
   later.schedule('a', event('in_progress'));
   later.schedule('b', event('in_progress'));

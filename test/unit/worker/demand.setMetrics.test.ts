@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { registerSetMetrics } from '../../../worker/webhook/setMetrics.ts';
 import { statusOf } from '../../support/demandSets.ts';
 
-test('a set counts by itself: what it says is shown, however often it is asked, and no longer than it says it', async () => {
+test('counters of a set are shown as it reports them, after every query, and only while it reports them', async () => {
   const registry = new Registry();
   let statuses = [
     statusOf('linux', {

@@ -16,7 +16,7 @@ test("GitHub's own example", () => {
   ).toBe(true);
 });
 
-test('any of the secrets will do, and no other', () => {
+test('each of the secrets is accepted, and no other', () => {
   const body = Buffer.from('{}');
   expect(
     ['new', 'old', 'other'].map((secret) =>
@@ -27,7 +27,7 @@ test('any of the secrets will do, and no other', () => {
   expect(verifySignature(body, sign('new', body), [])).toBe(false);
 });
 
-test('it is over the bytes: another that reads the same as text is another', () => {
+test('it covers the bytes: other bytes that decode to the same text are rejected', () => {
   const [signed, other] = [Buffer.from('"\uFFFD"'), Buffer.from([0x22, 0xff, 0x22])];
   expect(other.toString('utf8')).toBe(signed.toString('utf8'));
   expect(verifySignature(other, sign('secret', signed), ['secret'])).toBe(false);

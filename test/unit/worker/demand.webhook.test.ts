@@ -16,7 +16,7 @@ describe('repeated deliveries', () => {
   let server: FastifyInstance;
   let outcomes: string[];
   let signals: number;
-  /** What Temporal does with a signal. */
+  /** The response of Temporal to a signal. */
   let accept: () => Promise<void>;
 
   beforeEach(async () => {
@@ -58,13 +58,13 @@ describe('repeated deliveries', () => {
       .statusCode;
   }
 
-  test('are passed on once', async () => {
+  test('are sent to the set once', async () => {
     expect([await deliver('a'), await deliver('a'), await deliver('b')]).toEqual([202, 202, 202]);
     expect(outcomes).toEqual(['accepted', 'duplicate', 'accepted']);
     expect(signals).toBe(2);
   });
 
-  test('that come together are passed on once', async () => {
+  test('that arrive together are sent to the set once', async () => {
     expect(await Promise.all([deliver('a'), deliver('a'), deliver('a')])).toEqual([202, 202, 202]);
     expect(outcomes).toEqual(['accepted', 'duplicate', 'duplicate']);
     expect(signals).toBe(1);
@@ -83,7 +83,7 @@ describe('repeated deliveries', () => {
       503,
       ['ping', 'temporal_unavailable', 'temporal_unavailable'],
     ],
-  ])('share the fate of the one under way, which is %s', async (_what, end, status, expected) => {
+  ])('get the result of the running one, which is %s', async (_what, end, status, expected) => {
     const sent = Promise.withResolvers<void>();
     accept = async () => await sent.promise;
     const first = deliver('a');
@@ -95,7 +95,7 @@ describe('repeated deliveries', () => {
     expect([outcomes, signals]).toEqual([expected, 1]);
   });
 
-  test('of one that failed are tried again', async () => {
+  test('of a failed one are retried', async () => {
     accept = async () => await Promise.reject(new Error('down'));
     expect(await deliver('a')).toBe(503);
     accept = async () => undefined;
@@ -104,7 +104,7 @@ describe('repeated deliveries', () => {
   });
 });
 
-test('a second CI server needs its format alone', async () => {
+test('a second CI server needs only its format', async () => {
   const other: DeliveryFormat = {
     server: 'other' as 'github',
     rejectHeaders: () => undefined,

@@ -10,7 +10,7 @@ interface Taken {
   readonly release: (() => void)[];
 }
 
-/** Asks for so many slots at once. */
+/** Requests this many slots at once. */
 function ask(slots: GatedSlotSupplier, wanted: number): Taken {
   const taken: Taken = { count: 0, release: [] };
   for (let i = 0; i < wanted; i++) {
@@ -22,7 +22,7 @@ function ask(slots: GatedSlotSupplier, wanted: number): Taken {
   return taken;
 }
 
-test('no more slots at once than there are; each is handed on when it is released', async () => {
+test('at most the available slots are used; a released one goes to the next waiter', async () => {
   const slots = new GatedSlotSupplier({ limit: 3, reachable: () => true });
   const taken = ask(slots, 5);
   await until('three', () => taken.count === 3);
@@ -31,12 +31,12 @@ test('no more slots at once than there are; each is handed on when it is release
   await until('all', () => taken.count === 5);
 });
 
-test('an hour without the server, whoever waits, is five tries a second; when it is back, all go at once', async () => {
+test('an hour without the server causes five attempts a second; when it is back, all continue at once', async () => {
   let reachable = false;
   const clock = new ManualClock();
   const slots = new GatedSlotSupplier({ limit: 100, reachable: () => reachable, clock });
   let tries = 0;
-  // As a worker's ten polls, each of which gets an activity at once: there are always more.
+  // Like a worker's ten polls, each of which gets an activity at once, so there are always more.
   const poll = async (): Promise<void> => {
     while (!reachable) {
       const permit = await slots.reserveSlot({}, new AbortController().signal);
@@ -56,7 +56,7 @@ test('an hour without the server, whoever waits, is five tries a second; when it
   await until('all', () => taken.count === 100);
 }, 30_000);
 
-test('who is not waited for any more takes no slot', async () => {
+test('a cancelled waiter takes no slot', async () => {
   const slots = new GatedSlotSupplier({ limit: 1, reachable: () => true });
   const first = await slots.reserveSlot({}, never);
   const gone = new AbortController();
@@ -68,7 +68,7 @@ test('who is not waited for any more takes no slot', async () => {
   expect(await third).toBeDefined();
 });
 
-test('one that waits for its turn is let go when the worker shuts down', async () => {
+test('a waiter is released when the worker shuts down', async () => {
   const slots = new GatedSlotSupplier({
     limit: 5,
     reachable: () => false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../../worker/process/logger.ts';
 
-/** As a job may leave it: it clears the screen, and would like to be a line of the worker's. */
+/** A text that a job may write: it clears the screen, and imitates a line of the worker. */
 const TAIL = 'done\n12:00:00 ERROR credential refused\u001B[2J\u009B31m\u202E';
 
 describe.each(['json', 'text'] as const)('the log as %s', (format) => {
@@ -13,14 +13,14 @@ describe.each(['json', 'text'] as const)('the log as %s', (format) => {
   logger.warn({ pod: 'a', tail: TAIL }, 'the last lines of a runner that did not succeed');
   logger.error({ err: new Error(TAIL) }, TAIL);
 
-  test('has a line for each message, whatever a runner or a server says', () => {
+  test('has one line for each message, with any text of a runner or server', () => {
     expect(written.map((line) => line.split('\n').length)).toEqual([2, 2]);
     expect(written.every((line) => line.endsWith('\n'))).toBe(true);
   });
 
-  test('holds nothing that a terminal obeys, and loses nothing', () => {
+  test('has no terminal control characters, and loses no text', () => {
     for (const line of written)
-      // oxlint-disable-next-line no-control-regex -- that none is written is the point
+      // oxlint-disable-next-line no-control-regex -- the test checks that none is written
       expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001F\u007F-\u009F\u202E]/);
     for (const line of written)
       expect(line).toContain('done\\n12:00:00 ERROR credential refused\\u001b[2J\\u009b31m\\u202e');

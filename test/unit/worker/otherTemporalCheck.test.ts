@@ -16,7 +16,7 @@ const podOf = (temporalNamespaceId?: string): OwnedObject =>
     },
   );
 
-test('pods of this Temporal namespace, and those that do not say, are no finding', () => {
+test('pods of this Temporal namespace, and those without its ID, are not reported', () => {
   expect(evaluateOtherTemporal('ci', 'own', [podOf('own'), podOf()])).toEqual([]);
 });
 
