@@ -24,12 +24,12 @@ describe('the pause of a workflow in Temporal', () => {
     );
   });
 
-  test('is one also where the server tells no more than the status', () => {
+  test('is detected if the server reports only the status', () => {
     expect(pauseInfo(described('PAUSED'))).toEqual({});
     expect(pauseText({})).toBe('in Temporal');
   });
 
-  test('is over as soon as the workflow runs, although its details may be left', () => {
+  test('is over as soon as the workflow runs, even if its details remain', () => {
     expect(pauseInfo(described('RUNNING', details))).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** Metrics that tell of an installation that is down. */
+/** Metrics that show that an installation is down. */
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -8,7 +8,7 @@ import { registerQueueMetrics } from '../../../worker/process/queueMetrics.ts';
 const samples = async (registry: Registry, name: string): Promise<string[]> =>
   (await registry.metrics()).split('\n').filter((line) => line.startsWith(`${name}{`));
 
-test('whether each queue is polled; one that Temporal does not answer about is missing', async () => {
+test('whether each queue is polled; a queue without a response of Temporal is missing', async () => {
   const registry = new Registry();
   const asked: string[] = [];
   registerQueueMetrics(
@@ -29,7 +29,7 @@ test('whether each queue is polled; one that Temporal does not answer about is m
     'holdfast_task_queue_polled{task_queue="holdfast-cluster"} 0',
   ];
   expect(await samples(registry, 'holdfast_task_queue_polled')).toEqual(expected);
-  // The next scrape has the same answers.
+  // The next scrape has the same values.
   expect(await samples(registry, 'holdfast_task_queue_polled')).toEqual(expected);
   expect(asked).toHaveLength(3);
 });

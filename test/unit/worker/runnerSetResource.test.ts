@@ -38,21 +38,21 @@ describe('the next step', () => {
       'Deleted',
     ],
     [
-      'no resource: once',
+      'no resource: its set is drained once',
       undefined,
       { ...running, owner: 'earlier', deleting: true },
       'none',
       'Deleted',
     ],
     [
-      "no resource: another's set stays",
+      'no resource: a set of another owner is unchanged',
       undefined,
       { ...running, owner: 'other' },
       'none',
       'Deleted',
     ],
     [
-      'no resource: one that has ended stays so',
+      'no resource: a set that has ended is unchanged',
       undefined,
       { ...ended, owned: false },
       'none',
@@ -60,27 +60,27 @@ describe('the next step', () => {
     ],
     ['a new resource', fresh, { state: 'absent' }, 'start', 'Starting'],
     [
-      'a new resource, and a set of long ago',
+      'a new resource, and an old ended set',
       fresh,
       { ...ended, owned: false },
       'start',
       'Starting',
     ],
     [
-      'an invalid one',
+      'an invalid resource',
       { ...fresh, invalid: 'spec.max: is missing' },
       { state: 'absent' },
       'none',
       'InvalidSpec',
     ],
     [
-      'a change that is invalid: the set stays as it is',
+      'an invalid change: the set is unchanged',
       { ...fresh, invalid: 'spec.max: is missing' },
       { ...running, differs: true },
       'none',
       'InvalidSpec',
     ],
-    ['the set is as the spec says', observed, running, 'none', 'Applied'],
+    ['the set matches the spec', observed, running, 'none', 'Applied'],
     ['the spec differs', fresh, { ...running, differs: true }, 'apply', 'Progressing'],
     [
       'the set was changed by a command',
@@ -89,7 +89,7 @@ describe('the next step', () => {
       'apply',
       'Progressing',
     ],
-    ['no worker answers', observed, { ...running, differs: undefined }, 'none', 'NoWorker'],
+    ['no worker responds', observed, { ...running, differs: undefined }, 'none', 'NoWorker'],
     [
       'its workflow is paused in Temporal',
       observed,
@@ -97,8 +97,8 @@ describe('the next step', () => {
       'none',
       'Paused',
     ],
-    ['the set was told to end', observed, { ...running, deleting: true }, 'none', 'Ending'],
-    ['a set that people have started', fresh, { ...running, owner: 'other' }, 'none', 'NameTaken'],
+    ['the set is ending', observed, { ...running, deleting: true }, 'none', 'Ending'],
+    ['a set that a user has started', fresh, { ...running, owner: 'other' }, 'none', 'NameTaken'],
     [
       'a set on another task queue',
       fresh,
@@ -107,21 +107,21 @@ describe('the next step', () => {
       'NameTaken',
     ],
     [
-      "an invalid one whose name is somebody else's",
+      'an invalid resource whose name is in use',
       { ...fresh, invalid: 'spec.max: is missing' },
       { ...running, owner: 'other' },
       'none',
       'NameTaken',
     ],
     [
-      'deleted and made again: the earlier set first',
+      'deleted and created again: the earlier set is drained first',
       fresh,
       { ...running, owner: 'earlier' },
       'end',
       'PreviousSetDraining',
     ],
     [
-      'deleted and made again: until it has ended',
+      'deleted and created again: waits until the earlier set has ended',
       fresh,
       { ...running, owner: 'earlier', deleting: true },
       'none',
@@ -136,30 +136,30 @@ describe('the next step', () => {
       'Starting',
     ],
     ['the set has failed, and the spec has changed', fresh, ended, 'start', 'Starting'],
-    ['somebody ended the set', observed, { ...ended, failed: false }, 'none', 'Ended'],
+    ['a user ended the set', observed, { ...ended, failed: false }, 'none', 'Ended'],
     [
-      'somebody ended the set, long ago',
+      'a user ended the set, long ago',
       observed,
       { ...ended, failed: false, ageMs: 10 * FAILED_RETRY_MS },
       'none',
       'Ended',
     ],
     [
-      'somebody ended the set, and Temporal has forgotten it',
+      'a user ended the set, and its retention is over',
       { ...observed, reportedEnded: true },
       { state: 'absent' },
       'none',
       'Ended',
     ],
     [
-      'somebody ended the set, and the spec has changed since Temporal forgot it',
+      'a user ended the set, and the spec has changed since its retention',
       { ...fresh, reportedEnded: true },
       { state: 'absent' },
       'start',
       'Starting',
     ],
     [
-      'somebody ended the set, and the spec has changed',
+      'a user ended the set, and the spec has changed',
       fresh,
       { ...ended, failed: false },
       'start',
@@ -191,7 +191,7 @@ const FAILURE = { runner: 'runner-linux-a', message: 'rejected', at: '2026-01-01
 const applied = { ready: true, reason: 'Applied', message: 'so' };
 
 describe('the status', () => {
-  test('says how many runners there are, in which state, and by which label their pods are found', () => {
+  test('has the number of runners by state, and the label selector of their pods', () => {
     expect(statusOf(resource(), applied, status({ blockedReason: 'paused: sale', waitingFor: 'x', lastFailure: FAILURE }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
       observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, running: 2 }, blockedReason: 'paused: sale', waitingFor: 'x', lastFailure: FAILURE,
       selector: 'holdfast.dev/set=linux', workflowId: 'set-linux',
@@ -199,7 +199,7 @@ describe('the status', () => {
     }); // prettier-ignore
   });
 
-  test('keeps the numbers of a set that does not answer, and the time since which it is as it is', () => {
+  test('keeps the numbers of a set that does not respond, and the transition time', () => {
     const before = statusOf(resource(), applied, status(), 0);
     const after = statusOf(
       resource({ status: before }),
@@ -218,7 +218,7 @@ describe('the status', () => {
     });
   });
 
-  test('is not about a change that comes while the set ends: that is for the set after it', () => {
+  test('ignores a change that arrives while the set ends, which is for the next set', () => {
     const before = { ...statusOf(resource(), applied, status(), 0), observedGeneration: 3 };
     expect(
       statusOf(
@@ -238,7 +238,7 @@ describe('the status', () => {
     ).toBe(4);
   });
 
-  test('is written only where it differs, and what has gone is taken away', () => {
+  test('is written only if it differs, and removes obsolete fields', () => {
     const before = statusOf(resource(), applied, status({ blockedReason: 'x' }), 0);
     const reordered = JSON.parse(
       JSON.stringify({
@@ -262,7 +262,7 @@ interface Schema {
   readonly items?: Schema;
 }
 
-test('the definition has the fields of a set, and its bounds', () => {
+test('the CRD has the fields of a set, and its limits', () => {
   const text = readFileSync(
     new URL('../../../deploy/chart/crds/runnersets.holdfast.dev.yaml', import.meta.url),
     'utf8',
@@ -295,7 +295,7 @@ test('the definition has the fields of a set, and its bounds', () => {
   );
   for (const name of ['replicas', 'minIdle', 'max', 'replaceAhead'])
     expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
-  // The API server drops what the definition does not name.
+  // The API server drops fields that are not in the CRD.
   const whole = statusOf(
     resource(),
     applied,

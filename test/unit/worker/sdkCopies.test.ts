@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-test('one copy of the Temporal SDK passes, whatever else is loaded', () => {
+test('one copy of the Temporal SDK is accepted, with any other packages', () => {
   checkSdkCopies([own, join(folder, 'node_modules/other/lib/index.js'), `${own}.map`]);
   checkSdkCopies([]);
 });

@@ -7,7 +7,7 @@ import {
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import { setStartOptions } from '../../../worker/temporal/setStart.ts';
 
-test('a set is started before all runners, with what it covers, and time enough to be read anew', () => {
+test('a set is started with a higher priority than runners, with its labels in the memo, and with a long enough task timeout', () => {
   const input: RunnerSetInput = {
     name: 'linux',
     replicas: 1,

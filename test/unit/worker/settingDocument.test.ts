@@ -46,7 +46,7 @@ test.each([
     { default: { jobTimeout: '6h' } },
   ],
   [
-    'the setting before the file',
+    'the setting takes precedence over the file',
     { HOLDFAST_TIMEOUTS: '{}', HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' },
     {},
   ],
@@ -71,13 +71,13 @@ test.each<[string, string[]]>([
       'scopes.a/b/c must be an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
     ],
   ],
-])('HOLDFAST_TIMEOUTS=%s is told in full', (value, problems) => {
+])('all errors of HOLDFAST_TIMEOUTS=%s are reported', (value, problems) => {
   expect(read({ HOLDFAST_TIMEOUTS: value }).problems).toEqual(
     problems.map((problem) => `HOLDFAST_TIMEOUTS: ${problem}`),
   );
 });
 
-test('names of fields without an end are not repeated whole', () => {
+test('very long names of fields are cut in the message', () => {
   const long = 'a'.repeat(3_000);
   const told = `HOLDFAST_TIMEOUTS: ${'a'.repeat(253)}… is not a known field; check the spelling`;
   expect(read({ HOLDFAST_TIMEOUTS: JSON.stringify({ [long]: 1 }) }).problems).toEqual([told]);
@@ -86,7 +86,7 @@ test('names of fields without an end are not repeated whole', () => {
   ).toEqual([expect.stringMatching(/^HOLDFAST_TIMEOUTS: scopes\.a{253}…/)]);
 });
 
-test('a file that is not there', () => {
+test('a missing file', () => {
   expect(read({ HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }).problems).toEqual([
     'HOLDFAST_TIMEOUTS_FILE: cannot read /does/not/exist (ENOENT): check the path and its permissions',
   ]);

@@ -36,13 +36,13 @@ function sink(): { readonly end: (spanId: string) => void; readonly taken: () =>
   };
 }
 
-test('a span that a task done again brings a second time is taken once', () => {
+test('a span that a retried task reports again is exported once', () => {
   const { end, taken } = sink();
   for (const spanId of ['a1', 'b2', 'a1', 'c3', 'b2']) end(spanId);
   expect(taken()).toEqual(['a1', 'b2', 'c3']);
 });
 
-test('what is remembered of them has a bound', () => {
+test('the number of remembered spans is limited', () => {
   const { end, taken } = sink();
   for (let index = 0; index <= 10_000; index += 1) end(`${index}`);
   end('10000');

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { RateLimitedLogger } from '../../../worker/process/rateLimitedLogger.ts';
 
-test('a log line of each kind a minute, with how many were left out', () => {
+test('one log line of each kind per minute, with the number of suppressed ones', () => {
   let now = 0;
   const lines: string[] = [];
   const log = new RateLimitedLogger(60_000, () => now);

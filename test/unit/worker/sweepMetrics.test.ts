@@ -8,7 +8,7 @@ const report = (more: Partial<SweepReport>): SweepReport => ({
   location: 'p', at: '', tookMs: 1, dryRun: false, examined: {}, incompleteLists: [], skippedLists: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, findings: [], omittedFindings: 0, marks: [], ...more,
 }); // prettier-ignore
 
-test('counts sweeps by how they went, findings by kind, and what was left alone by reason', async () => {
+test('counts sweeps by outcome, findings by kind, and skipped objects by reason', async () => {
   const registry = new Registry();
   const swept = createSweepMetrics(registry);
   swept(

@@ -16,10 +16,10 @@ const pair = (
   tls: { clientCertPair: { crt: bytes(crt), key: bytes(key) } },
 });
 
-describe('what another reading of the credentials asks for', () => {
+describe('the action after the credentials are read again', () => {
   type Each = Parameters<typeof credentialsChange>[0];
   test.each<[string, Each, Each, ReturnType<typeof credentialsChange>]>([
-    ['none, as before', {}, {}, { kind: 'none' }],
+    ['no key, as before', {}, {}, { kind: 'none' }],
     ['the same key', { apiKey: 'a', tls: true }, { apiKey: 'a', tls: true }, { kind: 'none' }],
     [
       'another key',
@@ -27,18 +27,13 @@ describe('what another reading of the credentials asks for', () => {
       { apiKey: 'b', tls: true },
       { kind: 'apiKey', apiKey: 'b' },
     ],
-    [
-      'a key where there was none',
-      { tls: true },
-      { apiKey: 'b', tls: true },
-      { kind: 'reconnect' },
-    ],
-    ['no key any more', { apiKey: 'a', tls: true }, { tls: true }, { kind: 'reconnect' }],
+    ['a key after none', { tls: true }, { apiKey: 'b', tls: true }, { kind: 'reconnect' }],
+    ['no key after one', { apiKey: 'a', tls: true }, { tls: true }, { kind: 'reconnect' }],
     ['the same certificate, read again', pair('one'), pair('one'), { kind: 'none' }],
     ['another certificate', pair('one'), pair('two'), { kind: 'reconnect' }],
     ['another key of the certificate', pair('one', 'a'), pair('one', 'b'), { kind: 'reconnect' }],
     [
-      'another authority of the server',
+      'another CA of the server',
       { tls: { serverRootCACertificate: bytes('a') } },
       { tls: { serverRootCACertificate: bytes('b') } },
       { kind: 'reconnect' },
@@ -54,7 +49,7 @@ describe('what another reading of the credentials asks for', () => {
   });
 });
 
-test('only credentials are taken over: another server or namespace in the profile is not', () => {
+test('only credentials are updated: another server or namespace in the profile is ignored', () => {
   const before = {
     address: 'here:7233',
     namespace: 'a',
@@ -78,7 +73,7 @@ describe('the file of the API key', () => {
   const file = join(folder, 'key');
   const env = { HOME: folder, HOLDFAST_TEMPORAL_API_KEY_FILE: file };
 
-  test('is read each time; a key means TLS, as TEMPORAL_API_KEY does', () => {
+  test('is read each time; a key enables TLS, like TEMPORAL_API_KEY', () => {
     writeFileSync(file, 'one\n');
     expect(loadTemporalConfig(env).connectionOptions).toMatchObject({ apiKey: 'one', tls: true });
     writeFileSync(file, 'two\n');
@@ -87,12 +82,12 @@ describe('the file of the API key', () => {
 
   test.each<[string, Record<string, string>, RegExp]>([
     [
-      'that is not there',
+      'is missing',
       { HOLDFAST_TEMPORAL_API_KEY_FILE: join(folder, 'none') },
       /^HOLDFAST_TEMPORAL_API_KEY_FILE: cannot read .*none \(ENOENT\)/,
     ],
     [
-      'beside the key itself',
+      'is set together with the key',
       { TEMPORAL_API_KEY: 'hunter2' },
       /^TEMPORAL_API_KEY and HOLDFAST_TEMPORAL_API_KEY_FILE are both set: keep one of the two$/,
     ],
@@ -100,7 +95,7 @@ describe('the file of the API key', () => {
     expect(() => loadTemporalConfig({ ...env, ...more })).toThrow(message);
   });
 
-  test('that is empty: an error that names the setting', () => {
+  test('is empty: an error that names the setting', () => {
     writeFileSync(file, '\n');
     expect(() => loadTemporalConfig(env)).toThrow(
       /^HOLDFAST_TEMPORAL_API_KEY_FILE: .* is empty: put the API key into it$/,
