@@ -40,7 +40,7 @@ test('a declared failure of an activity is one short line: type, attempt, messag
   expect(JSON.stringify(line)).not.toMatch(/CiQ2|stack|whole answer/);
 });
 
-test('a defect keeps its stack', () => {
+test('a defect keeps its stack trace', () => {
   expect(logged(new TypeError('x is not a function'))).toMatchObject({
     attempt: 3,
     err: { type: 'TypeError', stack: expect.stringContaining('temporalLogger.test') },

@@ -42,7 +42,7 @@ describe('traces are exported', () => {
       { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
       /^OTEL_EXPORTER_OTLP_PROTOCOL: .*"grpc".*4318/,
     ],
-  ])('not with %j, which is said', (env, warning) =>
+  ])('not with %j, with a warning', (env, warning) =>
     expect(wanted(env)).toEqual([false, [expect.stringMatching(warning)]]),
   );
 });
@@ -50,7 +50,7 @@ describe('traces are exported', () => {
 describe('traceparent', () => {
   const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 
-  test.each([true, false])('is written and read, recorded: %s', (sampled) => {
+  test.each([true, false])('is formatted and parsed, recorded: %s', (sampled) => {
     expect(parseTraceparent(formatTraceparent({ traceId, spanId, sampled }))).toEqual({
       traceId,
       spanId,
@@ -68,7 +68,7 @@ describe('traceparent', () => {
     `00-${traceId}-${'0'.repeat(16)}-01`,
     `00-${traceId.toUpperCase()}-${spanId}-01`,
     ` 00-${traceId}-${spanId}-01`,
-  ])('%j is none', (text) => {
+  ])('%j is invalid', (text) => {
     expect(parseTraceparent(text)).toBeUndefined();
   });
 });

@@ -31,13 +31,13 @@ test('a job whose run is days old is queued when its event arrives', () => {
   expect(read('queued', {}).event).toMatchObject({ action: 'queued', at: NOW });
 });
 
-test('the time to its start is not known', () => {
+test('the time to its start is unknown', () => {
   const started = read('in_progress', { run_attempt: 1, runner_id: 3, started_at: STARTED });
   expect(started.event.at).toBe(Date.parse(STARTED));
   expect(started).not.toHaveProperty('startupMs');
 });
 
-test('an end of days ago is not accepted', () => {
+test('an end days ago is rejected', () => {
   const old = { run_attempt: 1, runner_id: 3, completed_at: '2026-03-02T12:00:00Z' };
   expect(() => read('completed', old)).toThrow('expired');
 });

@@ -33,7 +33,7 @@ const body = (fields: object, action = 'in_progress'): object => ({
 });
 
 describe('reading a delivery', () => {
-  test("GitHub's own examples are read, whatever their action", () => {
+  test("GitHub's own examples are read, with every action", () => {
     expect(workflowJobs.length).toBeGreaterThan(3);
     const kinds = workflowJobs.map((example) => [
       example['action'],
@@ -55,7 +55,7 @@ describe('reading a delivery', () => {
     expect(readDelivery(body({}, action))).toEqual({ kind: 'otherAction' });
   });
 
-  test('passes on what the contracts name, and nothing else', () => {
+  test('passes on exactly the fields of the contract', () => {
     expect(readDelivery(body({ steps: [{}], extra: 'x' }))).toEqual({
       kind: 'job',
       delivery: {
@@ -104,7 +104,7 @@ describe('reading a delivery', () => {
   const ago = (ms: number): string => new Date(NOW - ms).toISOString();
   test.each<[string, object, object, string]>([
     ['four days', { created_at: ago(4 * DAYS), started_at: null }, {}, 'job'],
-    ['a second more', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'expired'],
+    ['a second too old', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'expired'],
     [
       'an old job that ended just now',
       { created_at: ago(20 * DAYS), started_at: ago(5 * DAYS), completed_at: ago(0) },
@@ -124,24 +124,24 @@ describe('reading a delivery', () => {
       'job',
     ],
     [
-      'one whose environment was approved long ago',
+      'an old job whose environment was approved long ago',
       { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) },
       { deployment: { updated_at: ago(5 * DAYS) } },
       'expired',
     ],
     [
-      'a deployment that tells no time',
+      'a deployment without a time',
       { created_at: ago(20 * DAYS), started_at: null },
       { deployment: 7 },
       'expired',
     ],
-    ['no time at all', { created_at: null, started_at: null }, {}, 'job'],
-    ['a time to come', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
-  ])('as old as %s', (_what, fields, more, kind) => {
+    ['no time', { created_at: null, started_at: null }, {}, 'job'],
+    ['a time in the future', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
+  ])('the age of an event: %s', (_what, fields, more, kind) => {
     expect(readDelivery({ ...body(fields, 'queued'), ...more }).kind).toBe(kind);
   });
 
-  test('a job whose environment had to be approved was queued then', () => {
+  test('a job whose environment needed an approval is queued at its time', () => {
     expect(
       readDelivery({
         ...body({ created_at: ago(DAYS) }, 'queued'),
@@ -150,7 +150,7 @@ describe('reading a delivery', () => {
     ).toMatchObject({ delivery: { event: { at: NOW - 1_000 } } });
   });
 
-  test('how a job ended, and how long it ran, is passed on', () => {
+  test('the conclusion and duration of a job are passed on', () => {
     const read = readDelivery(
       body({ conclusion: 'cancelled', completed_at: COMPLETED }, 'completed'),
     );
@@ -166,7 +166,7 @@ describe('reading a delivery', () => {
     );
   });
 
-  test('a job that no runner ran took no time', () => {
+  test('a job without a runner has no duration', () => {
     expect(
       readDelivery(
         body({ runner_id: null, runner_name: null, completed_at: COMPLETED }, 'completed'),
@@ -180,14 +180,14 @@ describe('reading a delivery', () => {
   test.each([
     ['null', { runner_id: null, name: null }],
     ['0', { runner_id: 0, name: '' }],
-  ])('a runner id of %s is none', (_what, fields) => {
+  ])('a runner id of %s is treated as absent', (_what, fields) => {
     expect(readDelivery(body(fields))).toMatchObject({
       delivery: { runner: { event: { jobId: '7', runnerName: 'acme-1' } } },
     });
     expect(readDelivery(body(fields))).not.toHaveProperty('delivery.runner.event.runnerId');
   });
 
-  test('what is absent has a default', () => {
+  test('absent fields have defaults', () => {
     expect(
       readDelivery(body({ run_attempt: undefined, labels: null, runner_name: '' }, 'queued')),
     ).toEqual({
@@ -232,7 +232,7 @@ describe('reading a delivery', () => {
     ['with a backslash', 'a\\'],
     ['with a line break', 'acme-1\n'],
     ['too long', 'a'.repeat(65)],
-  ])('a runner name that cannot be ours never gets into a query: %s', (_what, name) => {
+  ])('a runner name that is not valid in Holdfast is never used in a query: %s', (_what, name) => {
     const read = readDelivery(body({ runner_name: name }));
     expect(read).toMatchObject({ kind: 'job' });
     expect(read).not.toHaveProperty('delivery.runner');
@@ -243,10 +243,10 @@ describe('reading a delivery', () => {
     ['null', null],
     ['no job', { action: 'queued', repository: { full_name: 'acme/app' } }],
     ['no repository', { ...body({}), repository: undefined }],
-    ['a repository that is none', { ...body({}), repository: { full_name: "acme/app' OR '" } }],
-    ['an id that is no number', body({ id: '7' })],
+    ['an invalid repository', { ...body({}), repository: { full_name: "acme/app' OR '" } }],
+    ['an id that is not a number', body({ id: '7' })],
     ['an id out of range', body({ id: 2 ** 60 })],
-    ['labels that are none', body({ labels: [1] })],
+    ['invalid labels', body({ labels: [1] })],
   ])('malformed: %s', (_what, malformed) => {
     expect(readDelivery(malformed)).toEqual({ kind: 'malformed' });
   });
@@ -265,7 +265,7 @@ describe('reading a delivery', () => {
       'expired',
       422,
     ],
-  ])('event %s with %s is answered %s', (event, text, outcome, status) => {
+  ])('event %s with %s has the response %s', (event, text, outcome, status) => {
     const headers = { 'x-github-event': event };
     expect(GITHUB_DELIVERIES.read(headers, Buffer.from(text), NOW)).toMatchObject({
       outcome,

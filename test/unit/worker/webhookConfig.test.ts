@@ -6,7 +6,7 @@ import { ConfigError } from '../../../worker/settings/configError.ts';
 import { loadWebhookConfig } from '../../../worker/settings/webhookConfig.ts';
 
 describe("the webhook's own configuration", () => {
-  test('needs nothing but the secret', () => {
+  test('requires only the secret', () => {
     const { temporal, readTemporal, webhook, ...config } = loadWebhookConfig({
       HOLDFAST_WEBHOOK_SECRET: 's',
     });
@@ -28,7 +28,7 @@ describe("the webhook's own configuration", () => {
     expect(readTemporal()).toEqual(temporal);
   });
 
-  test("what Temporal demands is the worker's: its codec's keys, an API key that is read anew", () => {
+  test("has the worker's settings for Temporal: the keys of its codec, and an API key file", () => {
     const apiKey = join(mkdtempSync(join(tmpdir(), 'holdfast-webhook-')), 'api-key');
     writeFileSync(apiKey, 'key-1');
     const config = loadWebhookConfig({
@@ -45,7 +45,7 @@ describe("the webhook's own configuration", () => {
     expect([config.codecKeyFile, config.warnings]).toEqual(['/keys', []]);
   });
 
-  test('a credential, or anything else of the worker, has no business there', () => {
+  test('rejects a credential, and other settings of the worker', () => {
     const { warnings } = loadWebhookConfig({
       HOLDFAST_WEBHOOK_SECRET: 's',
       HOLDFAST_GITHUB_TOKEN: 'ghp_x',
@@ -58,7 +58,7 @@ describe("the webhook's own configuration", () => {
     ]);
   });
 
-  test('a misspelt setting is an error', () => {
+  test('a misspelled setting is an error', () => {
     const misspelt = { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_CODEC_KEYFILE: '/keys' };
     expect(() => loadWebhookConfig(misspelt)).toThrow(ConfigError);
     expect(() => loadWebhookConfig(misspelt)).toThrow(/HOLDFAST_CODEC_KEYFILE/);

@@ -13,7 +13,7 @@ import {
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';
-/** Short enough for a test, long enough for a busy machine. */
+/** A time that is short enough for a test and long enough for a busy machine. */
 const TIMEOUTS = { headersMs: 500, requestMs: 1_000, lingerMs: 100, checkMs: 100 };
 const BODY = JSON.stringify({
   action: 'queued',
@@ -25,7 +25,7 @@ describe("the webhook's server", () => {
   let server: FastifyInstance;
   let outcomes: string[];
   let sockets: Socket[];
-  /** What Temporal does with a signal. */
+  /** The response of Temporal to a signal. */
   let accept: () => Promise<void>;
 
   beforeEach(() => {
@@ -59,7 +59,7 @@ describe("the webhook's server", () => {
   }
 
   interface Stranger {
-    /** All that was answered so far. */
+    /** All response data so far. */
     answered(): string;
     gone(): boolean;
     send(bytes: string | Buffer): void;
@@ -106,13 +106,13 @@ describe("the webhook's server", () => {
   test.each<[string, string, string]>([
     ['another path', head({}, 'POST /'), '404'],
     ['an unknown CI server', head({}, 'POST /webhooks/gitlab'), '404'],
-    ['the path of the health', head({}, 'GET /metrics'), '404'],
+    ['the path of the metrics', head({}, 'GET /metrics'), '404'],
     ['another method', head({}, `PUT ${webhookPath('github')}`), '404'],
     ['no signature', head({ 'x-hub-signature-256': '' }), '401'],
     ['a body of a gigabyte', head({ 'content-length': String(2 ** 30) }), '413'],
     ['a form', head({ 'content-type': 'application/x-www-form-urlencoded' }), '415'],
   ])(
-    '%s is refused before a byte of the body was sent, and its connection closed if the body does not come',
+    '%s is rejected before the body is sent, and its connection is closed if the body does not arrive',
     async (_what, bytes, status) => {
       await start();
       const one = await stranger();
@@ -122,7 +122,7 @@ describe("the webhook's server", () => {
     },
   );
 
-  test('an unknown CI server is told which are served, and nothing is counted', async () => {
+  test('a request for an unknown CI server gets the list of the known ones, and is not counted', async () => {
     await start();
     const one = await stranger();
     one.send(head({}, 'POST /webhooks/gitlab') + BODY);
@@ -133,7 +133,7 @@ describe("the webhook's server", () => {
     expect(outcomes).toEqual([]);
   });
 
-  test('whoever comes costs the connection that has kept us waiting longest', async () => {
+  test('a new connection closes the one that has waited longest for its request', async () => {
     await start({ maxConnections: 3 });
     const slow = [await stranger(), await stranger(), await stranger()];
     for (const one of slow) one.send(head());
@@ -152,7 +152,7 @@ describe("the webhook's server", () => {
     expect(outcomes.filter((outcome) => outcome === 'incomplete')).toHaveLength(2);
   });
 
-  test('a delivery that waits for Temporal keeps its connection, whoever comes', async () => {
+  test('a delivery that waits for Temporal keeps its connection despite new ones', async () => {
     await start({ maxConnections: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
     let asked = false;
@@ -169,7 +169,7 @@ describe("the webhook's server", () => {
     await until('the answer', () => github.answered().startsWith('HTTP/1.1 202 '));
   });
 
-  test('when the budget of bodies is used up, the longest under way is asked to come again', async () => {
+  test('when the budget of bodies is exhausted, the oldest delivery is rejected with a retryable status', async () => {
     await start({ bodyBudget: 100 * 1_024 });
     const slow = await stranger();
     slow.send(head({ 'content-length': '1000000' }) + 'x'.repeat(60 * 1_024));
@@ -183,12 +183,12 @@ describe("the webhook's server", () => {
     expect(outcomes).toEqual(['overloaded', 'accepted']);
   });
 
-  test('by default its limits are below the time that GitHub waits', async () => {
+  test("by default its limits are below GitHub's timeout", async () => {
     await start({ timeouts: undefined } as never);
     expect(server.server).toMatchObject({ headersTimeout: 5_000, requestTimeout: 10_000 });
   });
 
-  test('a head and a body that do not come are waited for some seconds only', async () => {
+  test('a missing head or body is waited for only some seconds', async () => {
     await start();
     const silent = await stranger();
     const slow = await stranger();
@@ -197,7 +197,7 @@ describe("the webhook's server", () => {
     expect(outcomes).toEqual(['incomplete']);
   });
 
-  test('its end waits for whom Temporal is asked about, and for no stranger', async () => {
+  test('its shutdown waits for deliveries that wait for Temporal, and for no other connection', async () => {
     await start();
     const { promise, resolve } = Promise.withResolvers<void>();
     let asked = false;

@@ -19,18 +19,18 @@ const deep = JSON.parse(`${'[{"a":'.repeat(150)}1${'}]'.repeat(150)}`) as unknow
 test.each<[string, string, string[]]>([
   ['documents', 'a: 1\n---\n[b]', ['{"a":1}', '["b"]']],
   [
-    'a key twice, in any depth',
+    'a repeated key, at any depth',
     'a:\n  - {b: 1, c: 2, b: 3}\n',
     [NO_YAML, '1: Map keys must be unique at line 2, column 18'],
   ],
   [
-    'a key twice in the second of two',
+    'a repeated key in the second of two documents',
     'a: 1\n---\na: 1\n"a": 2\n',
     [NO_YAML, '2: Map keys must be unique at line 4, column 1'],
   ],
-  ['keys that only look alike', '1: a\n"1": b\n~: c\n', ['{"1":"b","":"c"}']],
+  ['keys that only look equal', '1: a\n"1": b\n~: c\n', ['{"1":"b","":"c"}']],
   [
-    'keys that are no text',
+    'keys that are not strings',
     'a: &a [b]\n[c]: d\n*a : e\n',
     [
       NO_YAML,
@@ -39,28 +39,28 @@ test.each<[string, string, string[]]>([
     ],
   ],
   [
-    'what several are merged into',
+    'merge keys',
     'a: &a {x: 1}\nb: &b {x: 2}\nc:\n  <<: *a\n  x: 3\n',
     ['{"a":{"x":1},"b":{"x":2},"c":{"x":3}}'],
   ],
   [
-    'no YAML in the second of two',
+    'invalid YAML in the second of two documents',
     'a: 1\n---\nb: "\n',
     [NO_YAML, '2: Missing closing "quote at line 4, column 1'],
   ],
   [
-    'lists and maps in each other, as deep as nobody writes',
+    'deeply nested lists and maps',
     `a: ${JSON.stringify(deep)}\n`,
     [NO_YAML, '1: it is nested too deeply at line 1, column 400'],
   ],
   [
-    'lists in lists without a bracket',
+    'deeply nested lists without brackets',
     '- '.repeat(300),
     [NO_YAML, '1: it is nested too deeply at line 1, column 401'],
   ],
-  // A pod of claims nested without an end, 2,000 times.
+  // 2,000 deeply nested claims.
   [
-    'one that is too long',
+    'a document that is too long',
     JSON.stringify({
       template: { volumeClaims: Array.from({ length: 2_000 }, () => ({ name: deep })) },
     }),
@@ -68,19 +68,20 @@ test.each<[string, string, string[]]>([
   ],
 ])('%s', (_what, text, expected) => expect(faults(text)).toEqual(expected));
 
-test('one document where one is wanted', () => {
+test('yamlValue accepts exactly one document', () => {
   expect([yamlValue('a: 1'), yamlValue('')]).toEqual([{ a: 1 }, null]);
   expect(() => yamlValue('a: 1\n---\nb: 1\n')).toThrow(NO_YAML);
 });
 
-test('the first of many faults', () => expect(faults(`[${','.repeat(100)}]`)).toHaveLength(21));
+test('only the first of many errors are reported', () =>
+  expect(faults(`[${','.repeat(100)}]`)).toHaveLength(21));
 
-// Each takes tens of seconds where its time grows with the square of its length.
+// Each takes tens of seconds if the time grows with the square of the length.
 test.each([
   ['keys', `{${Array.from({ length: 20_000 }, (_none, index) => `k${index}: 1`).join(', ')}}`],
-  ['keys in keys', '? '.repeat(500)],
-  ['faults in one line', `[${','.repeat(150_000)}]`],
-])('many %s are read at once', (_what, text) => {
+  ['nested keys', '? '.repeat(500)],
+  ['errors in one line', `[${','.repeat(150_000)}]`],
+])('many %s are parsed quickly', (_what, text) => {
   const before = process.threadCpuUsage();
   faults(text);
   const { user, system } = process.threadCpuUsage(before);
