@@ -447,7 +447,7 @@ describe('a running workflow', () => {
     ['that resumes its work', lost('Busy', { ...away, willResume: true }), skips('will_resume')],
 
     [
-      'that lost its pod and is paused in Temporal: it is neither signalled nor terminated',
+      'that lost its pod and is paused in Temporal: it is neither signaled nor terminated',
       lost('Busy', { ...away, paused: true }),
       skips('paused'),
     ],
@@ -524,7 +524,7 @@ describe('a stuck runner', () => {
     ],
     ['found for the first time, with a worker', { hasPoller: true }, undefined, { kind: 'mark' }],
     [
-      'found again: signalled',
+      'found again: signaled',
       { hasPoller: false },
       mark(young),
       { kind: 'signal', unpolledSince: young },
@@ -560,7 +560,7 @@ describe('a stuck runner', () => {
       { kind: 'wait' },
     ],
     [
-      'with a worker: signalled, and never terminated',
+      'with a worker: signaled, and never terminated',
       { hasPoller: true },
       mark(),
       { kind: 'signal' },

@@ -12,7 +12,7 @@ describe('the outcome of a sweep', () => {
     ['clean', {}],
     ['clean', { dryRun: true, skipped: { too_young: 3 } }],
     ['marked', { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
-    // A stuck runner that was signalled counts as marked, not as repaired.
+    // A stuck runner that was signaled counts as marked, not as repaired.
     ['marked', { counts: { stuck_runner: { found: 1 } } }],
     ['repaired', { counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 } } }],
     ['found', { dryRun: true, counts: { expired_pod: { found: 1 } } }],

@@ -215,7 +215,7 @@ describe('batches of events', () => {
       expect(jobsOf(sent).at(-1)).toEqual([4]);
     });
 
-    test('is not signalled endlessly', async () => {
+    test('is not signaled endlessly', async () => {
       const { batches, sent } = await refusedOnce({ backgroundRetryMs: 0 });
       const three = batches.send('set-a', event(3), never);
       await until('the next signal', () => sent.length === 3);

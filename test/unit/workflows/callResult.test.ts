@@ -1,4 +1,4 @@
-/** What a call's end means: failed with an answer, out of time, never tried, interrupted. */
+/** Results of a call: failed with a response, timed out, never attempted, interrupted. */
 import { describe, expect, test } from '@jest/globals';
 import {
   ActivityFailure,
@@ -38,15 +38,15 @@ const UNTRIED = { ...CUT_OFF, untried: true } as const;
 describe('a failed call as data', () => {
   test.each<[what: string, error: Error, expected: CallResult<never>]>([
     ['an answer', ofActivity(refused), REFUSED],
-    ['an answer of a local activity', refused, REFUSED],
-    ['time ran out; the last try had an answer', ofActivity(timeout(refused)), OUT_OF_TIME],
-    ['time ran out under a try that was cut off', ofActivity(timeout(timeout())), CUT_OFF],
-    ['time ran out before the first try', ofActivity(timeout()), UNTRIED],
-    ['the same of a local activity', timeout(), UNTRIED],
+    ['an error of a local activity', refused, REFUSED],
+    ['timed out after an attempt with an error', ofActivity(timeout(refused)), OUT_OF_TIME],
+    ['timed out during an attempt', ofActivity(timeout(timeout())), CUT_OFF],
+    ['timed out before the first attempt', ofActivity(timeout()), UNTRIED],
+    ['a local activity timed out before the first attempt', timeout(), UNTRIED],
     ['cancelled', ofActivity(new CancelledFailure('cancelled')), { kind: 'interrupted' }],
     ['a local activity was cancelled', new CancelledFailure('cancelled'), { kind: 'interrupted' }],
     [
-      'an answer without a type',
+      'an error without a type',
       ofActivity(new ApplicationFailure('why')),
       { ...REFUSED, type: 'Unknown', message: 'why' },
     ],
@@ -54,45 +54,41 @@ describe('a failed call as data', () => {
     expect(await toCallResult(Promise.reject(error))).toEqual(expected);
   });
 
-  test('a result stays one', async () => {
+  test('a result is returned', async () => {
     expect(await toCallResult(Promise.resolve(7))).toEqual({ kind: 'done', value: 7 });
   });
 
-  test('a defect of the workflow is thrown on', async () => {
+  test('a defect of the workflow is rethrown', async () => {
     const defect = new TypeError('x is not a function');
     await expect(toCallResult(Promise.reject(defect))).rejects.toBe(defect);
   });
 });
 
-describe('a call that was interrupted', () => {
+describe('an interrupted call', () => {
   test.each<[what: string, last: CallResult<number>, expected: CallResult<number>]>([
-    ['has its result all the same', { kind: 'done', value: 7 }, { kind: 'done', value: 7 }],
-    [
-      'left off with an answer',
-      REFUSED,
-      { kind: 'interrupted', lastFailure: 'CredentialsRejected' },
-    ],
-    ['ran out of time: nobody knows what its last try does', OUT_OF_TIME, { kind: 'interrupted' }],
-    ['ended without a word', { kind: 'interrupted' }, { kind: 'interrupted' }],
+    ['keeps its result', { kind: 'done', value: 7 }, { kind: 'done', value: 7 }],
+    ['keeps its error', REFUSED, { kind: 'interrupted', lastFailure: 'CredentialsRejected' }],
+    ['timed out: the effect of its last attempt is unknown', OUT_OF_TIME, { kind: 'interrupted' }],
+    ['ended without a response', { kind: 'interrupted' }, { kind: 'interrupted' }],
   ])('%s', (_what, last, expected) => {
     expect(afterInterrupt(last)).toEqual(expected);
   });
 });
 
-describe('a provisioning that is not done', () => {
+describe('an incomplete provisioning', () => {
   const taken = { ...REFUSED, type: 'RunnerNameTaken' } as const;
   const unavailable = { ...REFUSED, type: 'CiServerUnavailable' } as const;
   type Left = Parameters<typeof mayHaveCreated>[0];
   test.each<[what: string, called: Left, created: boolean, again: boolean]>([
     ['was refused', REFUSED, false, false],
-    ['met a name that is taken', taken, false, true],
-    ['had no clear answer', unavailable, true, false],
-    ['ran out of time after an answer: a try may still be at work', OUT_OF_TIME, true, false],
-    ['ran out of time under a try', CUT_OFF, true, false],
-    ['never had its turn', UNTRIED, false, true],
-    ['was interrupted without a word', { kind: 'interrupted' }, true, false],
+    ['found its name in use', taken, false, true],
+    ['had an ambiguous response', unavailable, true, false],
+    ['timed out after an error: an attempt may still be running', OUT_OF_TIME, true, false],
+    ['timed out during an attempt', CUT_OFF, true, false],
+    ['was never attempted', UNTRIED, false, true],
+    ['was interrupted without a response', { kind: 'interrupted' }, true, false],
     [
-      'was interrupted after an answer',
+      'was interrupted after an error',
       { kind: 'interrupted', lastFailure: 'CredentialsRejected' },
       false,
       false,
@@ -101,7 +97,7 @@ describe('a provisioning that is not done', () => {
     expect([mayHaveCreated(called), shouldRetry(called, 1)]).toEqual([created, again]);
   });
 
-  test('looks for a free name three times', () => {
+  test('tries three names', () => {
     expect([1, 2, 3].map((names) => shouldRetry(taken, names))).toEqual([true, true, false]);
   });
 });

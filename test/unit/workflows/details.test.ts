@@ -1,4 +1,4 @@
-/** The details in Temporal's UI, which shows them as Markdown: what comes from outside is text in them, and nothing else. */
+/** The details in Temporal's UI, which renders them as Markdown: external values appear as plain text only. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerStatus } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
@@ -10,7 +10,7 @@ import { setSpec } from '../../support/setModel.ts';
 const HOSTILE = '[ok](https://evil.example) <b>`x`</b>\n| Phase | Gone |\u001B[2J';
 const SHOWN = '\\[ok\\](https://evil.example) \\<b\\>\\`x\\`\\</b\\> \\| Phase \\| Gone \\|\\[2J';
 
-test("a runner's", () => {
+test('the details of a runner', () => {
   const parsed = parseRunnerInput({ organization: 'acme' }, { workflowId: 'runner-a' });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   const status: RunnerStatus = {
@@ -49,12 +49,12 @@ test("a runner's", () => {
   ]);
 });
 
-describe("a set's", () => {
+describe('the details of a set', () => {
   test.each([
     [200, 0, true],
     [201, 4_999, false],
     [201, 5_000, true],
-  ])('details with %d runners are updated after %d ms: %s', (runners, ms, due) => {
+  ])('with %d runners are updated after %d ms: %s', (runners, ms, due) => {
     const input = { name: 'linux', replicas: runners, template: { organization: 'acme' } };
     const state = SetState.begin(setSpec(input), input, {}, 0);
     const starting = Array.from({ length: runners }, (_none, index) => ({
@@ -68,7 +68,7 @@ describe("a set's", () => {
 
   const template = { organization: 'acme', labels: ['linux', '<b>x</b>', '`|`'] };
 
-  test('labels, reasons, and what the CI server says', () => {
+  test('escape labels, reasons and messages of the CI server', () => {
     const state = SetState.begin(
       setSpec({ replicas: 0, template }),
       { name: 'linux', replicas: 0, template },

@@ -1,4 +1,4 @@
-/** What a job does next, row by row. */
+/** The next action of a job, as a table. */
 import { describe, expect, test } from '@jest/globals';
 import type { Cancellation } from '../../../core/domain/cancellation.ts';
 import {
@@ -91,49 +91,57 @@ const notRun = (step: number, why: string) => ({
   reason: expect.stringContaining(why),
 });
 
-describe('left alone', () => {
+describe('without an interruption', () => {
   test.each<[what: string, steps: string, expected: object]>([
-    ['the first step first', 'pre:waiting test:waiting', start(0)],
-    ['no pre: test', 'test:waiting post:waiting', start(0)],
-    ['one at a time', 'test:running test:waiting', { kind: 'wait', step: 0, untilMs: NOW + 1_000 }],
-    ['the next of the stage', 'test:ok test:waiting', start(1)],
+    ['the first step starts first', 'pre:waiting test:waiting', start(0)],
+    ['without pre steps test starts', 'test:waiting post:waiting', start(0)],
+    [
+      'one step runs at a time',
+      'test:running test:waiting',
+      { kind: 'wait', step: 0, untilMs: NOW + 1_000 },
+    ],
+    ['the next step of the stage', 'test:ok test:waiting', start(1)],
     ['the next stage', 'pre:ok test:waiting', start(1)],
     [
-      'pre failed: no more of it',
+      'a pre step failed: no more pre steps',
       'pre:failed pre:waiting test:waiting post:waiting',
       notRun(1, 'pre s0 failed'),
     ],
     [
-      '… and no test',
+      '… and no test steps',
       'pre:failed pre:skipped test:waiting post:waiting',
       notRun(2, 'pre s0 failed'),
     ],
-    ['… but post', 'pre:failed test:skipped post:waiting', start(2)],
+    ['… but post steps', 'pre:failed test:skipped post:waiting', start(2)],
     [
-      'infrastructure ends a stage as a failure does',
+      'an infrastructure error ends a stage like a failure',
       'test:errored test:waiting post:waiting',
       notRun(1, 'test s0 errored'),
     ],
     [
-      '… and a timeout of its own',
+      '… and so does a timeout of the step',
       'test:aborted test:waiting post:waiting',
       notRun(1, 'test s0 aborted'),
     ],
-    ['post goes on after one of its own failed', 'test:ok post:failed post:waiting', start(2)],
+    [
+      'the post stage continues after a failed post step',
+      'test:ok post:failed post:waiting',
+      start(2),
+    ],
     [
       'skipOnSuccess, all earlier steps succeeded',
       'test:ok post:waiting/optional',
       { kind: 'leave', step: 1, state: 'skipped' },
     ],
     [
-      '… one that was skipped counts as such',
+      '… a skipped step counts as succeeded',
       'test:ok post:skipped post:waiting/optional',
       { kind: 'leave', step: 2, state: 'skipped' },
     ],
-    ['… a test failed', 'test:failed post:waiting/optional', start(1)],
+    ['… a test step failed', 'test:failed post:waiting/optional', start(1)],
     ['… a step of post failed', 'test:ok post:failed post:waiting/optional', start(2)],
     [
-      '… of a best-effort one, too',
+      '… a best-effort step failed',
       'test:ok post:failed/bestEffort post:waiting/optional',
       start(2),
     ],
@@ -142,20 +150,25 @@ describe('left alone', () => {
   });
 });
 
-describe('a step is over, and its pod goes', () => {
+describe('a step has ended, and its pod is being deleted', () => {
   const killed = { ...steps('test:going')[0], stopRequested: 'force' } as StepFacts;
   test.each<[what: string, steps: string, more: Partial<JobFacts>, expected: object]>([
-    ['the next begins', 'pre:going test:waiting', {}, start(1)],
+    ['the next step starts', 'pre:going test:waiting', {}, start(1)],
     [
-      'nothing is next: it is waited for, whatever the clock says',
+      'no step is left: the job waits for the pod, despite deadlines',
       'pre:ok test:going',
       { timeoutAtMs: NOW, maxDurationDeadlineMs: NOW },
       { kind: 'wait', step: 1 },
     ],
-    ['… also out of grace', 'test:ok post:going', OUT_OF_GRACE, { kind: 'wait', step: 1 }],
-    ['… by force it is killed', 'test:going', FORCE, { kind: 'stop', step: 0, mode: 'force' }],
+    [
+      '… also after the grace period',
+      'test:ok post:going',
+      OUT_OF_GRACE,
+      { kind: 'wait', step: 1 },
+    ],
+    ['… a forced cancel kills it', 'test:going', FORCE, { kind: 'stop', step: 0, mode: 'force' }],
     ['… once', '', { ...FORCE, steps: [killed] }, { kind: 'wait', step: 0 }],
-    ['… a stop leaves it alone', 'test:going', STOP, { kind: 'wait', step: 0 }],
+    ['… a stop does not change it', 'test:going', STOP, { kind: 'wait', step: 0 }],
   ])('%s', (_what, text, more, expected) => {
     const action = decide(text, more);
     expect(action).toMatchObject(expected);
@@ -167,7 +180,7 @@ describe('deadlines', () => {
   test.each<[what: string, steps: string, more: Partial<JobFacts>, expected: object]>([
     ['queued: only maxAge counts', 'test:running', {}, { kind: 'wait', untilMs: NOW + 1_000 }],
     [
-      'its clock runs',
+      'its timeout has started',
       'test:running',
       { timeoutAtMs: NOW + 10 },
       { kind: 'wait', untilMs: NOW + 10 },
@@ -196,9 +209,9 @@ describe('deadlines', () => {
       { ...DRAIN, timeoutAtMs: NOW },
       { kind: 'interrupt', deadline: 'timeout' },
     ],
-    ['… when all is over: too late', 'test:ok', { timeoutAtMs: NOW }, { kind: 'end' }],
+    ['… after all steps have ended: ignored', 'test:ok', { timeoutAtMs: NOW }, { kind: 'end' }],
     [
-      '… when it is interrupted already',
+      '… after an interruption: ignored',
       'test:stopping',
       { ...STOP, timeoutAtMs: NOW },
       { kind: 'wait', untilMs: NOW + 100 },
@@ -217,13 +230,13 @@ describe('deadlines', () => {
 describe('interrupted', () => {
   test.each<[what: string, steps: string, more: Partial<JobFacts>, expected: object]>([
     [
-      'in pre: the step is told',
+      'in pre: the step is stopped',
       'pre:running test:waiting post:waiting',
       STOP,
       { kind: 'stop', step: 0, mode: 'stop', by: 'cancelled', reason: 'why' },
     ],
     [
-      'in test: the step is told',
+      'in test: the step is stopped',
       'pre:ok test:running post:waiting',
       STOP,
       { kind: 'stop', step: 1, mode: 'stop' },
@@ -242,122 +255,122 @@ describe('interrupted', () => {
     ],
     ['… once', 'test:stopping post:waiting', STOP, { kind: 'wait', step: 0, untilMs: NOW + 100 }],
     [
-      'then no more of its stage',
+      'then no more steps of its stage',
       'test:aborted test:waiting post:waiting',
       STOP,
       notRun(1, 'interrupted'),
     ],
-    ['… but post', 'test:aborted test:skipped post:waiting', STOP, start(2)],
+    ['… but post steps', 'test:aborted test:skipped post:waiting', STOP, start(2)],
     [
-      'between two steps: no other but post',
+      'between two steps: only post steps follow',
       'pre:ok test:waiting post:waiting',
       STOP,
       notRun(1, 'interrupted'),
     ],
-    ['before anything was started', 'pre:waiting post:waiting', STOP, notRun(0, 'interrupted')],
+    ['before the first step', 'pre:waiting post:waiting', STOP, notRun(0, 'interrupted')],
     [
-      'in post: the running step is let be, within the grace',
+      'in post: the running step continues within the grace period',
       'test:ok post:running post:waiting',
       STOP,
       { kind: 'wait', step: 1, untilMs: NOW + 100 },
     ],
-    ['… and the rest run', 'test:ok post:ok post:waiting', STOP, start(2)],
+    ['… and the remaining post steps run', 'test:ok post:ok post:waiting', STOP, start(2)],
     [
-      'post of an interrupted job is not optional',
+      'skipOnSuccess does not apply to an interrupted job',
       'test:aborted post:waiting/optional',
       STOP,
       start(1),
     ],
     [
-      'the grace ends in post',
+      'the grace period ends during a post step',
       'test:ok post:running post:waiting',
       GRACE_OVER,
       { kind: 'outOfGrace' },
     ],
     [
-      '… the running step is stopped with its own grace',
+      '… the running step is stopped with its own grace period',
       'test:ok post:running post:waiting',
       OUT_OF_GRACE,
       { kind: 'stop', step: 1, mode: 'stop', by: 'timeout' },
     ],
     [
-      '… once, and waited for without an end of the job’s own',
+      '… once, and the job waits for it without a deadline of its own',
       'test:ok post:stopping post:waiting',
       OUT_OF_GRACE,
       { kind: 'wait', step: 1 },
     ],
     [
-      '… and the rest is not run',
+      '… and the remaining steps are not run',
       'test:ok post:aborted post:waiting',
       OUT_OF_GRACE,
       notRun(2, 'grace'),
     ],
     [
-      'the grace ends before post has begun',
+      'the grace period ends before the post stage has started',
       'test:stopping post:waiting',
       GRACE_OVER,
       { kind: 'outOfGrace' },
     ],
     [
-      '… the step that is on its way out keeps its own grace',
+      '… the step that is stopping keeps its own grace period',
       'test:stopping post:waiting',
       OUT_OF_GRACE,
       { kind: 'wait', step: 0 },
     ],
     [
-      'the grace ends between two steps',
+      'the grace period ends between two steps',
       'test:ok post:ok post:waiting',
       GRACE_OVER,
       { kind: 'outOfGrace' },
     ],
-    ['… with nothing left: it was enough', 'test:ok post:ok', GRACE_OVER, { kind: 'end' }],
+    ['… with no step left: the job ends normally', 'test:ok post:ok', GRACE_OVER, { kind: 'end' }],
     [
-      'by force: the running step, in post, too',
+      'by force: the running step is killed, also in post',
       'test:ok post:running post:waiting',
       FORCE,
       { kind: 'stop', step: 1, mode: 'force' },
     ],
     [
-      '… one that was told to stop is told again',
+      '… a stopping step is stopped again',
       'test:stopping post:waiting',
       FORCE,
       { kind: 'stop', step: 0, mode: 'force' },
     ],
+    ['… once, however long it takes', 'test:killed post:waiting', FORCE, { kind: 'wait', step: 0 }],
     [
-      '… once, and however long it takes',
-      'test:killed post:waiting',
-      FORCE,
-      { kind: 'wait', step: 0 },
-    ],
-    [
-      '… when its grace would be over',
+      '… when its grace period would be over',
       'test:killed',
       { ...FORCE, graceEndsAtMs: NOW },
       { kind: 'wait', step: 0 },
     ],
-    ['… and nothing else is run', 'test:aborted post:waiting', FORCE, notRun(1, 'force')],
+    ['… and no other step runs', 'test:aborted post:waiting', FORCE, notRun(1, 'force')],
     [
-      'drained: the running step goes on, as long as it may',
+      'drained: the running step continues until its timeout',
       'test:running test:waiting',
       { ...DRAIN, timeoutAtMs: NOW + 5 },
       { kind: 'wait', untilMs: NOW + 5 },
     ],
-    ['… and its stage', 'pre:ok pre:waiting test:waiting', DRAIN, start(1)],
+    ['… and so does its stage', 'pre:ok pre:waiting test:waiting', DRAIN, start(1)],
     [
-      '… but no other',
+      '… but no other stage',
       'pre:ok test:waiting test:waiting post:waiting',
       DRAIN,
       notRun(1, 'drained'),
     ],
     [
-      '… not by and by either',
+      '… also after a skipped step',
       'pre:ok test:skipped test:waiting post:waiting',
       DRAIN,
       notRun(2, 'drained'),
     ],
-    ['… but post', 'pre:ok test:skipped post:waiting', DRAIN, start(2)],
-    ['… before anything was started', 'pre:waiting test:waiting', DRAIN, notRun(0, 'drained')],
-    ['… and had a failure: that is why', 'pre:failed pre:waiting', DRAIN, notRun(1, 'failed')],
+    ['… but post steps', 'pre:ok test:skipped post:waiting', DRAIN, start(2)],
+    ['… before the first step', 'pre:waiting test:waiting', DRAIN, notRun(0, 'drained')],
+    [
+      '… after a failure: the failure is the reason',
+      'pre:failed pre:waiting',
+      DRAIN,
+      notRun(1, 'failed'),
+    ],
   ])('%s', (_what, text, more, expected) => {
     const action = decide(text, more);
     expect(action).toMatchObject(expected);
@@ -370,7 +383,7 @@ describe('the verdict', () => {
     ['each succeeded', 'pre:ok test:ok post:ok', {}, { outcome: 'succeeded' }],
     ['… or was skipped', 'test:ok post:skipped/optional', {}, { outcome: 'succeeded' }],
     [
-      'a test failed',
+      'a test step failed',
       'test:failed post:ok',
       {},
       { outcome: 'failed', message: 'Not every step succeeded: test s0 failed.' },
@@ -378,19 +391,19 @@ describe('the verdict', () => {
     ['a step of post failed', 'test:ok post:failed', {}, { outcome: 'failed' }],
     ['… a best-effort one', 'test:ok post:failed/bestEffort', {}, { outcome: 'succeeded' }],
     [
-      'infrastructure is no failure',
+      'an infrastructure error is not a failure',
       'test:errored post:ok',
       {},
       { outcome: 'errored', cause: 'evicted' },
     ],
     [
-      'a step’s own timeout',
+      'the timeout of a step',
       'test:aborted post:ok',
       {},
       { outcome: 'aborted', cause: 'run_timeout' },
     ],
     [
-      'the first decides, all are told',
+      'the first failure decides, all are listed',
       'test:failed post:errored',
       {},
       {
@@ -405,7 +418,7 @@ describe('the verdict', () => {
       { outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('why') },
     ],
     [
-      '… with nothing lost by it',
+      '… after all steps have run',
       'test:ok post:ok',
       STOP,
       { outcome: 'aborted', cause: 'cancelled' },
@@ -424,7 +437,7 @@ describe('the verdict', () => {
     ],
     ['drained', 'pre:ok test:skipped post:ok', DRAIN, { outcome: 'aborted', cause: 'cancelled' }],
     [
-      '… as a set does',
+      '… as by a set',
       'pre:ok test:skipped',
       cancel('drain', 'drain'),
       { outcome: 'aborted', cause: 'cancelled' },
@@ -434,7 +447,7 @@ describe('the verdict', () => {
   });
 });
 
-/** What an action changes of its step, if it runs as asked. */
+/** The effect of an action on its step, if it succeeds. */
 function changeOf(
   action: JobAction & { readonly step: number },
   step: StepFacts,
@@ -445,7 +458,7 @@ function changeOf(
   return { state: 'ended', outcome: step.stopRequested === undefined ? 'succeeded' : 'aborted' };
 }
 
-test('whatever is asked and whenever: post is begun in order, each step once, and the job ends', () => {
+test('for every request at every time: post steps start in order, each step once, and the job ends', () => {
   const asked: Partial<JobFacts>[] = [{}, STOP, DRAIN, FORCE, { timeoutAtMs: NOW }, OUT_OF_GRACE];
   for (const first of asked) {
     for (const afterStep of [0, 1, 2, 3, 4, 5]) {

@@ -1,4 +1,4 @@
-/** A newer version of a change set and the runs of the older ones. */
+/** How a newer version of a change set affects the runs of older ones. */
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import {
@@ -36,7 +36,7 @@ const cancelled: GroupEvent = { kind: 'cancelled' };
 const cancel = (runNumber: number): GroupAction => ({ kind: 'cancel', runNumber });
 const supersede = (runNumber: number): GroupAction => ({ kind: 'supersede', runNumber });
 
-/** Events that are heard of together, and what follows then. */
+/** Events that arrive together, and the resulting actions. */
 function hear(
   state: GroupState,
   events: readonly GroupEvent[],
@@ -52,7 +52,7 @@ function hear(
   };
 }
 
-/** What each event leads to, one after the other. */
+/** The actions after each event, in order. */
 function play(events: readonly GroupEvent[]): GroupAction[][] {
   let state = INITIAL_STATE;
   return events.map((event) => {
@@ -64,49 +64,49 @@ function play(events: readonly GroupEvent[]): GroupAction[][] {
 
 describe('a version of a change set', () => {
   test.each<[what: string, events: GroupEvent[], expected: GroupAction[][]]>([
-    ['the first runs at once', [asked('a')], [[start(1, 'a')]]],
+    ['the first version runs at once', [asked('a')], [[start(1, 'a')]]],
     [
-      'the next, with nothing running, too',
+      'the next version runs at once, if none is running',
       [asked('a'), ended(1), asked('b')],
       [[start(1, 'a')], [], [start(2, 'b')]],
     ],
     [
-      'a newer one ends the older first',
+      'a newer version first ends the older one',
       [asked('a'), asked('b')],
       [[start(1, 'a')], [supersede(1)]],
     ],
     [
-      '… and begins when that is over',
+      '… and starts when that has ended',
       [asked('a'), asked('b'), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [start(2, 'b')]],
     ],
     [
-      'of several that wait the newest runs; the older is told once',
+      'of several waiting versions the newest runs; the running one is superseded once',
       [asked('a'), asked('b'), asked('c'), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [], [start(3, 'c')]],
     ],
     [
-      'the same commit, while it runs: nothing',
+      'the same commit, while it runs: ignored',
       [asked('a'), asked('a', 2_000)],
       [[start(1, 'a')], []],
     ],
     [
-      '… while it waits: nothing',
+      '… while it waits: ignored',
       [asked('a'), asked('b'), asked('b', 2_000)],
       [[start(1, 'a')], [supersede(1)], []],
     ],
     [
-      '… when it has run: nothing',
+      '… after it has run: ignored',
       [asked('a'), ended(1), asked('a', 2_000)],
       [[start(1, 'a')], [], []],
     ],
     [
-      '… unless somebody asks for it',
+      '… unless a user requests it',
       [asked('a'), ended(1), asked('a', 1_000, true)],
       [[start(1, 'a')], [], [start(2, 'a')]],
     ],
     [
-      '… who need not wait for its end',
+      '… also before its end',
       [asked('a'), asked('a', 1_000, true), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [start(2, 'a')]],
     ],
@@ -115,19 +115,23 @@ describe('a version of a change set', () => {
       [asked('a'), asked('b', 2_000), asked('a', 3_000), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [], [start(3, 'a')]],
     ],
-    ['what comes late is no news', [asked('b', 2_000), asked('a', 1_000)], [[start(1, 'b')], []]],
     [
-      '… also when nothing runs',
+      'an older version that arrives late is ignored',
+      [asked('b', 2_000), asked('a', 1_000)],
+      [[start(1, 'b')], []],
+    ],
+    [
+      '… also if nothing runs',
       [asked('b', 2_000), ended(1), asked('a', 1_000)],
       [[start(1, 'b')], [], []],
     ],
     [
-      '… unless somebody asks for it',
+      '… unless a user requests it',
       [asked('b', 2_000), ended(1), asked('a', 1_000, true)],
       [[start(1, 'b')], [], [start(2, 'a')]],
     ],
     [
-      '… and what comes once more after that is still no news',
+      '… and a repetition of it is still ignored',
       [
         asked('a', 1_000),
         asked('b', 2_000),
@@ -138,14 +142,14 @@ describe('a version of a change set', () => {
       [[start(1, 'a')], [supersede(1)], [], [], [start(3, 'a')]],
     ],
     [
-      '… nor the same commit, pushed meanwhile',
+      '… and so is the same commit that was pushed in between',
       [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')],
       [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]],
     ],
-    ['a cancel, nothing was asked', [cancelled], [[]]],
-    ['… while one runs', [asked('a'), cancelled], [[start(1, 'a')], [cancel(1)]]],
+    ['a cancel without a version', [cancelled], [[]]],
+    ['… while a version runs', [asked('a'), cancelled], [[start(1, 'a')], [cancel(1)]]],
     [
-      '… drops the one that waits',
+      '… drops the waiting version',
       [asked('a'), asked('b'), cancelled, ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [cancel(1)], []],
     ],
@@ -155,18 +159,18 @@ describe('a version of a change set', () => {
       [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')]],
     ],
     [
-      '… but not if it comes late, nor does an older one',
+      '… but not if it arrives late, and neither does an older one',
       [asked('b', 2_000), cancelled, ended(1, 'aborted'), asked('b', 2_000), asked('a', 1_000)],
       [[start(1, 'b')], [cancel(1)], [], [], []],
     ],
     [
-      '… and once only',
+      '… only once',
       [asked('a'), cancelled, ended(1, 'aborted'), asked('a', 2_000), ended(2), asked('a', 3_000)],
       [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')], [], []],
     ],
-    ['an end that is told twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
+    ['an end that is reported twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
     [
-      'an end of one that is long over',
+      'the end of a version that ended earlier',
       [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)],
       [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []],
     ],
@@ -175,13 +179,13 @@ describe('a version of a change set', () => {
   });
 
   test.each<[what: string, taken: GroupEvent[], unread: GroupEvent[], expected: boolean]>([
-    ['nothing was heard', [asked('a'), ended(1)], [], false],
-    ['another one has come', [asked('a'), ended(1)], [asked('b')], true],
-    ['one that is no news', [asked('a'), ended(1)], [asked('a', 2_000)], false],
-    ['the end of the run', [asked('a')], [ended(1)], false],
-    ['the end of an older one', [asked('a'), asked('b')], [ended(1)], true],
+    ['no event arrived', [asked('a'), ended(1)], [], false],
+    ['another version arrived', [asked('a'), ended(1)], [asked('b')], true],
+    ['an ignored version arrived', [asked('a'), ended(1)], [asked('a', 2_000)], false],
+    ['the run ended', [asked('a')], [ended(1)], false],
+    ['an older run ended', [asked('a'), asked('b')], [ended(1)], true],
   ])(
-    'is to be run, as far as it is known, when it is asked before all was taken in: %s',
+    'will start another run, according to unprocessed events: %s',
     (_what, taken, unread, expected) => {
       const { state } = taken.reduce((before, event) => hear(before.state, [event]), {
         state: INITIAL_STATE,
@@ -191,17 +195,21 @@ describe('a version of a change set', () => {
   );
 
   test.each<[what: string, events: GroupEvent[], expected: GroupState['outcome']]>([
-    ['while it runs: none', [asked('a')], undefined],
-    ['when it is over: its own', [asked('a'), ended(1, 'failed')], 'failed'],
-    ['when a newer one has come: none', [asked('a'), ended(1, 'failed'), asked('b')], undefined],
-    ['… and ended the older one first: none', [asked('a'), asked('b'), ended(1)], undefined],
+    ['while it runs: undefined', [asked('a')], undefined],
+    ['after its end: its own', [asked('a'), ended(1, 'failed')], 'failed'],
+    [
+      'after a newer version arrived: undefined',
+      [asked('a'), ended(1, 'failed'), asked('b')],
+      undefined,
+    ],
+    ['… and superseded the older one: undefined', [asked('a'), asked('b'), ended(1)], undefined],
     [
       'when it was cancelled before its run: aborted',
       [asked('a'), asked('b'), cancelled, ended(1)],
       'aborted',
     ],
     [
-      "… and is over: the newer one's",
+      '… and ended: that of the newer one',
       [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)],
       'succeeded',
     ],
@@ -211,7 +219,7 @@ describe('a version of a change set', () => {
     );
   });
 
-  test('20 pushes within a second: the last one runs to its end', () => {
+  test('of 20 pushes within a second the last one runs to its end', () => {
     const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
     expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([
       start(1, 'c0'),
@@ -220,12 +228,12 @@ describe('a version of a change set', () => {
     ]);
   });
 
-  test('heard of at once, they are one run', () => {
+  test('20 pushes that arrive together cause one run', () => {
     const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
     expect(hear(INITIAL_STATE, pushes).actions).toEqual([start(20, 'c19')]);
   });
 
-  test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its outcome alone', () => {
+  test('for all events in every order: one run at a time, each version at most once, the newest last, and only its outcome', () => {
     const event = fc.oneof(
       fc.record({
         kind: fc.constant('asked' as const),
@@ -253,7 +261,7 @@ describe('a version of a change set', () => {
           const next = hear(state, [happened]);
           ({ state } = next);
           for (const action of next.actions) {
-            // What starts finds none running; what is superseded or cancelled is what runs.
+            // A run starts only if none is running. Only the running one is superseded or cancelled.
             const expected = action.kind === 'start' ? undefined : action.runNumber;
             if (runs !== expected) misplaced.push({ action, runs });
             if (action.kind === 'start') started.push((runs = action.runNumber));
@@ -287,7 +295,7 @@ describe('a change set', () => {
       jobGroupId({ job: 'unit', repository: 'acme/web', base: 'main' }),
       'job-group:unit:acme/web:main:push',
     ],
-  ])('%s has one id, whatever its commit', (_what, id, expected) => {
+  ])('%s has one id for all its commits', (_what, id, expected) => {
     expect(id).toBe(expected);
   });
 });
@@ -296,7 +304,7 @@ describe('the selection of a change set', () => {
   const web7 = { job: 'unit', repository: 'acme/web', base: 'main', pullRequest: 7 };
   const webPush = { job: 'unit', repository: 'acme/web', base: 'release/1.x' };
 
-  test.each([web7, webPush])('%j is read back from the id of its group', (changeSet) => {
+  test.each([web7, webPush])('%j is parsed from the id of its group', (changeSet) => {
     expect(parseJobGroupId(jobGroupId(changeSet))).toEqual(changeSet);
   });
 
@@ -305,7 +313,7 @@ describe('the selection of a change set', () => {
     'job-group:unit:acme/web:main:pr-x',
     'job-unit',
     `${jobGroupId(web7)}:1`,
-  ])('%s is no id of a group', (id) => expect(parseJobGroupId(id)).toBeUndefined());
+  ])('%s is not the id of a group', (id) => expect(parseJobGroupId(id)).toBeUndefined());
 
   test.each([
     ['acme/web#7', { repository: 'acme/web', pullRequest: 7 }],

@@ -1,4 +1,4 @@
-/** A set that takes no events must not hold up its runners: each has a workflow task open meanwhile. */
+/** A set that accepts no events must not block its runners, which have a workflow task open in the meantime. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { LocalActivityOptions } from '@temporalio/workflow';
 import { notifySet } from '../../../workflows/shared/activityProxies.ts';
@@ -8,7 +8,7 @@ interface ScheduledActivity {
   readonly options: LocalActivityOptions;
 }
 
-/** Where the SDK looks for the workflow that calls. */
+/** The global in which the SDK finds the calling workflow. */
 const sdk = globalThis as { __TEMPORAL_ACTIVATOR__?: unknown };
 const scheduled: ScheduledActivity[] = [];
 
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => void delete sdk.__TEMPORAL_ACTIVATOR__);
 
-test('a set is notified for half a minute at most, all tries included', async () => {
+test('a set is notified for at most half a minute, including all attempts', async () => {
   await notifySet({
     set: 'linux',
     event: {
@@ -35,7 +35,7 @@ test('a set is notified for half a minute at most, all tries included', async ()
     },
   });
   expect(scheduled).toMatchObject([
-    // It has more than one try.
+    // There is more than one attempt.
     {
       activityType: 'notifySet',
       options: { scheduleToCloseTimeout: 30_000, startToCloseTimeout: '10s' },

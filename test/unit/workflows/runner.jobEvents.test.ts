@@ -32,44 +32,39 @@ const ends = (jobId: number, more: Partial<RunnerJobEvent> = {}): RunnerJobEvent
 });
 const after = (...events: RunnerJobEvent[]): RunnerJobs => events.reduce(trackJobEvent, NO_JOBS);
 
-describe('the jobs of one runner, by events that come late, twice and out of order', () => {
+describe('the jobs of one runner, from events that arrive late, twice and out of order', () => {
   test.each<[string, RunnerJobEvent[], string | undefined, string[]]>([
-    ['nothing runs before anything is told', [], undefined, []],
-    ['queued says nothing of a runner', [{ action: 'queued', jobId: '1' }], undefined, []],
+    ['no job runs without an event', [], undefined, []],
+    ['queued does not start a job', [{ action: 'queued', jobId: '1' }], undefined, []],
     ['it started', [starts(1)], '1/1', []],
-    ['it is over', [starts(1), ends(1)], undefined, ['1/1']],
-    ['told twice that it is over', [starts(1), ends(1), ends(1)], undefined, ['1/1']],
+    ['it has ended', [starts(1), ends(1)], undefined, ['1/1']],
+    ['its end arrives twice', [starts(1), ends(1), ends(1)], undefined, ['1/1']],
+    ['its start arrives again after its end', [starts(1), ends(1), starts(1)], undefined, ['1/1']],
+    ['its end arrives before its start', [ends(1), starts(1)], undefined, ['1/1']],
+    ['a rerun is another job', [starts(1), ends(1), starts(1, { runAttempt: 2 })], '1/2', ['1/1']],
+    ['the next job', [starts(1), ends(1), starts(2)], '2/1', ['1/1']],
     [
-      'told again that it started, after its end',
-      [starts(1), ends(1), starts(1)],
-      undefined,
-      ['1/1'],
-    ],
-    ['its end overtook its start', [ends(1), starts(1)], undefined, ['1/1']],
-    ['a re-run is another job', [starts(1), ends(1), starts(1, { runAttempt: 2 })], '1/2', ['1/1']],
-    ['the next one', [starts(1), ends(1), starts(2)], '2/1', ['1/1']],
-    [
-      'the next one, and the end of the one before it was lost',
+      'the next job, if the end of the previous one was lost',
       [starts(1), starts(2)],
       '2/1',
       ['1/1'],
     ],
-    ['… and comes after all', [starts(1), starts(2), ends(1)], '2/1', ['1/1']],
-    ['… and its start is told again', [starts(1), starts(2), starts(1)], '2/1', ['1/1']],
+    ['… and arrives later', [starts(1), starts(2), ends(1)], '2/1', ['1/1']],
+    ['… and its start arrives again', [starts(1), starts(2), starts(1)], '2/1', ['1/1']],
     [
-      'a start that is told first now, while the next job runs',
+      'a start that arrives for the first time while the next job runs',
       [starts(2, { at: NOW + 60_000 }), starts(1, { at: NOW })],
       '2/1',
       ['1/1'],
     ],
     [
-      '… or when that one is over',
+      '… or after that one has ended',
       [starts(2, { at: NOW + 60_000 }), ends(2, { at: NOW + 90_000 }), starts(1, { at: NOW })],
       undefined,
       ['2/1', '1/1'],
     ],
     [
-      'a start in the second of the end before it',
+      'a start in the same second as the previous end',
       [starts(1, { at: NOW }), ends(1, { at: NOW + 9_000 }), starts(2, { at: NOW + 8_000 })],
       '2/1',
       ['1/1'],
@@ -79,25 +74,25 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
     expect([jobs.running?.key, jobs.completed]).toEqual([running, over]);
   });
 
-  test('what says nothing new changes nothing', () => {
+  test('repeated events change nothing', () => {
     const jobs = after(starts(1), ends(1), starts(2));
     for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: '3' } as const])
       expect(trackJobEvent(jobs, event)).toBe(jobs);
   });
 
-  test('a static runner that lives for months remembers no more than it needs', () => {
+  test('a static runner that runs for months remembers a limited number of jobs', () => {
     const months = Array.from({ length: 5_000 }, (_, job) => [
       starts(job, { at: NOW + job * 60_000 }),
       ends(job, { at: NOW + job * 60_000 + 30_000 }),
     ]).flat();
     const jobs = after(...months);
     expect(JSON.stringify(jobs).length).toBeLessThan(2_000);
-    // A redelivery of what is forgotten: its time tells.
+    // A redelivery about a forgotten job is recognized by its time.
     expect(trackJobEvent(jobs, starts(7, { at: NOW + 7 * 60_000 })).running).toBeUndefined();
   });
 });
 
-describe('what a runner takes itself for', () => {
+describe('the state of a runner: busy, deadline, job', () => {
   beforeEach(() => void jest.useFakeTimers({ now: NOW }));
   afterEach(() => void jest.useRealTimers());
 
@@ -128,7 +123,7 @@ describe('what a runner takes itself for', () => {
     return it;
   }
   type Step = RunnerJobEvent | 'busy' | 'idle' | 'again';
-  /** Each step comes a minute after the one before. @returns busy or not, the minute from which its deadline counts, its job, and whether it ran one */
+  /** Each step is a minute after the previous one. @returns whether it is busy, the minute from which its deadline counts, its job, and whether it ran one */
   function play(it: RunnerState, steps: readonly Step[]): unknown[] {
     for (const step of steps) {
       jest.advanceTimersByTime(60_000);
@@ -150,9 +145,9 @@ describe('what a runner takes itself for', () => {
   }
 
   test.each<[string, Step[], unknown[]]>([
-    ['its job is over', [starts(1), ends(1)], [false, undefined, undefined, true]],
+    ['its job has ended', [starts(1), ends(1)], [false, undefined, undefined, true]],
     [
-      'the start of a job that is over, delivered again',
+      'the start of an ended job, delivered again',
       [starts(1), ends(1), starts(1)],
       [false, undefined, undefined, true],
     ],
@@ -162,24 +157,28 @@ describe('what a runner takes itself for', () => {
       [true, 2, 'job (2)', true],
     ],
     [
-      'the next job has its own deadline, although the end of the one before it was lost',
+      'the next job has its own deadline, even if the end of the previous one was lost',
       [starts(1), starts(2)],
       [true, 2, 'job (2)', true],
     ],
     [
-      'the start of the first, delivered again while the next runs',
+      'the start of the first job, delivered again while the next runs',
       [starts(1), ends(1), starts(2), starts(1)],
       [true, 3, 'job (2)', true],
     ],
-  ])('a static one that does not tell: %s', (_what, steps, expected) =>
+  ])('a static runner that does not report jobs: %s', (_what, steps, expected) =>
     expect(play(life(false), steps)).toEqual(expected),
   );
 
   test.each<[string, Step[], unknown[]]>([
-    ['its job runs, and is named', ['busy', starts(1)], [true, 1, 'job (1)', true]],
-    ['named before its pod tells', ['idle', starts(1), 'busy'], [true, 3, 'job (1)', true]],
+    ['its job runs, and an event names it', ['busy', starts(1)], [true, 1, 'job (1)', true]],
     [
-      'the start of a job, told when its pod is idle again',
+      'an event names its job before its pod reports it',
+      ['idle', starts(1), 'busy'],
+      [true, 3, 'job (1)', true],
+    ],
+    [
+      'the start of a job that arrives when its pod is idle again',
       ['busy', 'idle', starts(1)],
       [false, undefined, undefined, true],
     ],
@@ -189,27 +188,27 @@ describe('what a runner takes itself for', () => {
       [true, 5, 'job (2)', true],
     ],
     [
-      'the next job, between which and the one before nobody saw it idle',
+      'the next job, if the pod was not seen idle in between',
       ['busy', starts(1), starts(2)],
       [true, 3, 'job (2)', true],
     ],
     [
-      'the same, by the end of the one before',
+      '… known by the end of the previous job',
       ['busy', starts(1), ends(1)],
       [true, 3, 'job (1)', true],
     ],
     [
-      'the same, although nobody told which job that was',
+      '… although no event named the job',
       ['busy', 'busy', 'busy', starts(2, { at: NOW + 3 * 60_000 })],
       [true, 4, 'job (2)', true],
     ],
     [
-      'its own job, told late',
+      'its own job, reported late',
       ['busy', 'busy', 'busy', starts(1, { at: NOW + 60_000 })],
       [true, 1, 'job (1)', true],
     ],
     [
-      'the next job, after an event that is ahead of the time',
+      'the next job, after an event with a time in the future',
       [
         'busy',
         starts(1, { at: 250e12 }),
@@ -220,29 +219,29 @@ describe('what a runner takes itself for', () => {
       ],
       [true, 5, 'job (2)', true],
     ],
-    ['the same, by its pod', ['busy', 'again'], [true, 2, undefined, true]],
-  ])('a static one that tells: %s', (_what, steps, expected) =>
+    ['… known by its pod', ['busy', 'again'], [true, 2, undefined, true]],
+  ])('a static runner that reports jobs: %s', (_what, steps, expected) =>
     expect(play(life(false, PROBES), steps)).toEqual(expected),
   );
 
   test.each<[string, Step[], unknown[]]>([
     ['busy', ['busy'], [true, 1, undefined, true]],
-    ['busy for one missed probe: no job', ['busy', 'idle'], [false, undefined, undefined, false]],
+    ['busy for one failed probe: no job', ['busy', 'idle'], [false, undefined, undefined, false]],
     [
-      'busy by the CI server’s word, which a probe does not take back',
+      'busy according to the CI server, which a probe does not override',
       ['busy', starts(1), 'idle'],
       [true, 1, 'job (1)', true],
     ],
     [
-      'its job is over: it has ten minutes to exit, instead of one hour from its start',
+      'its job has ended: it has ten minutes to exit, instead of one hour from its start',
       ['busy', starts(1), ends(1)],
       [true, 3 + 10 - 60, 'job (1)', true],
     ],
-  ])('an ephemeral one: %s', (_what, steps, expected) =>
+  ])('an ephemeral runner: %s', (_what, steps, expected) =>
     expect(play(life(true, PROBES), steps)).toEqual(expected),
   );
 
-  // Three minutes are what one job may take at the most.
+  // A job may take at most three minutes.
   test.each<[string, Step[], boolean, 'in a set' | 'alone' | 'ephemeral']>([
     ['two minutes, in two jobs', ['busy', 'idle', 'busy', 'idle'], false, 'in a set'],
     [
@@ -251,9 +250,9 @@ describe('what a runner takes itself for', () => {
       true,
       'in a set',
     ],
-    ['three minutes, in one', ['busy', 'busy', 'busy', 'idle'], true, 'in a set'],
+    ['three minutes, in one job', ['busy', 'busy', 'busy', 'idle'], true, 'in a set'],
     [
-      'three minutes, in one that an event named',
+      'three minutes, in one job that an event named',
       ['busy', starts(1), 'busy', 'idle'],
       false,
       'in a set',
@@ -272,23 +271,26 @@ describe('what a runner takes itself for', () => {
     ],
     ['three minutes, alone', ['busy', 'busy', 'busy', 'idle'], true, 'alone'],
     [
-      'three minutes of missed probes of an ephemeral one',
+      'three minutes of failed probes of an ephemeral runner',
       ['busy', 'busy', 'busy', 'idle'],
       false,
       'ephemeral',
     ],
-  ])('busy by its own word for %s: is it doubted?', (_what, steps, expected, kind) => {
-    const it = life(kind === 'ephemeral', PROBES);
-    it.admit({
-      ...it.spec,
-      ...(kind === 'alone' ? {} : { set: 'linux' }),
-      pod: { ...it.spec.pod, jobTimeoutCapMs: 3 * 60_000 },
-    });
-    play(it, steps);
-    expect(it.isSuspect).toBe(expected);
-  });
+  ])(
+    'whether a runner is suspect that only its pod reported as busy for %s',
+    (_what, steps, expected, kind) => {
+      const it = life(kind === 'ephemeral', PROBES);
+      it.admit({
+        ...it.spec,
+        ...(kind === 'alone' ? {} : { set: 'linux' }),
+        pod: { ...it.spec.pod, jobTimeoutCapMs: 3 * 60_000 },
+      });
+      play(it, steps);
+      expect(it.isSuspect).toBe(expected);
+    },
+  );
 
-  test('its deadline begins anew with each job, but not once it is unregistered: no other can begin', () => {
+  test('its deadline restarts with each job, but not once it is unregistered, because no other can start', () => {
     const facts = (it: RunnerState, absentSinceMs?: number): UnregistrationFacts => ({
       ...currentFacts(it),
       ...initialProgress(absentSinceMs),
@@ -297,11 +299,11 @@ describe('what a runner takes itself for', () => {
     play(it, ['busy', 'idle', 'busy']);
     expect(waitMs(it, 'jobDeadline', facts(it))).toBe(HOUR);
     expect(waitMs(it, 'jobDeadline', facts(it, NOW))).toBe(HOUR);
-    // A day is what one job may take at the most.
+    // A job may take at most a day.
     expect(waitMs(it, 'jobDeadline', facts(it, NOW - 23.5 * HOUR))).toBe(HOUR / 2 - 3 * 60_000);
   });
 
-  test('its own record, that it had no job, beats what a probe and an event told', () => {
+  test('its own record that it had no job overrides a probe and an event', () => {
     const it = life(true, PROBES);
     play(it, ['busy', starts(1)]);
     recordPod(it, {
@@ -312,7 +314,7 @@ describe('what a runner takes itself for', () => {
     expect([it.hadJob, it.observedActivity()]).toEqual([false, 'idle']);
   });
 
-  test('a plain command runs from its start, also before it is told to be up; one that did not come up is not waited for', () => {
+  test('a plain command is busy from its start, also before it is reported as online; one that did not start is not waited for', () => {
     const parsed = parseRunnerInput(
       { name: 'm', ciServer: 'none', image: 'i', command: ['work'] },
       { nameHash: '0a1b2' },
@@ -330,7 +332,7 @@ describe('what a runner takes itself for', () => {
     expect(it.observedActivity()).toBe('unknown');
   });
 
-  test('a runner that had a job has started, whether or not its pod was seen again before it vanished', () => {
+  test('a runner that had a job counts as started, even if its pod was not seen again before it vanished', () => {
     const [told, called, neither] = [life(true), life(true), life(true)];
     for (const it of [told, called, neither])
       it.runner.pod = {
@@ -357,7 +359,7 @@ describe('what a runner takes itself for', () => {
     );
   });
 
-  test('a runner that came online after its deadline and ran a job was not lost to that', () => {
+  test('a runner that came online after its deadline and ran a job is not never_registered', () => {
     const [worked, idle] = [life(true), life(true)];
     worked.onJobEvent(starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
@@ -375,16 +377,16 @@ describe('what a runner takes itself for', () => {
     ]);
   });
 
-  describe('an event says that a job runs, and the pod that none does', () => {
+  describe('an event reports a job, and the pod reports none', () => {
     test.each<[what: string, ephemeral: boolean, steps: Step[], expected: string]>([
       ['ephemeral: the event is final', true, [starts(1), 'idle'], 'busy'],
-      ['... whichever comes first', true, ['idle', starts(1), 'idle', 'idle'], 'busy'],
+      ['... in every order', true, ['idle', starts(1), 'idle', 'idle'], 'busy'],
       ['... and so is the event of its end', true, ['idle', starts(1), ends(1)], 'idle'],
-      ['static: what the pod said before is older', false, ['idle', starts(1)], 'busy'],
-      ['... what comes later may be late', false, ['idle', starts(1), 'idle'], 'busy'],
-      ['... its end was told', false, ['idle', starts(1), 'idle', ends(1)], 'idle'],
-      ['... the next job was told', false, [starts(1), 'busy', 'idle', starts(2)], 'busy'],
-      ['static, and its pod says busy', false, ['busy', starts(1)], 'busy'],
+      ['static: an earlier report of the pod is older', false, ['idle', starts(1)], 'busy'],
+      ['... a later report may be late', false, ['idle', starts(1), 'idle'], 'busy'],
+      ['... its end was reported', false, ['idle', starts(1), 'idle', ends(1)], 'idle'],
+      ['... the next job was reported', false, [starts(1), 'busy', 'idle', starts(2)], 'busy'],
+      ['static, and its pod reports busy', false, ['busy', starts(1)], 'busy'],
     ])('%s', (_what, ephemeral, steps, expected) => {
       const it = life(ephemeral, PROBES);
       play(it, steps);
@@ -395,7 +397,7 @@ describe('what a runner takes itself for', () => {
       [59_999, 'busy'],
       [60_000, 'idle'],
     ] as const)(
-      'a static one whose pod is looked at %d ms after the event is %s',
+      'a static runner whose pod is read %d ms after the event is %s',
       (afterMs, expected) => {
         const it = life(false, PROBES);
         play(it, ['idle', starts(1)]);
@@ -405,7 +407,7 @@ describe('what a runner takes itself for', () => {
       },
     );
 
-    test('no look makes an ephemeral one idle, nor one whose pod says busy', () => {
+    test('a read of the pod does not make an ephemeral runner idle, or one whose pod reports busy', () => {
       const [once, stays] = [life(true, PROBES), life(false, PROBES)];
       play(once, ['idle', starts(1)]);
       play(stays, ['busy', starts(1)]);
@@ -421,12 +423,12 @@ describe('what a runner takes itself for', () => {
     const interrupted = { code: 0, oomKilled: false, record: { job: 'interrupted' as const } };
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     test.each<[what: string, end: Partial<PodView>, news: Step]>([
-      ['idle, of one whose record says otherwise', { exit: interrupted }, 'idle'],
-      ['idle, of one that left no record', evicted, 'idle'],
+      ['idle, of a runner whose record has an interrupted job', { exit: interrupted }, 'idle'],
+      ['idle, of a runner without a record', evicted, 'idle'],
       ['a new job', evicted, 'again'],
-      ['its lost job is over', evicted, ends(1, { conclusion: 'failure' })],
-      ['... and nobody says how', evicted, ends(1)],
-    ])('a late word changes nothing about a job that ran: %s', (_what, end, news) => {
+      ['its lost job has ended', evicted, ends(1, { conclusion: 'failure' })],
+      ['... without a conclusion', evicted, ends(1)],
+    ])('a late report changes nothing about a job that ran: %s', (_what, end, news) => {
       const it = life(true, PROBES);
       play(it, [starts(1), 'busy']);
       recordPod(it, { ...(it.runner.pod as PodView), ended: true, ...end });
@@ -437,8 +439,8 @@ describe('what a runner takes itself for', () => {
 
     test.each<[what: string, requestedAfterMs: number | undefined, isInterrupted: boolean]>([
       ['before its job failed', -5_000, true],
-      ['after that, by clocks that may differ by so much', 120_000, true],
-      ['after that, by any clock', 120_001, false],
+      ['after that, within the tolerance of the clocks', 120_000, true],
+      ['after that, beyond the tolerance of the clocks', 120_001, false],
       ['never', undefined, false],
     ])('its termination was requested %s', (_what, requestedAfterMs, isInterrupted) => {
       const it = life(true);
@@ -466,7 +468,7 @@ describe('what a runner takes itself for', () => {
       });
     });
 
-    test('a look that finds it gone does not say that a static one was idle', () => {
+    test('a read that finds its pod gone does not prove that a static runner was idle', () => {
       const it = life(false, PROBES);
       play(it, ['idle', starts(1)]);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
@@ -475,14 +477,14 @@ describe('what a runner takes itself for', () => {
       expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
     });
 
-    test('a late word is none of a job', () => {
+    test('a late busy report is not a job', () => {
       const it = life(true, PROBES);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
       expect(play(it, ['busy'])).toEqual([false, undefined, undefined, false]);
       expect(it.observedActivity()).toBe('idle');
     });
 
-    test('one that does not tell has done its job, by an event that comes late', () => {
+    test('a runner that does not report jobs has completed its job, according to a late event', () => {
       const it = life(true);
       play(it, [starts(1)]);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
@@ -491,7 +493,7 @@ describe('what a runner takes itself for', () => {
     });
   });
 
-  test('events of another runner are not its own', () => {
+  test('events of another runner are ignored', () => {
     const it = life(false);
     expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([
       false,
@@ -533,7 +535,7 @@ test.each<[Scope['kind'], scope: string, repository: string | undefined, is: boo
   expect(concernsRunner(about, 'r', undefined, { kind, name })).toBe(is);
 });
 
-test('of a runner whose id nobody knows yet the name tells', () => {
+test('a runner without a known id is recognized by its name', () => {
   expect(
     concernsRunner(
       { action: 'queued', jobId: '1', runnerName: 'r', runnerId: '8' },

@@ -1,11 +1,11 @@
-/** Row by row: was a job lost with its runner? And that each way in which a runner ends asks the same function. */
+/** The decision table whether a job was lost with its runner, and that every kind of end uses it. */
 import { describe, expect, test } from '@jest/globals';
 import { isJobLost, type LastJobFacts } from '../../../workflows/runner/jobLoss.ts';
 import { decideVerdict, finalFacts, type EndFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodSnapshot } from '../../../core/domain/pod.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 
-/** An ephemeral runner that was taken away while idle. */
+/** An ephemeral runner that was lost while idle. */
 const idle: LastJobFacts = {
   ephemeral: true,
   started: true,
@@ -21,17 +21,21 @@ const stays = { ...idle, ephemeral: false };
 const leftAlone = { ...idle, takenAway: false, exitCode: 0 };
 
 test.each<[what: string, facts: LastJobFacts, lost: boolean]>([
-  ['1: its record says that it was interrupted', { ...idle, record: 'interrupted' }, true],
-  ['1: ... that it was running', { ...idle, record: 'running' }, true],
+  ['1: its record has an interrupted job', { ...idle, record: 'interrupted' }, true],
+  ['1: ... a running job', { ...idle, record: 'running' }, true],
   ['1: ... of a static runner', { ...stays, record: 'interrupted' }, true],
-  ['1: ... although it exited with 0, left alone', { ...leftAlone, record: 'interrupted' }, true],
   [
-    '2: its record says that it was completed, whatever else is said',
+    '1: ... although it exited with 0, without a request',
+    { ...leftAlone, record: 'interrupted' },
+    true,
+  ],
+  [
+    '2: its record has a completed job, despite other reports',
     { ...idle, record: 'completed', busyAtEnd: true, removal: 'busy', jobInterrupted: true },
     false,
   ],
   [
-    '2: ... and its registration is gone by itself',
+    '2: ... and its registration was removed by the CI server',
     { ...idle, record: 'completed', removal: 'absent' },
     false,
   ],
@@ -41,42 +45,54 @@ test.each<[what: string, facts: LastJobFacts, lost: boolean]>([
     false,
   ],
   ['2: ... but it was interrupted', { ...idle, jobSucceeded: true, record: 'interrupted' }, true],
-  ['2: ... but a static one', { ...stays, jobSucceeded: true, removal: 'busy' }, true],
+  ['2: ... but of a static runner', { ...stays, jobSucceeded: true, removal: 'busy' }, true],
   [
-    '2: ... but a static one may have had another',
+    '2: ... but a static runner may have had another job',
     { ...stays, record: 'completed', removal: 'busy' },
     true,
   ],
-  ['3: it exited with 0, left alone', { ...leftAlone, busyAtEnd: true, removal: 'busy' }, false],
-  ['3: ... but a static one', { ...stays, takenAway: false, exitCode: 0, busyAtEnd: true }, true],
+  [
+    '3: it exited with 0, without a request',
+    { ...leftAlone, busyAtEnd: true, removal: 'busy' },
+    false,
+  ],
+  [
+    '3: ... but a static runner',
+    { ...stays, takenAway: false, exitCode: 0, busyAtEnd: true },
+    true,
+  ],
   [
     '3: ... whose registration was removed',
     { ...stays, takenAway: false, cutLoose: true, exitCode: 0, busyAtEnd: true },
     false,
   ],
-  ['3: ... but told to go', { ...idle, exitCode: 0, busyAtEnd: true }, true],
+  ['3: ... but on request', { ...idle, exitCode: 0, busyAtEnd: true }, true],
   ['4: busy at the end', { ...idle, busyAtEnd: true }, true],
   ['4: interrupted, by an event', { ...idle, jobInterrupted: true }, true],
   ['4: ... of a static runner', { ...stays, jobInterrupted: true }, true],
   [
-    '4: ... whose record says that its last job was completed',
+    '4: ... whose record has a completed last job',
     { ...stays, record: 'completed', jobInterrupted: true },
     false,
   ],
-  ['4: busy by the CI server', { ...idle, removal: 'busy' }, true],
-  ['4: ... also where its record says none', { ...idle, record: 'none', removal: 'busy' }, true],
+  ['4: busy at the CI server', { ...idle, removal: 'busy' }, true],
+  ['4: ... also if its record has no job', { ...idle, record: 'none', removal: 'busy' }, true],
   [
-    '5: exit 0 after a job that is over',
+    '5: exit 0 after a job that has ended',
     { ...idle, exitCode: 0, hadJob: true, removal: 'absent' },
     false,
   ],
-  ['6: its registration is gone by itself', { ...idle, removal: 'absent' }, true],
-  ['6: ... perhaps by us', { ...idle, removal: 'absentAfterRetry' }, false],
-  ['6: ... of one that never started', { ...idle, removal: 'absent', started: false }, false],
-  ['6: ... of one whose record says none', { ...idle, removal: 'absent', record: 'none' }, false],
-  ['6: ... of a static one', { ...stays, removal: 'absent' }, false],
+  ['6: its registration was removed by the CI server', { ...idle, removal: 'absent' }, true],
+  ['6: ... or by Holdfast', { ...idle, removal: 'absentAfterRetry' }, false],
+  ['6: ... of a runner that never started', { ...idle, removal: 'absent', started: false }, false],
+  [
+    '6: ... of a runner whose record has no job',
+    { ...idle, removal: 'absent', record: 'none' },
+    false,
+  ],
+  ['6: ... of a static runner', { ...stays, removal: 'absent' }, false],
   ['idle', idle, false],
-  ['idle, of which the CI server says nothing', { ...idle, removal: undefined } as never, false],
+  ['idle, without a report of the CI server', { ...idle, removal: undefined } as never, false],
 ])('%s', (_what, facts, lost) => expect(isJobLost(facts)).toBe(lost));
 
 const ISO = '2026-01-01T00:00:00.000Z';
@@ -125,15 +141,15 @@ const drained: EndFacts = {
 describe.each([true, false])('drained, and lost with its job (ephemeral: %s)', (ephemeral) => {
   test.each<[what: string, facts: Partial<EndFacts>, cause: string]>([
     ['evicted, its registration gone', { pod: interrupted }, 'evicted'],
-    ['... by itself', { pod: interrupted, removal: 'absent' }, 'evicted'],
+    ['... removed by the CI server', { pod: interrupted, removal: 'absent' }, 'evicted'],
     [
-      '... and its last probe said idle: the record decides',
+      '... and its last probe reported idle: the record decides',
       { pod: interrupted, busyAtEnd: false },
       'evicted',
     ],
-    ['its node lost after a 204 that was a lie', { pod: nodeLost }, 'node_lost'],
+    ['its node lost after a 204 during its job', { pod: nodeLost }, 'node_lost'],
     [
-      'its registration handed on, without an answer',
+      'its registration handed off, without a response',
       { pod: interrupted, removal: undefined } as never,
       'evicted',
     ],
@@ -143,7 +159,7 @@ describe.each([true, false])('drained, and lost with its job (ephemeral: %s)', (
       'agent_lost',
     ],
     [
-      'torn down in good order, and its record tells of a job that came after all',
+      'torn down normally, and its record has a job that started late',
       { pod: { ...live, exit: interrupted.exit! }, busyAtEnd: false },
       'agent_lost',
     ],
@@ -155,7 +171,7 @@ describe.each([true, false])('drained, and lost with its job (ephemeral: %s)', (
     }),
   );
 
-  test('a record that its job is completed: retired in good order', () => {
+  test('a record with a completed job: drained normally', () => {
     const exit = { code: 0, oomKilled: false, record: { job: 'completed' as const } };
     expect(
       decideVerdict({
@@ -168,7 +184,7 @@ describe.each([true, false])('drained, and lost with its job (ephemeral: %s)', (
   });
 });
 
-test('exit 0 with a record that its job was interrupted is no success', () => {
+test('exit 0 with a record of an interrupted job is not a success', () => {
   const { cancel: _, ...facts } = drained;
   const exit = { ...interrupted.exit!, code: 0 };
   expect(decideVerdict({ ...facts, pod: { ...live, ended: true, exit } })).toMatchObject({
@@ -177,7 +193,7 @@ test('exit 0 with a record that its job was interrupted is no success', () => {
   });
 });
 
-describe('what its own tear-down does to a runner that lived until then', () => {
+describe('effects of the tear-down on a runner that ran until then', () => {
   const unregistered = {
     removal: 'removed',
     removedWhileRunning: true,
@@ -214,15 +230,15 @@ describe('what its own tear-down does to a runner that lived until then', () => 
   };
   const tornDown: PodSnapshot = { ...live, ended: true, terminating: true };
 
-  test('that its probes fail, and it is killed, says nothing', () =>
+  test('failing probes and a kill are no evidence of a lost job', () =>
     expect(
       decideVerdict(after({ ...tornDown, exit: { code: 143, oomKilled: false } })),
     ).toMatchObject({ outcome: 'succeeded' }));
 
   test.each([
-    ['an event of a job that its pod had not shown in time', true, false, 'errored'],
-    ['an event of a job that was known', true, true, 'succeeded'],
-    ['a static runner: the event may be an old one', false, false, 'succeeded'],
+    ['an event of a job that its pod had not reported in time', true, false, 'errored'],
+    ['an event of a known job', true, true, 'succeeded'],
+    ['a static runner: the event may be old', false, false, 'succeeded'],
   ])('%s', (_what, ephemeral, hadJob, outcome) =>
     expect(
       decideVerdict(
@@ -244,11 +260,11 @@ describe('what its own tear-down does to a runner that lived until then', () => 
     }),
   );
 
-  test('its record tells of a job', () =>
+  test('its record has a job', () =>
     expect(decideVerdict(after({ ...tornDown, exit: interrupted.exit! }))).toMatchObject({
       outcome: 'errored',
     }));
 
-  test('one that had ended by then is judged by all that is known', () =>
+  test('a runner that had ended before is judged by all facts', () =>
     expect(after(interrupted, interrupted)).toMatchObject({ busyAtEnd: true }));
 });
