@@ -1,4 +1,4 @@
-/** Which ends of a runner cost it a job that the CI server may run again. */
+/** Ends of a runner that lose a job that the CI server may run again. */
 import { expect, test } from '@jest/globals';
 import { jobToRerun } from '../../../workflows/runner/rerunLostJob.ts';
 import { lostJobCause, type EndFacts } from '../../../workflows/runner/verdict.ts';
@@ -49,19 +49,19 @@ test.each<[string, Partial<EndFacts>, string | undefined]>([
   ['node lost', { pod: { ...pod, disruptionReason: 'DeletionByTaintManager' } }, 'node_lost'],
   ['pod deleted by a third party', { pod: { ...vanished, deleted: true } }, 'deleted_externally'],
   ['evicted while its set drains it', { cancel: drain }, 'evicted'],
-  ['a static one, evicted', { ephemeral: false }, 'evicted'],
+  ['a static runner, evicted', { ephemeral: false }, 'evicted'],
   ['recorded as interrupted', { ...idle, ...exit({ record: { job: 'interrupted' } }) }, 'evicted'],
   ['idle', { ...idle, ...exit({ record: { job: 'none' } }) }, undefined],
   ['its job had completed', exit({ code: 0, record: { job: 'completed' } }), undefined],
   ['out of memory', exit({ code: 137, oomKilled: true }), undefined],
   ['timed out', exit({ record: { job: 'interrupted', reason: 'timeout' } }), undefined],
   [
-    'evicted for a limit of its own, such as emptyDir',
+    'evicted because of its own limit, such as emptyDir',
     { pod: { ...vanished, terminating: false, reason: 'Evicted' } },
     undefined,
   ],
   [
-    'evicted by the pressure of its node',
+    'evicted because of node pressure',
     { pod: { ...pod, reason: 'Evicted', disruptionReason: 'TerminationByKubelet' } },
     'evicted',
   ],
@@ -73,7 +73,7 @@ test.each<[string, Partial<EndFacts>, string | undefined]>([
   ['a failed step', { failure: { cause: 'pending_timeout', message: '' } }, undefined],
   ['a plain command', { kind: 'command' }, undefined],
   [
-    'its own failure',
+    'a failure of the runner',
     { pod: { ...vanished, terminating: false, exit: { code: 1, oomKilled: false } } },
     undefined,
   ],
@@ -91,8 +91,13 @@ const failedAt = (ms: number) => ({
 });
 test.each([
   ['the running job', { ...failedAt(0), jobs: { running } }, { jobInterrupted: true }, '2'],
-  ['the job that failed when the pod was told to stop', failedAt(0), { jobInterrupted: true }, '1'],
-  ['a job to be found: one failed before that', failedAt(-1), { jobInterrupted: true }, undefined],
+  ['the job that failed when the pod was stopped', failedAt(0), { jobInterrupted: true }, '1'],
+  [
+    'no known job, because one failed before that,',
+    failedAt(-1),
+    { jobInterrupted: true },
+    undefined,
+  ],
   ['no job', failedAt(0), { jobInterrupted: false }, undefined],
   [
     'the only job of an ephemeral runner, which failed before that by a slow clock,',
@@ -101,7 +106,7 @@ test.each([
     '1',
   ],
   [
-    'the only job of an ephemeral runner, which was given up as unreachable long before,',
+    'the only job of an ephemeral runner, which GitHub ended as unreachable long before,',
     failedAt(-20 * 60_000),
     { ephemeral: true, jobInterrupted: false },
     '1',

@@ -91,7 +91,7 @@ describe('the exploration finds', () => {
     );
   });
 
-  test('a wait without an end', () => {
+  test('an endless wait', () => {
     const unregisterFacts = {
       ...TABLES.unregisterFacts,
       applyEvent: (...[facts, event]: Parameters<typeof TABLES.unregisterFacts.applyEvent>) =>

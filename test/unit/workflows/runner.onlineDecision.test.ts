@@ -44,7 +44,7 @@ type Row = [
 test.each<Row>([
   ['just created', unscheduled, 0, { kind: 'wait', forMs: 5 * MINUTE, why: 'pod to be scheduled' }],
   [
-    'unscheduled for a moment less than allowed',
+    'unscheduled for slightly less than allowed',
     unscheduled,
     5 * MINUTE - 1,
     { kind: 'wait', forMs: 1 },
@@ -60,7 +60,7 @@ test.each<Row>([
     },
   ],
   [
-    '… with the scheduler’s words',
+    '… with the scheduler’s message',
     { ...unscheduled, unschedulable: '0/3 nodes' },
     5 * MINUTE,
     { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('0/3 nodes') },
@@ -85,13 +85,13 @@ test.each<Row>([
     { kind: 'failed', cause: 'image_pull' },
   ],
   [
-    'an image problem that may heal',
+    'an image problem that may be transient',
     { ...scheduled, ...problem('image_pull') },
     MINUTE,
     { kind: 'wait', forMs: 9 * MINUTE },
   ],
   [
-    'an image problem that has lasted',
+    'a persistent image problem',
     { ...scheduled, ...problem('image_pull', PERSISTENT) },
     MINUTE,
     {
@@ -101,13 +101,18 @@ test.each<Row>([
     },
   ],
   [
-    'a configuration problem that has lasted',
+    'a persistent configuration problem',
     { ...scheduled, ...problem('config', PERSISTENT) },
     MINUTE,
     { kind: 'failed' },
   ],
-  ['running, and does not tell: the CI server is asked', started(0), MINUTE, { kind: 'running' }],
-  ['… however old the pod is', started(0), 60 * MINUTE, { kind: 'running' }],
+  [
+    'running, and does not report whether it is online: the CI server is checked',
+    started(0),
+    MINUTE,
+    { kind: 'running' },
+  ],
+  ['… at every age of the pod', started(0), 60 * MINUTE, { kind: 'running' }],
   [
     'running, not online yet',
     { ...started(4 * MINUTE), online: false },
@@ -122,20 +127,20 @@ test.each<Row>([
   ],
   ['online', { ...started(0), online: true }, MINUTE, { kind: 'online' }],
   [
-    'online, later than allowed: it is here',
+    'online, later than allowed: accepted',
     { ...started(60 * MINUTE), online: true },
     60 * MINUTE,
     { kind: 'online' },
   ],
   ['ended', { ...started(0), ended: true }, 0, { kind: 'ended' }],
   [
-    'ended before it started, deadlines out',
+    'ended before it started, deadlines exceeded',
     { ...unscheduled, ended: true },
     60 * MINUTE,
     { kind: 'ended' },
   ],
   [
-    'ended: that beats its last word',
+    'ended: takes precedence over its last report',
     { ...started(0), online: true, ended: true },
     0,
     { kind: 'ended' },
@@ -144,7 +149,7 @@ test.each<Row>([
   expect(decide(pod, ageMs)).toMatchObject(expected);
 });
 
-test('a registration deadline shorter than the pod’s own is kept, though nobody tells of the container’s start', () => {
+test('a registration deadline shorter than the pod’s own is kept, even if the start of the container is not reported', () => {
   const pod = { ...unscheduled, online: false };
   const deadlines = { ...production, registrationMs: 5_000 };
   expect(decide(unscheduled, 0, deadlines)).toMatchObject({ kind: 'wait', forMs: 5 * MINUTE });
@@ -155,7 +160,7 @@ test('a registration deadline shorter than the pod’s own is kept, though nobod
 });
 
 describe('every wait has an end', () => {
-  test('and its time is more than nothing, whatever the deadlines', () => {
+  test('and a positive time, for all deadlines', () => {
     for (const podUnscheduledMs of [1, 5_000, 50_000]) {
       for (const podPendingMs of [1, 5_000, 50_000]) {
         for (const age of [0, 1, 4_999, 5_000, 49_999, 50_000]) {
@@ -182,7 +187,7 @@ describe('every wait has an end', () => {
   });
 });
 
-test('a runner that may be about to register is looked for more and more rarely, and once when its deadline is over', () => {
+test('a runner that may be about to register is checked less and less often, and once when its deadline is over', () => {
   const looks = (registrationMs: number): number[] => {
     const at = [0];
     while ((at.at(-1) ?? 0) < registrationMs)
@@ -198,7 +203,7 @@ test('a runner that may be about to register is looked for more and more rarely,
     86_400_000,
     30 * 86_400_000,
   ]);
-  // Each is some eleven events of history, of which a workflow may have 51,200.
+  // Each check is about eleven history events, of which a workflow may have 51,200.
   expect([minutes?.length, day?.length, month?.length].every((count = 0) => count < 150)).toBe(
     true,
   );

@@ -7,24 +7,24 @@ import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
 const { startedAt: _startedAt, ...neverStarted } = RUNNING_POD;
 
-describe('what the verdict goes by of what was asked for', () => {
+describe('the cancel request that the verdict uses', () => {
   const drain = { mode: 'drain', reason: 'a', by: 'drain' } as const;
   const stop = { mode: 'stop', reason: 'b', by: 'cancelled' } as const;
   const ended = { ...RUNNING_POD, ended: true };
-  /** Not admitted: there is nobody to show anything to. */
+  /** Not admitted, so that it updates no details in the UI. */
   const running = (): RunnerState => {
     const state = new RunnerState('runner-1', 'f', BORN);
     state.runner.pod = RUNNING_POD;
     return state;
   };
 
-  test('while it runs: the strongest', () => {
+  test('is the strongest one while the runner runs', () => {
     const state = running();
     for (const wanted of [drain, stop]) state.requestCancel(wanted);
     expect([state.cancel, state.verdictCancel]).toEqual([stop, stop]);
   });
 
-  test('a cancel that comes after its end only keeps another from taking its place', () => {
+  test('ignores a cancel after the end of the pod, which only prevents a replacement', () => {
     const [drained, left] = [running(), running()];
     drained.requestCancel(drain);
     for (const state of [drained, left]) {
@@ -37,7 +37,7 @@ describe('what the verdict goes by of what was asked for', () => {
   });
 });
 
-describe('how long its container has run', () => {
+describe('the run time of its container', () => {
   const started = (secondsAgo: number) => ({
     ...RUNNING_POD,
     startedAt: new Date(Date.now() - secondsAgo * 1_000).toISOString(),
@@ -49,17 +49,17 @@ describe('how long its container has run', () => {
     return Math.round(state.sinceStartedMs / 1_000);
   };
 
-  test('by the clock of the workflow, which saw it', () => {
+  test('uses the clock of the workflow, which saw the start', () => {
     expect(sinceStartedSeconds(180, 60)).toBe(60); // the node's clock is two minutes behind
     expect(sinceStartedSeconds(-60, 30)).toBe(30); // … a minute ahead
   });
 
-  test('seen late: as long as the two clocks agree within two minutes', () => {
+  test('seen late, uses the start time of the pod with a tolerance of two minutes', () => {
     expect(sinceStartedSeconds(600, 0)).toBe(480);
     expect(sinceStartedSeconds(60)).toBe(0);
   });
 
-  test('what it saw first is kept, and carried on', () => {
+  test('keeps the time at which the start was first seen, and carries it over', () => {
     const state = runnerState({}, neverStarted);
     recordPod(state, RUNNING_POD);
     const { startSeenMs } = state.runner;
@@ -80,7 +80,7 @@ describe('the count of lost attempts', () => {
     [['never started', 'no pod', 'never started'], 3, 3],
     [['short'], 0, 1],
     [['short', 'short', 'short'], 0, 3],
-    // One that lived for long is the first of a new row of short-lived ones.
+    // A long attempt is the first of a new series of short ones.
     [['short', 'short', 'long'], 0, 1],
     [['short', 'short', 'long', 'short'], 0, 2],
     [['never started', 'never started', 'short'], 0, 3],
@@ -100,7 +100,7 @@ describe('the count of lost attempts', () => {
 
 describe('the cap of one job', () => {
   const MINUTE = 60_000;
-  /** Runs attempts of so many minutes; the last is still at work. @returns its deadline, in minutes after its start */
+  /** Runs attempts of the given minutes; the last is still running. @returns its deadline, in minutes after its start */
   function deadlineAfter(input: Parameters<typeof runnerState>[0], minutes: number[]): number {
     const state = runnerState({ timeouts: { jobTimeout: '24h' }, ...input }, RUNNING_POD);
     const { now } = Date;
@@ -131,14 +131,14 @@ describe('the cap of one job', () => {
     ['a command', command, [], 1_440 + BACKSTOP],
     ['… that was lost after an hour', command, [60], 1_380 + BACKSTOP],
     ['… and again', command, [60, 120], 1_260 + BACKSTOP],
-    ['… and has nothing left', command, [1_440], BACKSTOP],
+    ['… and has no time left', command, [1_440], BACKSTOP],
     [
       '… whose own timeout is shorter',
       { ...command, timeouts: { jobTimeout: '1h' } },
       [60, 120],
       60 + BACKSTOP,
     ],
-    ['a runner whose next job is another one', { onEviction: 'replace' }, [60, 120], 1_440],
+    ['a runner whose next job is a different one', { onEviction: 'replace' }, [60, 120], 1_440],
   ])('%s', (_what, input, minutes, left) => {
     expect(deadlineAfter(input, minutes)).toBe(left);
   });
@@ -200,14 +200,14 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     expect(state.deadlineCancellation()).toMatchObject({ mode: 'stop', by });
   });
 
-  test('a time of the future that is carried on hides no later job', () => {
+  test('a carried time in the future does not hide a later job', () => {
     const state = runnerState({}, RUNNING_POD);
     state.runner.jobs = { completed: [], latestEventAt: 250e12 };
     const { runner } = parseCarriedState(state.toCarriedState(), Date.now()) ?? {};
     expect(runner?.jobs.latestEventAt).toBeLessThanOrEqual(Date.now() + 2 * 60_000);
   });
 
-  test('it is carried on', () => {
+  test('it is carried over', () => {
     const { runner } = after(['in_progress', 'completed']);
     const state = runnerState({}, RUNNING_POD);
     const { jobEndedAt, jobConclusion } = runner;

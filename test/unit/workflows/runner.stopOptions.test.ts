@@ -1,4 +1,4 @@
-/** How a pod is asked to stop: the reason for its supervisor, and its grace. */
+/** How a pod is stopped: the reason for its supervisor, and its grace period. */
 import { expect, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
 import type { Cancellation } from '../../../core/domain/cancellation.ts';
@@ -7,7 +7,7 @@ import { stopOptions } from '../../../workflows/runner/tearDown.ts';
 import { RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
 const { online: _online, busy: _busy, ...SILENT } = RUNNING_POD;
-/** SIGTERM lets the job go on for 10 minutes. */
+/** SIGTERM lets the job run for 10 more minutes. */
 const DRAINS: Partial<RunnerInput> = {
   onTerm: 'drain',
   stop: { drainTimeout: '10m', signalTimeout: '30s' },
@@ -28,14 +28,14 @@ test.each<
     expected: ReturnType<typeof stopOptions>,
   ]
 >([
-  ['what SIGTERM means by itself is not told', STOPS, 'cancelled', STOP, RUNNING_POD, {}],
-  ['the same without a request', STOPS, undefined, STOP, RUNNING_POD, {}],
+  ['the default meaning of SIGTERM needs no reason', STOPS, 'cancelled', STOP, RUNNING_POD, {}],
+  ['… also without a request', STOPS, undefined, STOP, RUNNING_POD, {}],
   ['a timeout', STOPS, 'run_timeout', STOP, RUNNING_POD, { stopReason: 'timeout' }],
   ['a newer run', STOPS, 'superseded', STOP, RUNNING_POD, { stopReason: 'superseded' }],
   ['a drain', STOPS, 'drain', STOP, RUNNING_POD, { stopReason: 'drained' }],
   ['an idle runner', STOPS, 'idle_timeout', STOP, RUNNING_POD, { stopReason: 'drained' }],
   [
-    'a cancellation where SIGTERM means a drain: told, and without the grace of the drain',
+    'a cancellation if SIGTERM means a drain: with a reason, and without the drain timeout',
     DRAINS,
     'cancelled',
     STOP,
@@ -43,7 +43,7 @@ test.each<
     { stopReason: 'cancelled', gracePeriodSeconds: 40 },
   ],
   [
-    'no request where SIGTERM means a drain: as a cancellation',
+    'no request if SIGTERM means a drain: like a cancellation',
     DRAINS,
     undefined,
     STOP,
@@ -51,14 +51,14 @@ test.each<
     { stopReason: 'cancelled', gracePeriodSeconds: 40 },
   ],
   [
-    'a drain where SIGTERM means one: the whole grace',
+    'a drain if SIGTERM means a drain: the whole grace period',
     DRAINS,
     'drain',
     STOP,
     RUNNING_POD,
     { stopReason: 'drained' },
   ],
-  ['a pod without a supervisor that can be told', STOPS, 'run_timeout', STOP, SILENT, {}],
+  ['a pod without a supervisor that reads reasons', STOPS, 'run_timeout', STOP, SILENT, {}],
   [
     'a pod that is only stopped if it has not started',
     STOPS,
@@ -68,7 +68,7 @@ test.each<
     { unlessStarted: true },
   ],
   [
-    'a forced stop: the shortest grace that a kubelet keeps',
+    'a forced stop: the shortest grace period that a kubelet honors',
     STOPS,
     'run_timeout',
     FORCE,
@@ -76,7 +76,7 @@ test.each<
     { gracePeriodSeconds: 1 },
   ],
   [
-    'a pod that has outlived its grace: none',
+    'a pod that exceeded its grace period: no grace period',
     STOPS,
     'run_timeout',
     { ...FORCE, overdue: true },

@@ -1,4 +1,4 @@
-/** How long each step of an unregistration is waited for. */
+/** Time limits of the steps of an unregistration. */
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
@@ -37,14 +37,14 @@ const INPUT: Partial<RunnerInput> = {
 beforeEach(() => void jest.useFakeTimers({ now: NOW }));
 afterEach(() => void jest.useRealTimers());
 
-describe('a removal under a job that may finish', () => {
+describe('a removal during a job that may finish', () => {
   const alive = { ended: false } as const;
   const told = (state: RunnerState, busy: boolean): RunnerState => {
     state.applyPodState(busy ? 'busy' : 'idle');
     return state;
   };
 
-  test.each([true, false])('is asked for until the deadline of its job (ephemeral: %s)', (once) => {
+  test.each([true, false])('is requested until the deadline of its job (ephemeral: %s)', (once) => {
     const state = told(runnerState({ ...INPUT, ephemeral: once }, RUNNING_POD), true);
     jest.advanceTimersByTime(HOUR);
     expect(removalJobMs(state, alive, 'return')).toBe(HOUR);
@@ -52,7 +52,7 @@ describe('a removal under a job that may finish', () => {
     expect(removalJobMs(state, alive, 'return')).toBe(1);
   });
 
-  test('of a runner that says nothing of a job: as long as one may take', () => {
+  test('of a runner that does not report jobs is requested for the maximum time of a job', () => {
     const silent = runnerState(INPUT, RUNNING_POD);
     const idle = told(runnerState(INPUT, RUNNING_POD), false);
     for (const state of [silent, idle])
@@ -62,7 +62,7 @@ describe('a removal under a job that may finish', () => {
       ]);
   });
 
-  test('its time begins when the CI server calls it busy, if nothing told of it before', () => {
+  test('is limited from the CI server’s first busy response, if the job was not reported before', () => {
     const state = runnerState({ ...INPUT, supervisor: 'none' }, RUNNING_POD);
     state.onRejectedAsBusy();
     jest.advanceTimersByTime(HOUR);
@@ -74,10 +74,12 @@ describe('a removal under a job that may finish', () => {
     expect(waitMs(state, 'busyCheck', facts)).toBe(5 * MINUTE);
   });
 
-  test.each([{ ended: true }, { ended: false, stop: 'stop' as const }])('not for %j', (facts) =>
-    expect(
-      removalJobMs(told(runnerState(INPUT, RUNNING_POD), true), facts, 'retry'),
-    ).toBeUndefined(),
+  test.each([{ ended: true }, { ended: false, stop: 'stop' as const }])(
+    'has no such limit for %j',
+    (facts) =>
+      expect(
+        removalJobMs(told(runnerState(INPUT, RUNNING_POD), true), facts, 'retry'),
+      ).toBeUndefined(),
   );
 });
 
@@ -99,7 +101,7 @@ describe('a removal', () => {
     ],
     ['of an ended runner', RUNNING_POD, { ended: true }, { withinMs: 7 * MINUTE }],
     [
-      'of an ended runner that was to be stopped: the response timeout was for the stop',
+      'of an ended runner with a stop request: the response timeout applied to the stop',
       RUNNING_POD,
       { ended: true, stop: 'stop' },
       { withinMs: 7 * MINUTE },
@@ -133,14 +135,14 @@ describe('a wait', () => {
     ['settled', 'never online', { absentSinceMs }, () => undefined, 9 * SECOND],
     [
       'settled',
-      'once online: it may have taken a job',
+      'was online once, so it may have taken a job',
       { absentSinceMs },
       ({ runner }) => (runner.online = true),
       2 * HOUR - 4 * SECOND,
     ],
     [
       'settled',
-      'once online, and it does not end with its registration',
+      'was online once, and does not end with its registration',
       { absentSinceMs },
       (state) => {
         state.runner.online = true;
@@ -151,7 +153,7 @@ describe('a wait', () => {
     ['terminated', 'a forced stop', { stopped: 'force' }, () => undefined, 10 * SECOND],
     [
       'terminated',
-      'a stop: its grace, and a minute',
+      'a stop: its grace period, and a minute',
       { stopped: 'stop' },
       () => undefined,
       30 * SECOND + MINUTE,
@@ -169,7 +171,7 @@ describe('a wait', () => {
     ['listRecheck', 'since now', {}, () => undefined, 16 * SECOND],
     [
       'listRecheck',
-      'since it was not listed',
+      'from the time at which it was not listed',
       { unlistedSinceMs: NOW - 6 * SECOND },
       () => undefined,
       10 * SECOND,

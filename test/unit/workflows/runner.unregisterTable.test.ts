@@ -16,7 +16,7 @@ import {
   type UnregistrationAction,
 } from '../../../workflows/runner/unregisterTable.ts';
 
-/** An ephemeral JIT runner, alive, that says nothing. */
+/** An ephemeral JIT runner that runs and reports nothing. */
 const seen: ObservedFacts = {
   ephemeral: true,
   started: true,
@@ -27,9 +27,9 @@ const seen: ObservedFacts = {
   wasRegistered: true,
   registrationExpired: false,
 };
-/** … and that nothing was asked about yet. */
+/** … for which no request was sent yet. */
 const alive: UnregistrationFacts = { ...seen, ...initialProgress() };
-/** A static runner that registers itself: its id is not held. */
+/** A static runner that registers itself, so its id is unknown. */
 const ownRegistration = { ephemeral: false, wasRegistered: false } as const;
 type Case = [
   what: string,
@@ -37,21 +37,21 @@ type Case = [
   expected: Partial<UnregistrationAction>,
 ];
 
-describe('the decision table, row by row', () => {
+describe('the decision table, with its row numbers', () => {
   test.each<Case>([
     ['1: proven, ended', { absentSinceMs: 1, ended: true }, { kind: 'tearDown', row: '1' }],
     [
-      '1: proven, its container never started, as far as is known',
+      '1: proven, its container never started, according to the last read',
       { absentSinceMs: 1, started: false },
       { kind: 'refreshPod', row: '1' },
     ],
     [
-      '1: … and it has not',
+      '1: … confirmed by another read',
       { absentSinceMs: 1, started: false, podRefreshed: true },
       { kind: 'tearDown', row: '1', unlessStarted: true },
     ],
     [
-      '1: proven, alive and idle by its own word',
+      '1: proven, running and observed idle',
       {
         absentSinceMs: 1,
         observedActivity: 'idle',
@@ -61,33 +61,37 @@ describe('the decision table, row by row', () => {
       { kind: 'tearDown', row: '1', unlessBusy: true },
     ],
     [
-      '1: proven, alive and busy',
+      '1: proven, running and busy',
       { absentSinceMs: 1, observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
     [
-      '1: proven, busy by an event, idle by its pod',
+      '1: proven, busy according to an event, idle according to its pod',
       { absentSinceMs: 1, observedActivity: 'busy', idleInDoubt: true },
       { kind: 'refreshPod', row: '1' },
     ],
     [
-      '1: ... looked at, and still in doubt',
+      '1: ... read again, and still contradictory',
       { absentSinceMs: 1, observedActivity: 'busy', idleInDoubt: true, podRefreshed: true },
       { kind: 'wait', until: 'busyCheck' },
     ],
-    ['1: proven, alive and silent', { absentSinceMs: 1 }, { kind: 'wait', until: 'settled' }],
     [
-      '1: proven, alive, silent, and its time to end is over',
+      '1: proven, running and not observed',
+      { absentSinceMs: 1 },
+      { kind: 'wait', until: 'settled' },
+    ],
+    [
+      '1: proven, running, not observed, and its time to end is over',
       { absentSinceMs: 1, expiredWait: 'settled' },
       { kind: 'stopPod' },
     ],
     [
-      '1: … that stop is asked for once',
+      '1: … the stop is requested once',
       { absentSinceMs: 1, expiredWait: 'settled', stopped: 'stop' },
       { kind: 'wait', until: 'terminated' },
     ],
     [
-      '1: proven, busy, and its time to end is over: the job goes on',
+      '1: proven, busy, and its time to end is over: the job continues',
       { absentSinceMs: 1, expiredWait: 'settled', observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
@@ -103,7 +107,7 @@ describe('the decision table, row by row', () => {
       { kind: 'tearDown', row: '2' },
     ],
     [
-      '2: … whatever the CI server said before',
+      '2: … independent of earlier responses of the CI server',
       { ended: true, exitCode: 0, hadJob: true, removalResult: 'busy' },
       { kind: 'tearDown', row: '2' },
     ],
@@ -116,55 +120,55 @@ describe('the decision table, row by row', () => {
       { kind: 'remove' },
     ],
     [
-      '2 not: told to go, it may have left its job with exit 0',
+      '2 not: stopped, so it may have exited with 0 during its job',
       { ended: true, exitCode: 0, hadJob: true, stop: 'stop', stopped: 'stop' },
       { kind: 'remove' },
     ],
 
     [
-      '2 not: evicted, it may have left its job with exit 0',
+      '2 not: evicted, so it may have exited with 0 during its job',
       { ended: true, exitCode: 0, hadJob: true, terminationRequested: true },
       { kind: 'remove' },
     ],
 
     [
-      '3: 204, silent, and it does not end with its registration',
+      '3: 204, not observed, and it does not end with its registration',
       { removalResult: 'removed', outlivesRegistration: true },
       { kind: 'stopPod', row: '3', mode: 'stop', overdue: false },
     ],
     [
-      '1: … and it has been asked to stop',
+      '1: … and its stop was requested',
       { absentSinceMs: 1, outlivesRegistration: true, stopped: 'stop' },
       { kind: 'wait', row: '1', until: 'terminated' },
     ],
     [
-      '3: … it is idle by its own word: torn down as any other',
+      '3: … observed idle: torn down like all others',
       { removalResult: 'removed', outlivesRegistration: true, observedActivity: 'idle' },
       { kind: 'wait', row: '3', until: 'idleConfirmed' },
     ],
     [
-      '3: … it is busy by its own word: its job may finish',
+      '3: … observed busy: its job may finish',
       { removalResult: 'removed', outlivesRegistration: true, observedActivity: 'busy' },
       { kind: 'wait', row: '3', until: 'jobDeadline' },
     ],
     [
-      '4a: … its registration has gone before, perhaps with its job: it may be ending',
+      '4a: … its registration was already gone, perhaps with its job: it may be ending',
       { removalResult: 'absent', outlivesRegistration: true },
       { kind: 'wait', row: '4a', until: 'settled' },
     ],
     ['3: 204, ended', { removalResult: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
     [
-      '3: 204, idle by its own word, which may be old',
+      '3: 204, observed idle, which may be outdated',
       { removalResult: 'removed', observedActivity: 'idle' },
       { kind: 'wait', row: '3', until: 'idleConfirmed' },
     ],
     [
-      '3: … and still after a moment, as far as is known',
+      '3: … and still idle after the confirmation time, according to the last read',
       { removalResult: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed' },
       { kind: 'refreshPod', row: '3' },
     ],
     [
-      '3: … and it is',
+      '3: … confirmed by another read',
       {
         removalResult: 'removed',
         observedActivity: 'idle',
@@ -174,12 +178,12 @@ describe('the decision table, row by row', () => {
       { kind: 'tearDown', row: '3' },
     ],
     [
-      '3: 204, busy by its own word',
+      '3: 204, observed busy',
       { removalResult: 'removed', observedActivity: 'busy' },
       { kind: 'wait', row: '3', until: 'jobDeadline' },
     ],
     [
-      '3: 204, and no word of its own: it may have just started a job',
+      '3: 204, not observed: it may have just started a job',
       { removalResult: 'removed' },
       { kind: 'wait', row: '3', until: 'settled' },
     ],
@@ -226,22 +230,22 @@ describe('the decision table, row by row', () => {
       { kind: 'tearDown', row: '4a', unlessStarted: true },
     ],
     [
-      '4a: 404, ended, whoever registered it',
+      '4a: 404, ended, with every kind of registration',
       { ...ownRegistration, removalResult: 'absent', ended: true },
       { kind: 'tearDown', row: '4a' },
     ],
     [
-      '4a: not listed, its container never started, as far as is known',
+      '4a: not listed, its container never started, according to the last read',
       { ...ownRegistration, removalResult: 'unlisted', started: false },
       { kind: 'refreshPod', row: '4a' },
     ],
     [
-      '4a: … and it has not: stopped, and asked about once more',
+      '4a: … confirmed by another read: stopped, and listed again',
       { ...ownRegistration, removalResult: 'unlisted', started: false, podRefreshed: true },
       { kind: 'stopPod', row: '4a', unlessStarted: true },
     ],
     [
-      '4b: not listed, registration deadline out, idle: stopped, and asked about once more',
+      '4b: not listed, registration deadline over, idle: stopped, and listed again',
       {
         ...ownRegistration,
         removalResult: 'unlisted',
@@ -253,7 +257,7 @@ describe('the decision table, row by row', () => {
       { kind: 'stopPod', row: '4b' },
     ],
     [
-      '4b: not listed, registration deadline out, silent',
+      '4b: not listed, registration deadline over, not observed',
       { ...ownRegistration, removalResult: 'unlisted', registrationExpired: true },
       { kind: 'wait', row: '4b', until: 'settled' },
     ],
@@ -263,17 +267,17 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
-      '4c: … also when it says that it is idle',
+      '4c: … also when observed idle',
       { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'idle' },
       { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
-      '4d: not listed, ended: the list may be from before',
+      '4d: not listed, ended: the list may be outdated',
       { ...ownRegistration, removalResult: 'unlisted', ended: true },
       { kind: 'wait', row: '4d', until: 'listRecheck' },
     ],
     [
-      '4d: not listed, online: the list may be from before',
+      '4d: not listed, online: the list may be outdated',
       {
         ...ownRegistration,
         wasRegistered: true,
@@ -283,12 +287,12 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '4d', until: 'listRecheck' },
     ],
     [
-      '4: busy by its own signal beats any list',
+      '4: observed busy overrides every list',
       { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'busy' },
       { kind: 'wait', row: '4', until: 'jobDeadline' },
     ],
     [
-      '4: … even with the registration deadline out',
+      '4: … even with the registration deadline over',
       {
         ...ownRegistration,
         removalResult: 'unlisted',
@@ -298,12 +302,12 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '4', until: 'jobDeadline' },
     ],
     [
-      '4: but not an accepted stop',
+      '4: but does not override an accepted stop',
       { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'busy', stop: 'stop' },
       { kind: 'stopPod' },
     ],
     [
-      '4: nor may it look again for ever under a stop',
+      '4: and with a stop it is not listed again endlessly',
       { ...ownRegistration, removalResult: 'unlisted', stop: 'stop' },
       { kind: 'stopPod' },
     ],
@@ -319,14 +323,14 @@ describe('the decision table, row by row', () => {
       { kind: 'stopPod', row: '5' },
     ],
     [
-      '5: … and asked for already',
+      '5: … and already requested',
       { removalResult: 'busy', stop: 'stop', stopped: 'stop' },
       { kind: 'wait', row: '5', until: 'terminated' },
     ],
-    ['5: stop accepted, nothing asked yet: unregister first', { stop: 'stop' }, { kind: 'remove' }],
+    ['5: stop accepted, no request yet: unregister first', { stop: 'stop' }, { kind: 'remove' }],
     ['5: … also when a job runs', { stop: 'stop', observedActivity: 'busy' }, { kind: 'remove' }],
     [
-      '5: stop accepted, the CI server does not answer',
+      '5: stop accepted, the CI server does not respond',
       { stop: 'stop', expiredWait: 'stopResponse' },
       { kind: 'stopPod', row: '5' },
     ],
@@ -336,12 +340,12 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '5', until: 'terminated' },
     ],
     [
-      '5: pod terminating, although nobody had asked for a stop',
+      '5: pod terminating without a stop request',
       { ephemeral: false, stopped: 'stop' },
       { kind: 'wait', row: '5', until: 'terminated' },
     ],
     [
-      '5: … for longer than its grace',
+      '5: … for longer than its grace period',
       { stop: 'stop', stopped: 'stop', expiredWait: 'terminated' },
       { kind: 'stopPod', row: '5', mode: 'force', overdue: true },
     ],
@@ -350,65 +354,65 @@ describe('the decision table, row by row', () => {
       { stop: 'force', stopped: 'stop' },
       { kind: 'stopPod', row: '5', mode: 'force', overdue: false },
     ],
-    ['5: force asks nobody', { stop: 'force' }, { kind: 'stopPod', row: '5' }],
+    ['5: force sends no request', { stop: 'force' }, { kind: 'stopPod', row: '5' }],
     [
       '5: force, pod terminating',
       { stop: 'force', stopped: 'force' },
       { kind: 'wait', until: 'terminated' },
     ],
     [
-      '5: force, ended: the registration still has to go',
+      '5: force, ended: the registration must still be removed',
       { stop: 'force', stopped: 'force', ended: true },
       { kind: 'remove' },
     ],
 
     [
-      '6: busy (422), ephemeral, alive',
+      '6: busy (422), ephemeral, running',
       { removalResult: 'busy' },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
-      '6: ephemeral, busy by its own signal, and its end has not come in ten minutes',
+      '6: ephemeral, observed busy, and not ended after ten minutes',
       { observedActivity: 'busy', expiredWait: 'busyCheck' },
       { kind: 'refreshPod', row: '6' },
     ],
     [
-      '6: ... looked at, and busy still',
+      '6: ... read again, and still busy',
       { observedActivity: 'busy', expiredWait: 'busyCheck', podRefreshed: true },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
-      '6: ephemeral, idle by its own word, which comes seconds late: looked at first',
+      '6: ephemeral, observed idle, which may be seconds late: read first',
       { observedActivity: 'idle' },
       { kind: 'refreshPod', row: '6' },
     ],
     [
-      '3-11: … and it is',
+      '3-11: … confirmed by another read',
       { observedActivity: 'idle', podRefreshed: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
     [
-      '6: ephemeral, busy by its own word: not even asked',
+      '6: ephemeral, observed busy: no request',
       { observedActivity: 'busy' },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
-      '6a: a server that would end the job is not asked while nothing says that there is none',
+      '6a: a server that would end the job gets no request while a job is possible',
       { removalEndsJob: true },
       { kind: 'wait', row: '6a', until: 'busyCheck' },
     ],
     [
-      '6a: … nor about a static runner that is busy',
+      '6a: … also not for a busy static runner',
       { removalEndsJob: true, ephemeral: false, observedActivity: 'busy' },
       { kind: 'wait', row: '6a', until: 'busyCheck' },
     ],
     [
-      '6a: … one that is idle by its own word is looked at first',
+      '6a: … a runner that was observed idle is read first',
       { removalEndsJob: true, ephemeral: false, observedActivity: 'idle' },
       { kind: 'refreshPod', row: '6a' },
     ],
     [
-      '3-11: … and it is',
+      '3-11: … confirmed by another read',
       { removalEndsJob: true, ephemeral: false, observedActivity: 'idle', podRefreshed: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
@@ -423,32 +427,32 @@ describe('the decision table, row by row', () => {
       { kind: 'remove', row: '3-11' },
     ],
     [
-      '3-11: … or its job is to be stopped anyway',
+      '3-11: … or its job will be stopped anyway',
       { removalEndsJob: true, stop: 'stop' },
       { kind: 'remove', row: '3-11' },
     ],
     [
-      '6: … a static runner that is busy after all is not asked for again and again',
+      '6: … the removal of a static runner that is busy is not repeated',
       { removalEndsJob: true, ephemeral: false, removalResult: 'busy' },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
-      '7: static, alive: asked again for as long as it is busy (422)',
+      '7: static, running: repeated while it is busy (422)',
       { ephemeral: false },
       { kind: 'remove', row: '7', onBusy: 'retry' },
     ],
     [
-      '7: … also by its own word: 422 is the safe answer',
+      '7: … also when observed busy, because 422 is a safe response',
       { observedActivity: 'busy', ephemeral: false },
       { kind: 'remove', row: '7', onBusy: 'retry' },
     ],
     [
-      '7 not: under a stop it is asked once',
+      '7 not: with a stop there is one request',
       { ephemeral: false, stop: 'stop' },
       { kind: 'remove', onBusy: 'return' },
     ],
     [
-      '7 not: ended, the answer decides',
+      '7 not: ended, the response decides',
       { ephemeral: false, ended: true },
       { kind: 'remove', onBusy: 'return' },
     ],
@@ -463,42 +467,42 @@ describe('the decision table, row by row', () => {
       { kind: 'handOff', row: '8' },
     ],
     [
-      '8: busy (422), ended by our stop',
+      '8: busy (422), ended by a stop of Holdfast',
       { removalResult: 'busy', ended: true, exitCode: 143, stop: 'stop', stopped: 'stop' },
       { kind: 'handOff', row: '8' },
     ],
 
     [
-      '8: no answer is to be had, ended',
+      '8: no response, ended',
       { removalResult: 'failed', ended: true },
       { kind: 'handOff', row: '8' },
     ],
     [
-      '10: no answer is to be had, alive',
+      '10: no response, running',
       { removalResult: 'failed' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
-    ['10: … and some time later', { expiredWait: 'credentialsRetry' }, { kind: 'remove' }],
+    ['10: … and a while later', { expiredWait: 'credentialsRetry' }, { kind: 'remove' }],
     [
-      '10: … when none is to be had again: at the same pace',
+      '10: … no response again: the same interval',
       { removalResult: 'failed', expiredWait: 'credentialsRetry' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
     [
-      '10 not: a stop waits for nobody',
+      '10 not: a stop does not wait',
       { removalResult: 'failed', stop: 'stop' },
       { kind: 'stopPod', row: '5' },
     ],
 
-    // Rows 9, 10 and 11 are retries inside the activity that asks; until it answers, the table asks.
-    ['9-11: no answer yet, alive', {}, { kind: 'remove' }],
-    ['9-11: no answer yet, ended', { ended: true }, { kind: 'remove' }],
+    // Rows 9, 10 and 11 are retries inside the activity. Until it has a result, the table requests the removal.
+    ['9-11: no response yet, running', {}, { kind: 'remove' }],
+    ['9-11: no response yet, ended', { ended: true }, { kind: 'remove' }],
   ])('%s', (_what, facts, expected) => {
     expect(decideUnregistration({ ...alive, ...facts })).toMatchObject(expected);
   });
 });
 
-describe('what news does to the facts', () => {
+describe('how events change the facts', () => {
   type News = [
     what: string,
     before: Partial<UnregistrationFacts>,
@@ -513,7 +517,7 @@ describe('what news does to the facts', () => {
 
   test.each<News>([
     [
-      '204 proves it, and was under a runner that lived',
+      '204 is proof, and removed a running runner',
       {},
       removed,
       {
@@ -531,49 +535,49 @@ describe('what news does to the facts', () => {
       { ...nothing, removalResult: 'removed', removal: 'removed', absentSinceMs: 7 },
     ],
     [
-      '404 of a held id proves it',
+      '404 of a known id is proof',
       {},
       absent,
       { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
-      'not listed, vanished, and nobody saw whether its container had started: the list may be from before',
+      'not listed, vanished, and unknown whether its container had started: the list may be outdated',
       { wasRegistered: false, started: false, ended: true, endUnobserved: true },
       unlisted,
       { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
-      '404 of an id that a list had proves it',
+      '404 of an id from a list is proof',
       { wasRegistered: false },
       absent,
       { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
-      'not listed, may be about to register: proves nothing, and nothing is over yet',
+      'not listed, may be about to register: no proof, and no deadline is over yet',
       { wasRegistered: false },
       unlisted,
       { ...nothing, removalResult: 'unlisted' },
     ],
     [
-      'not listed after the end: the list may be from before',
+      'not listed after the end: the list may be outdated',
       { wasRegistered: false, ended: true },
       unlisted,
       { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
-      'not listed, online: the list may be from before',
+      'not listed, online: the list may be outdated',
       {},
       unlisted,
       { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
-      '… asked again too soon',
+      '… listed again too early',
       { wasRegistered: false, ended: true, unlistedSinceMs: 7 },
       { ...unlisted, atMs: 60_006 },
       { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
-      '… asked again after the list’s age: absent',
+      '… listed again after the maximum age of lists: absent',
       { wasRegistered: false, ended: true, unlistedSinceMs: 7 },
       { ...unlisted, atMs: 60_007 },
       {
@@ -585,7 +589,7 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      '… after a try that may have removed it: absent, perhaps by us',
+      '… after an attempt that may have removed it: absent, perhaps removed by Holdfast',
       { wasRegistered: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' },
       { ...unlisted, atMs: 60_007 },
       {
@@ -597,7 +601,7 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      'not listed, after a try that may have removed it under a runner that lived',
+      'not listed, after an attempt that may have removed a running runner',
       {},
       { ...unlisted, retried: true },
       {
@@ -615,19 +619,19 @@ describe('what news does to the facts', () => {
       { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
-      'not listed, its container not started when it was seen last: it may have by now',
+      'not listed, its container not started at the last read: it may have started since',
       { wasRegistered: false, started: false },
       unlisted,
       { ...nothing, removalResult: 'unlisted' },
     ],
     [
-      'listed after all',
+      'listed again',
       { unlistedSinceMs: 7 },
       { kind: 'answered', answer: 'busy', retried: false, ...at },
       { ...nothing, removalResult: 'busy', removal: 'busy', unlistedSinceMs: 7 },
     ],
     [
-      '404 to a repeated try: perhaps by us, under a runner that lived',
+      '404 to a repeated attempt: perhaps removed by Holdfast, while it was running',
       {},
       { ...absent, retried: true },
       {
@@ -639,7 +643,7 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      '404 after a try whose answer is not known: the same, although it has ended since',
+      '404 after an attempt with an unknown response: the same, although it has ended since',
       { ended: true, removalPending: true },
       absent,
       {
@@ -652,25 +656,25 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      '404 to a repeated try, ended before any: nobody lived',
+      '404 to a repeated attempt, ended before the first one: it was not running',
       { ended: true },
       { ...absent, retried: true },
       { ...nothing, removalResult: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
-      '404 to a repeated try of an ephemeral runner after its job: it removed itself',
+      '404 to a repeated attempt for an ephemeral runner after its job: it removed itself',
       { hadJob: true },
       { ...absent, retried: true },
       { ...nothing, removalResult: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
-      '422 proves nothing',
+      '422 is no proof',
       {},
       { kind: 'answered', answer: 'busy', retried: false, ...at },
       { ...nothing, removalResult: 'busy', removal: 'busy' },
     ],
     [
-      'an answer does not end a wait that was out of time: what has not registered by then is stopped',
+      'a response does not reset an expired wait: a runner that has not registered by then is stopped',
       { expiredWait: 'settled' },
       { ...absent },
       {
@@ -682,12 +686,12 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      'called off while it lived: its answer is not known',
+      'cancelled while it was running: the response is unknown',
       {},
       { kind: 'removalCancelled' },
       { ...nothing, removalPending: true },
     ],
-    ['called off after the end', { ended: true }, { kind: 'removalCancelled' }, nothing],
+    ['cancelled after the end', { ended: true }, { kind: 'removalCancelled' }, nothing],
     [
       'failed',
       {},
@@ -695,31 +699,31 @@ describe('what news does to the facts', () => {
       { ...nothing, removalResult: 'failed', removalPending: true },
     ],
     [
-      'the response timeout: the response may still come',
+      'the response timeout: the response may still arrive',
       { stop: 'stop' },
       { kind: 'expiredWait', wait: 'stopResponse' },
       { ...nothing, expiredWait: 'stopResponse', removalPending: true },
     ],
     [
-      'time to end by itself is over: asked again',
+      'the time to end by itself is over: requested again',
       { removalResult: 'absent', absentSinceMs: 1 },
       { kind: 'expiredWait', wait: 'settled' },
       { ...nothing, absentSinceMs: 1, expiredWait: 'settled' },
     ],
     [
-      'idle for long enough: the answer stands',
+      'idle for long enough: the response is kept',
       { removalResult: 'absent', podRefreshed: true },
       { kind: 'expiredWait', wait: 'idleConfirmed' },
       { ...nothing, removalResult: 'absent', expiredWait: 'idleConfirmed' },
     ],
     [
-      'safety re-check: asked again',
+      'busy check: requested again',
       { removalResult: 'busy' },
       { kind: 'expiredWait', wait: 'busyCheck' },
       { ...nothing, expiredWait: 'busyCheck' },
     ],
     [
-      'something changed: only what is proven, and done, stands',
+      'a change: only proofs and completed actions are kept',
       {
         removalResult: 'busy',
         absentSinceMs: 1,
@@ -741,13 +745,13 @@ describe('what news does to the facts', () => {
       },
     ],
     [
-      'looked: nothing else changes',
+      'the pod was read: nothing else changes',
       { removalResult: 'removed', expiredWait: 'idleConfirmed' },
       { kind: 'podRefreshed' },
       { ...nothing, removalResult: 'removed', expiredWait: 'idleConfirmed', podRefreshed: true },
     ],
     [
-      'stopped: the CI server is to be asked again',
+      'stopped: the CI server must be asked again',
       { removalResult: 'busy', stop: 'stop' },
       { kind: 'stopped', mode: 'stop' },
       { ...nothing, stopped: 'stop' },
@@ -777,7 +781,7 @@ describe('every row can be reached', () => {
     ...WAITS.map((wait) => `wait for ${wait}`),
   ];
 
-  /** What may come next of an action, by what carries it out (unregister.ts). */
+  /** The events that may follow an action, according to unregister.ts. */
   function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationEvent[] {
     const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) =>
       [false, true].map(
@@ -810,7 +814,7 @@ describe('every row can be reached', () => {
     }
   }
 
-  /** What the life may see next: one thing more, and nothing goes back. */
+  /** What the workflow may observe next: one more fact, and no fact is undone. */
   function* later(now: ObservedFacts): Generator<ObservedFacts> {
     yield now;
     if (!now.started) yield { ...now, started: true };
@@ -826,7 +830,7 @@ describe('every row can be reached', () => {
     yield { ...now, stop: 'force' };
   }
 
-  test('from the first look at a runner, by what may happen next', () => {
+  test('from the initial facts, by possible events', () => {
     const rows = new Set<Row>();
     const kinds = new Set<string>();
     const known = new Set<string>();
@@ -842,7 +846,7 @@ describe('every row can be reached', () => {
         })),
       ),
     );
-    // Breadth first, until nothing is missing.
+    // Breadth first, until every row was reached.
     for (const facts of next) {
       if (rows.size === ROWS.length && kinds.size === KINDS.length) break;
       const key = JSON.stringify(facts, Object.keys(facts).toSorted());
@@ -885,27 +889,27 @@ function seenOf({
   };
 }
 
-describe('what holds for every combination of facts', () => {
+describe('rules for every combination of facts', () => {
   const decided = [...everyCombination()].map((facts) => ({
     facts,
     action: decideUnregistration(facts),
   }));
-  /** The combinations that break a rule: none, and the first few are shown if there are. */
+  /** The first few combinations that violate a rule; none if the rule holds. */
   const violations = (
     rule: (facts: UnregistrationFacts, action: UnregistrationAction) => boolean,
   ) => decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
 
-  test('all of them are tried', () => {
+  test('all combinations are tested', () => {
     expect(decided).toHaveLength(2 ** 6 * 3 * 3 * 6 * 3 * 3 * 6);
   });
 
-  test('there is a step, with a reason that an operator can read', () => {
+  test('there is an action with a reason for operators', () => {
     expect(
       violations((_, action) => ROWS.includes(action.row) && action.reason.length > 5),
     ).toEqual([]);
   });
 
-  test('a pod with a job by its own word is never stopped or torn down unless a stop was accepted', () => {
+  test('a pod that was observed busy is never stopped or torn down unless a stop was accepted', () => {
     const underJob = (f: UnregistrationFacts) =>
       f.started &&
       !f.ended &&
@@ -920,7 +924,7 @@ describe('what holds for every combination of facts', () => {
     expect(decided.filter(({ facts }) => underJob(facts)).length).toBeGreaterThan(1_000);
   });
 
-  test('a live pod is torn down only when its own word says idle, or when its container never started', () => {
+  test('a running pod is torn down only if it was observed idle, or if its container never started', () => {
     expect(
       violations(
         (f, action) =>
@@ -932,7 +936,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a pod whose container never started goes unasked only if it still has not', () => {
+  test('a pod whose container never started is deleted without a request only if it still has not started', () => {
     const goes = (action: UnregistrationAction) =>
       action.kind === 'tearDown' || (action.kind === 'stopPod' && !action.overdue);
     const unstarted = (f: UnregistrationFacts) =>
@@ -948,7 +952,7 @@ describe('what holds for every combination of facts', () => {
     ).toBeGreaterThan(100);
   });
 
-  test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
+  test('a running pod without a stop request is deleted only if its registration is gone, or will never exist', () => {
     const unregistered = (f: UnregistrationFacts) =>
       f.absentSinceMs !== undefined ||
       f.removalResult === 'removed' ||
@@ -968,7 +972,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('busy (422) never ends a live pod that was not asked to go', () => {
+  test('busy (422) never ends a running pod without a stop request', () => {
     expect(
       violations(
         (f, action) =>
@@ -981,7 +985,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('under a stop nothing waits for the CI server or for the job: only for the termination that was asked for', () => {
+  test('with a stop no action waits for the CI server or for the job, only for the requested termination', () => {
     expect(
       violations((f, action) => {
         if (f.ended || f.stop === undefined) return true;
@@ -992,7 +996,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a stop is asked for once in each strength, and once more when the pod outlives its grace', () => {
+  test('each stop mode is requested once, and once more if the pod exceeds its grace period', () => {
     const again = (f: UnregistrationFacts) =>
       f.stopped === 'force' || (f.stopped === 'stop' && f.stop !== 'force');
     expect(
@@ -1005,7 +1009,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('an ended runner waits for nothing but the CI server', () => {
+  test('an ended runner waits only for the CI server', () => {
     expect(
       violations(
         (f, action) =>
@@ -1016,7 +1020,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a registration is handed on only for an ended runner, of which the CI server says that it is busy, or nothing', () => {
+  test('a registration is handed off only for an ended runner that the CI server reports as busy, or not at all', () => {
     expect(
       violations(
         (f, action) =>
@@ -1026,7 +1030,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a life without proof ends only on an answer, or on an ephemeral runner’s own exit 0', () => {
+  test('without proof a runner is torn down only after a response, or after exit 0 of an ephemeral runner', () => {
     expect(
       violations(
         (f, action) =>

@@ -43,7 +43,7 @@ const initFailed: PodView = {
 const vanished: PodView = { ...ended, deleted: true };
 const evicted = exited(143, { terminating: true, disruptionReason: 'EvictionByEvictionAPI' });
 
-/** An ephemeral runner that was online, and of whose job nothing is known. */
+/** An ephemeral runner that was online, and without a known job. */
 const idle: EndFacts = {
   stoppedByHoldfast: false,
   ephemeral: true,
@@ -89,7 +89,7 @@ describe('the runner ended by itself', () => {
       end('succeeded'),
     ],
     [
-      'the same of a static runner, which may have had another job',
+      '… of a static runner, which may have had another job',
       { pod: evicted, ...busy, jobSucceeded: true, ephemeral: false },
       end('errored', 'evicted'),
     ],
@@ -99,57 +99,57 @@ describe('the runner ended by itself', () => {
       end('failed'),
     ],
     [
-      'exit 0, and it is unregistered, of a pod that does not tell: it had a job',
+      'exit 0, and it is unregistered, of a pod that does not report jobs: it had a job',
       { pod: exited(0), removal: 'absent' },
       end('succeeded'),
     ],
     [
-      'the same, over before it was seen online',
+      '… ended before it was seen online',
       { pod: exited(0), removal: 'absent', wasOnline: false },
       end('succeeded'),
     ],
     [
-      'the same, and nobody knows of a registration',
+      '… and no registration is known',
       { pod: exited(0), removal: 'absent', wasOnline: false, wasRegistered: false },
       end('errored', 'never_registered'),
     ],
     [
-      'the same, perhaps removed by us',
+      '… perhaps unregistered by Holdfast',
       { pod: exited(0), removal: 'absentAfterRetry' },
       end('errored', 'agent_lost'),
     ],
     [
-      'the same, of a pod that tells, and told of no job',
+      '… of a pod that reports jobs, and reported none',
       { pod: exited(0, { online: false, busy: false }), removal: 'absent' },
       end('errored', 'deleted_externally'),
     ],
     [
-      'exit 0, and its record says that it had no job: unregistered',
+      'exit 0, and its record has no job: unregistered',
       { pod: recordsJob('none'), removal: 'absent' },
       end('errored', 'deleted_externally'),
     ],
     [
-      '… unregistered, perhaps by us',
+      '… unregistered, perhaps by Holdfast',
       { pod: recordsJob('none'), removal: 'absentAfterRetry' },
       end('errored', 'agent_lost'),
     ],
     [
-      '… called busy by the CI server',
+      '… busy at the CI server',
       { pod: recordsJob('none'), removal: 'busy' },
       end('errored', 'agent_lost'),
     ],
     [
-      '… although an event told of one',
+      '… although an event named a job',
       { pod: recordsJob('none'), hadJob: true },
       end('errored', 'agent_lost'),
     ],
     [
-      'exit 0, and its record says that its job is done',
+      'exit 0, and its record has a completed job',
       { pod: recordsJob('completed'), hadJob: true },
       end('succeeded'),
     ],
     [
-      'exit 0, and GitHub still calls it busy: it had a job',
+      'exit 0, and still busy at GitHub: it had a job',
       { pod: exited(0), removal: 'busy' },
       end('succeeded'),
     ],
@@ -183,36 +183,36 @@ describe('the runner ended by itself', () => {
       end('failed'),
     ],
     [
-      'a static one, exit 0',
+      'a static runner, exit 0',
       { pod: exited(0), ephemeral: false, hadJob: true },
       end('errored', 'agent_lost'),
     ],
     [
-      'a static one, exit 0, unregistered by somebody',
+      'a static runner, exit 0, unregistered by a third party',
       { pod: exited(0), ephemeral: false, removal: 'absent' },
       end('errored', 'deleted_externally'),
     ],
     [
-      'a static one, exit 0, its job still running at the CI server',
+      'a static runner, exit 0, its job still running at the CI server',
       { pod: exited(0), ephemeral: false, removal: 'busy' },
       end('errored', 'agent_lost'),
     ],
     ['exit 1', { pod: exited(1) }, end('failed')],
-    ['exit 1 in its job', { pod: exited(1), ...busy }, end('failed')],
-    ['exit 7: version refused', { pod: exited(7) }, end('errored', 'runner_deprecated')],
+    ['exit 1 during its job', { pod: exited(1), ...busy }, end('failed')],
+    ['exit 7: version rejected', { pod: exited(7) }, end('errored', 'runner_deprecated')],
     ['out of memory', { pod: killedForMemory }, end('failed', 'oom_killed')],
     [
-      'out of memory in its job, onEviction replace: never retried',
+      'out of memory during its job, onEviction replace: never replaced',
       { pod: killedForMemory, ...busy, onEviction: 'replace' },
       end('failed', 'oom_killed'),
     ],
     [
-      'out of memory on a node that evicts',
+      'out of memory on a node that evicts the pod',
       { pod: { ...killedForMemory, reason: 'Evicted' } },
       end('failed', 'oom_killed'),
     ],
     [
-      'a deadline on the pod, idle: never retried',
+      'a deadline of the pod, idle: never replaced',
       { pod: { ...ended, reason: 'DeadlineExceeded' } },
       end('aborted', 'run_timeout'),
     ],
@@ -222,7 +222,7 @@ describe('the runner ended by itself', () => {
       end('failed'),
     ],
     [
-      'an init container failed in an eviction: a loss',
+      'an init container failed during an eviction: lost',
       {
         pod: { ...initFailed, disruptionReason: 'EvictionByEvictionAPI' },
         started: false,
@@ -230,7 +230,7 @@ describe('the runner ended by itself', () => {
       },
       replace('evicted'),
     ],
-    ['nothing says how', {}, end('errored', 'agent_lost')],
+    ['without any evidence', {}, end('errored', 'agent_lost')],
   ])('%s', (...row) => check(row));
 });
 
@@ -238,39 +238,43 @@ describe('the runner was lost', () => {
   test.each<Row>([
     ['idle', { pod: vanished }, replace('deleted_externally')],
     [
-      'idle, a static one that had jobs before',
+      'idle, a static runner that had jobs before',
       { pod: vanished, ephemeral: false, hadJob: true },
       replace('deleted_externally'),
     ],
     ['idle, evicted', { pod: evicted }, replace('evicted')],
     [
-      'busy by its own word',
+      'busy according to its pod',
       { pod: evicted, busyAtEnd: true, hadJob: true },
       end('errored', 'evicted'),
     ],
-    ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
     [
-      'unregistered by somebody, while its record says that it had no job',
+      'busy according to the CI server',
+      { pod: evicted, removal: 'busy' },
+      end('errored', 'evicted'),
+    ],
+    [
+      'unregistered by a third party, while its record has no job',
       { pod: recordsJob('none', { disruptionReason: 'EvictionByEvictionAPI' }), removal: 'absent' },
       replace('evicted'),
     ],
     [
-      'unregistered by itself: an ephemeral one had taken a job',
+      'unregistered by itself: an ephemeral runner had taken a job',
       { pod: vanished, removal: 'absent' },
       end('errored', 'deleted_externally'),
     ],
     [
-      'unregistered, perhaps by a try of ours whose worker died: no sign of a job',
+      'unregistered, perhaps by an attempt whose worker died: no evidence of a job',
       { pod: vanished, removal: 'absentAfterRetry' },
       replace('deleted_externally'),
     ],
     [
-      'the same, busy by its own word',
+      '… busy according to its pod',
       { pod: vanished, removal: 'absentAfterRetry', busyAtEnd: true, hadJob: true },
       end('errored', 'deleted_externally'),
     ],
     [
-      'a static one unregistered: no sign of a job',
+      'a static runner, unregistered: no evidence of a job',
       { pod: vanished, removal: 'absent', ephemeral: false },
       replace('deleted_externally'),
     ],
@@ -280,7 +284,7 @@ describe('the runner was lost', () => {
       replace('evicted'),
     ],
     [
-      'evicted, yet its job was done',
+      'evicted after its job had completed',
       {
         pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
         hadJob: true,
@@ -289,7 +293,7 @@ describe('the runner was lost', () => {
       end('succeeded'),
     ],
     [
-      'told to go in its job, which ended by that',
+      'stopped during its job, which ended because of that',
       {
         pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
         hadJob: true,
@@ -299,7 +303,7 @@ describe('the runner was lost', () => {
       end('errored', 'evicted'),
     ],
     [
-      'the same, a static one',
+      '… a static runner',
       {
         pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
         ephemeral: false,
@@ -309,12 +313,12 @@ describe('the runner was lost', () => {
       end('errored', 'evicted'),
     ],
     [
-      'told to go in its job, exit 0 is no success',
+      'stopped during its job: exit 0 is not a success',
       { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }), ...busy },
       end('errored', 'evicted'),
     ],
     [
-      'told to go, exit 0, and nothing told of a job',
+      'stopped, exit 0, and no job was reported',
       { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }) },
       replace('evicted'),
     ],
@@ -327,7 +331,7 @@ describe('the runner was lost', () => {
     ['the 3rd', { ...notStarted, neverStartedInARow: 3 }, replace('evicted', 10_000)],
     ['the 4th', { ...notStarted, neverStartedInARow: 4 }, end('errored', 'evicted')],
     [
-      'the 1st, whatever onEviction says about jobs',
+      'the 1st, independent of onEviction',
       { ...notStarted, neverStartedInARow: 1, onEviction: 'replace' },
       replace('evicted', 0),
     ],
@@ -335,30 +339,30 @@ describe('the runner was lost', () => {
 
   test.each<Row>([
     ['idle, and torn down', { pod: vanished }, replace('run_timeout')],
-    ['it has ended meanwhile', { pod: exited(1) }, replace('run_timeout')],
+    ['it has ended in the meantime', { pod: exited(1) }, replace('run_timeout')],
     ['evicted while idle', { pod: evicted }, replace('run_timeout')],
     [
-      'evicted under a job that came meanwhile',
+      'evicted during a job that started in the meantime',
       { pod: evicted, ...busy },
       end('errored', 'evicted'),
     ],
-    ['drained meanwhile', { pod: vanished, cancel: drain }, end('succeeded')],
-  ])('in doubt, of its own life: %s', (...row) =>
+    ['drained in the meantime', { pod: vanished, cancel: drain }, end('succeeded')],
+  ])('suspect because of its run time: %s', (...row) =>
     check(row, { ...idle, ephemeral: false, suspected: { cause: 'run_timeout', why: 'It was' } }),
   );
 
   test.each<Row>([
     [
-      'it has done its job meanwhile, as it wrote down',
+      'it has completed its job in the meantime, according to its record',
       { pod: exited(0), hadJob: true },
       end('succeeded'),
     ],
     [
-      '… and its registration was removed under it',
+      '… and its registration was removed during it',
       { pod: exited(0), hadJob: true, removal: 'removed' },
       end('succeeded'),
     ],
-  ])('in doubt, of one job: %s', (...row) =>
+  ])('suspect because it hangs: %s', (...row) =>
     check(row, { ...idle, ephemeral: true, suspected: { cause: 'agent_lost', why: 'It hangs' } }),
   );
 
@@ -373,10 +377,12 @@ describe('the runner was lost', () => {
     [8, 300_000],
     [9, 300_000],
     [1_000, 300_000],
-  ])('idle, the %dth short-lived one in a row: another after %d ms', (shortLivedInARow, afterMs) =>
-    expect(decideVerdict({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(
-      replace('deleted_externally', afterMs),
-    ),
+  ])(
+    'idle, the %dth short-lived runner in a row: replaced after %d ms',
+    (shortLivedInARow, afterMs) =>
+      expect(decideVerdict({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(
+        replace('deleted_externally', afterMs),
+      ),
   );
 });
 
@@ -398,7 +404,7 @@ describe('it was ended on request', () => {
       end('aborted', 'cancelled'),
     ],
     [
-      'cancel drain, its job lost by a stop that somebody asked for later',
+      'cancel drain, its job lost by a stop that was requested later',
       { ...cancelled('stop'), pod: exited(143, { terminating: true }), ...busy },
       end('aborted', 'cancelled'),
     ],
@@ -412,7 +418,7 @@ describe('it was ended on request', () => {
     ['its idle timeout', { ...cancelled('drain', 'idle_timeout') }, end('aborted', 'idle_timeout')],
     ['before there was a pod', cancelled('stop'), end('aborted', 'cancelled')],
     [
-      'a cancel beats a failed step',
+      'a cancel takes precedence over a failed step',
       { ...cancelled('stop'), failure: { message: 'it did not come up' } },
       end('aborted', 'cancelled'),
     ],
@@ -428,7 +434,7 @@ describe('it was ended on request', () => {
       end('errored', 'evicted'),
     ],
     [
-      'its idle timeout, evicted with a job that came after all',
+      'its idle timeout, evicted with a job that started late',
       { ...cancelled('drain', 'idle_timeout'), pod: evicted, ...busy },
       end('errored', 'evicted'),
     ],
@@ -440,12 +446,12 @@ describe('it was ended on request', () => {
       },
       end('errored', 'agent_lost'),
     ],
-  ])('a drain leaves a job its time: %s', (...row) => check(row));
+  ])('a drain lets a job finish: %s', (...row) => check(row));
 
   test.each<Row>([
     ['idle', { pod: live }, end('succeeded')],
     [
-      'idle, its registration removed by somebody',
+      'idle, its registration removed by a third party',
       { pod: live, removal: 'absent' },
       end('succeeded'),
     ],
@@ -457,12 +463,12 @@ describe('it was ended on request', () => {
       end('succeeded'),
     ],
     [
-      'static, idle: deleted by somebody',
+      'static, idle: deleted by a third party',
       { pod: exited(143, { terminating: true }), ephemeral: false, hadJob: true },
       end('succeeded'),
     ],
-    ['crashed under its job', { pod: exited(3), ...busy, ephemeral: false }, end('failed')],
-    ['lost while idle: gone is gone', { pod: vanished }, end('succeeded')],
+    ['crashed during its job', { pod: exited(3), ...busy, ephemeral: false }, end('failed')],
+    ['lost while idle', { pod: vanished }, end('succeeded')],
     ['lost with its job', { pod: evicted, ...busy }, end('errored', 'evicted')],
     [
       'vanished with its job, static',
@@ -470,15 +476,19 @@ describe('it was ended on request', () => {
       end('errored', 'deleted_externally'),
     ],
     [
-      'told to go in its job, exit 0',
+      'stopped during its job, exit 0',
       { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }), ...busy },
       end('errored', 'evicted'),
     ],
-    ['out of memory in its job', { pod: killedForMemory, ...busy }, end('failed', 'oom_killed')],
+    [
+      'out of memory during its job',
+      { pod: killedForMemory, ...busy },
+      end('failed', 'oom_killed'),
+    ],
     ['crashed', { pod: exited(3) }, end('failed')],
     ['version refused', { pod: exited(7) }, end('errored', 'runner_deprecated')],
     [
-      'its way up had failed before',
+      'its startup had failed before',
       { failure: { cause: 'image_pull', message: 'the image is not there' } },
       end('errored', 'image_pull'),
     ],
@@ -504,7 +514,7 @@ describe('a step failed', () => {
     });
   });
 
-  test('without a cause of its own', () => {
+  test('without a cause', () => {
     expect(decideVerdict({ ...unasked, failure: { message: 'what failed' } })).toEqual({
       kind: 'end',
       outcome: 'errored',
@@ -523,12 +533,16 @@ describe('why a pod was lost', () => {
       'preempted',
     ],
     [
-      '… as older versions call it',
+      '… in older versions',
       exited(143, { disruptionReason: 'PreemptionByKubeScheduler' }),
       'preempted',
     ],
     ['taint', exited(143, { disruptionReason: 'DeletionByTaintManager' }), 'node_lost'],
-    ['collected with its node', { ...vanished, disruptionReason: 'DeletionByPodGC' }, 'node_lost'],
+    [
+      'garbage-collected with its node',
+      { ...vanished, disruptionReason: 'DeletionByPodGC' },
+      'node_lost',
+    ],
     [
       'kubelet: node pressure',
       exited(137, { disruptionReason: 'TerminationByKubelet', reason: 'Evicted' }),
@@ -544,11 +558,7 @@ describe('why a pod was lost', () => {
       exited(137, { disruptionReason: 'TerminationByKubelet', reason: 'Preempting' }),
       'preempted',
     ],
-    [
-      'a reason that is not known yet',
-      exited(143, { disruptionReason: 'DeletionByStrangers' }),
-      'evicted',
-    ],
+    ['an unknown reason', exited(143, { disruptionReason: 'DeletionByStrangers' }), 'evicted'],
     ['status Evicted alone', { ...ended, reason: 'Evicted' }, 'evicted'],
     ['status NodeLost alone', { ...ended, reason: 'NodeLost' }, 'node_lost'],
     ['status Shutdown alone', { ...ended, reason: 'Shutdown' }, 'node_shutdown'],
@@ -556,11 +566,11 @@ describe('why a pod was lost', () => {
     ['status Terminated alone', { ...ended, reason: 'Terminated' }, 'node_shutdown'],
     ['status Preempting alone', { ...ended, reason: 'Preempting' }, 'preempted'],
     [
-      'deleted by somebody, with a goodbye',
+      'deleted by a third party, with a final status',
       exited(143, { terminating: true }),
       'deleted_externally',
     ],
-    ['deleted by somebody, without one', vanished, 'deleted_externally'],
+    ['deleted by a third party, without a final status', vanished, 'deleted_externally'],
     ['final without an exit code', ended, 'agent_lost'],
     ['exited by itself', exited(1), undefined],
     ['exited by itself, and deleted later', exited(0, { deleted: true }), undefined],
@@ -570,7 +580,7 @@ describe('why a pod was lost', () => {
   });
 });
 
-test('a drained runner that ends by itself once its registration is gone was drained, whatever its status; one that had a job is judged by it', () => {
+test('a drained runner that ends by itself after its registration is gone was drained, with every exit code; one with a job is judged by its exit code', () => {
   const facts = { ...idle, cancel: drain, pod: exited(1) } as EndFacts;
   expect(decideVerdict({ ...facts, removedWhileRunning: true })).toMatchObject({
     kind: 'end',
@@ -582,7 +592,7 @@ test('a drained runner that ends by itself once its registration is gone was dra
   expect(decideVerdict(facts)).toMatchObject({ outcome: 'failed' });
 });
 
-describe('a plain command, which is its own job', () => {
+describe('a plain command', () => {
   const recorded = (
     code: number,
     reason?: 'cancelled' | 'evicted' | 'drained' | 'timeout',
@@ -603,9 +613,9 @@ describe('a plain command, which is its own job', () => {
   test.each<Row>([
     ['exit 0', { pod: exited(0) }, end('succeeded')],
     ['exit 3', { pod: exited(3) }, end('failed')],
-    ['exit 7, which means nothing of a command', { pod: exited(7) }, end('failed')],
+    ['exit 7, which has no special meaning for a command', { pod: exited(7) }, end('failed')],
     [
-      'exit 0, and too much for the next step',
+      'exit 0, and too large a SHARED_DIR',
       {
         pod: exited(0, {
           exit: {
@@ -619,7 +629,7 @@ describe('a plain command, which is its own job', () => {
       end('failed'),
     ],
     [
-      'exit 0, and a store that was away',
+      'exit 0, and an unavailable store',
       {
         pod: exited(0, {
           exit: {
@@ -633,12 +643,12 @@ describe('a plain command, which is its own job', () => {
       end('errored'),
     ],
     [
-      'exit 0, and still being stored when its time was over',
+      'exit 0, and still being stored at its timeout',
       { pod: { ...exited(0), ended: false, uploadingUntil: '2026-01-01T00:00:00Z' } },
       end('errored'),
     ],
     [
-      'a store that does not give what was left: once more',
+      'a store that does not return the files of earlier steps: replaced',
       {
         pod: {
           ...neverStarted,
@@ -666,16 +676,20 @@ describe('a plain command, which is its own job', () => {
       end('errored', 'deleted_externally'),
     ],
     [
-      'deleted, exit 0, bare: half-way or complete, nobody knows',
+      'deleted, exit 0, without a supervisor: unknown whether it was complete',
       { pod: exited(0, deleted) },
       end('errored', 'deleted_externally'),
     ],
     [
-      'deleted, exit 0 because it was told to go',
+      'deleted, exit 0 because it was stopped',
       { pod: recorded(0, 'cancelled', deleted) },
       end('errored', 'deleted_externally'),
     ],
-    ['deleted, exit 0 in its drain', { pod: recorded(0, undefined, deleted) }, end('succeeded')],
+    [
+      'deleted, exit 0 during its drain',
+      { pod: recorded(0, undefined, deleted) },
+      end('succeeded'),
+    ],
     [
       'deleted, stopped after its drain',
       { pod: recorded(143, 'drained', deleted) },
@@ -687,11 +701,15 @@ describe('a plain command, which is its own job', () => {
       end('failed'),
     ],
     [
-      '… which is no reason to run it again',
+      '… which is not replaced',
       { pod: recorded(3, undefined, deleted), onEviction: 'replace' },
       end('failed'),
     ],
-    ['… nor in a drain', { pod: recorded(3, undefined, deleted), cancel: drain }, end('failed')],
+    [
+      '… also not in a drain',
+      { pod: recorded(3, undefined, deleted), cancel: drain },
+      end('failed'),
+    ],
     [
       'killed by the node that was about to evict it',
       {
@@ -704,7 +722,7 @@ describe('a plain command, which is its own job', () => {
       end('errored', 'evicted'),
     ],
     [
-      'evicted: replaced where that was asked for',
+      'evicted: replaced if onEviction permits it',
       { pod: evicted, onEviction: 'replace' },
       replace('evicted'),
     ],
@@ -724,7 +742,7 @@ describe('a plain command, which is its own job', () => {
       end('errored', 'deleted_externally'),
     ],
     ...(['resume', 'replace'] as const).map((onEviction): Row => [
-      `evicted (${onEviction}), and its attempts have run for as long as one job may`,
+      `evicted (${onEviction}), and its attempts have used the time limit of a job`,
       {
         pod: recorded(143, 'evicted', deleted),
         checkpoints: true,
@@ -734,7 +752,7 @@ describe('a plain command, which is its own job', () => {
       end('aborted', 'run_timeout'),
     ]),
     [
-      'evicted, complete, and its attempts have run for as long as one job may',
+      'evicted, complete, and its attempts have used the time limit of a job',
       {
         pod: recorded(0, 'evicted', deleted),
         checkpoints: true,
@@ -766,7 +784,7 @@ describe('a plain command, which is its own job', () => {
       end('succeeded'),
     ],
     [
-      'lost before it started, in its last attempt: that has a bound of its own',
+      'lost before it started, in its last attempt: that has a separate limit',
       {
         pod: { ...neverStarted, deleted: true },
         started: false,
@@ -811,7 +829,7 @@ describe('a plain command, which is its own job', () => {
   ])('%s', (...row) => check(row, facts));
 });
 
-describe('what holds for every combination of facts', () => {
+describe('rules for every combination of facts', () => {
   const decided: { facts: EndFacts; decision: VerdictDecision }[] = [...everyCombination()].map(
     (facts) => ({ facts, decision: decideVerdict(facts) }),
   );
@@ -820,11 +838,11 @@ describe('what holds for every combination of facts', () => {
   const succeeds = (decision: VerdictDecision) =>
     decision.kind === 'end' && decision.outcome === 'succeeded';
 
-  test('all of them are tried', () => {
+  test('all combinations are tested', () => {
     expect(decided).toHaveLength(2 ** 8 * 13 * 5 * 4 * 2 * 2);
   });
 
-  test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
+  test('an unknown final state is never succeeded: only exit 0 of an ephemeral runner, or a drain', () => {
     expect(
       violations(
         (f, decision) =>
@@ -835,7 +853,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test("nor is one without a proof of a job: the CI server's word, the runner's own, or a registration that went by itself", () => {
+  test('a runner without a proof of a job is never succeeded: the CI server, the runner, or a registration that was removed by itself', () => {
     const proven = (f: EndFacts): boolean =>
       f.hadJob || f.removal === 'busy' || (f.wasRegistered && f.removal === 'absent');
     expect(
@@ -868,7 +886,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a cancelled or drained life is never replaced, nor is one out of memory, nor one that ended by itself', () => {
+  test('a cancelled, drained, OOM-killed or exited runner is never replaced', () => {
     expect(
       violations(
         (f, decision) =>
@@ -883,7 +901,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('every errored names a cause', () => {
+  test('every errored verdict has a cause', () => {
     expect(
       violations(
         (_f, decision) =>
@@ -892,7 +910,7 @@ describe('what holds for every combination of facts', () => {
     ).toEqual([]);
   });
 
-  test('a started runner with a job is replaced only where that was asked for', () => {
+  test('a started runner with a job is replaced only if onEviction permits it', () => {
     expect(
       violations(
         (f, decision) =>

@@ -1,4 +1,4 @@
-/** Replace-ahead: the successor of a runner is started when its job starts, whoever tells that it does. */
+/** Replace-ahead: the successor of a runner is started when its job starts, no matter which source reports that. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
 import {
@@ -11,7 +11,7 @@ import { SetModel } from '../../support/setModel.ts';
 const template = { organization: 'acme' };
 const HOUR = 3_600_000;
 
-/** All that are there are online. */
+/** Brings all existing runners online. */
 function ready(input: Partial<RunnerSetInput>): SetModel {
   const model = new SetModel({ name: 'linux', template, ...input });
   comeUp(model);
@@ -22,7 +22,7 @@ function comeUp(model: SetModel): void {
   for (const runner of model.runners.values()) model.comeUp(runner);
   model.step();
 }
-/** So many of them take a job. @param heard - its events arrive */
+/** Lets this many of them take a job. @param heard - its events arrive */
 function takeJobs(model: SetModel, count: number, heard: boolean): void {
   for (let job = 0; job < count; job++) model.queueJob();
   if (heard) for (const event of model.mail.splice(0)) model.deliver(event);
@@ -35,11 +35,17 @@ const phases = (model: SetModel): string[] =>
   [...model.runners.values()].map(({ phase }) => phase).toSorted();
 
 describe.each([
-  ['by its own word', false],
-  ['by its event', true],
-])('a job starts, as is told %s', (_how, heard) => {
+  ['by the runner', false],
+  ['by an event', true],
+])('a job starts, as reported %s', (_how, heard) => {
   test.each<[string, Partial<RunnerSetInput>, number, number, string[]]>([
-    ['a fixed number alone starts nobody', { replicas: 2 }, 2, 1, ['Busy', 'Idle']],
+    [
+      'a fixed number without replaceAhead starts no runner',
+      { replicas: 2 },
+      2,
+      1,
+      ['Busy', 'Idle'],
+    ],
     [
       'a fixed number with successors ahead',
       { replicas: 2, replaceAhead: 1 },
@@ -48,16 +54,16 @@ describe.each([
       ['Busy', 'Idle', 'Provisioning'],
     ],
     [
-      'so many of them and no more',
+      'no more than replaceAhead',
       { replicas: 2, replaceAhead: 1 },
       2,
       2,
       ['Busy', 'Busy', 'Provisioning'],
     ],
-    ['idle ones that are kept', { minIdle: 1, max: 5 }, 1, 1, ['Busy', 'Provisioning']],
-    ['the most holds', { minIdle: 2, max: 3 }, 2, 2, ['Busy', 'Busy', 'Provisioning']],
+    ['minIdle', { minIdle: 1, max: 5 }, 1, 1, ['Busy', 'Provisioning']],
+    ['max is not exceeded', { minIdle: 2, max: 3 }, 2, 2, ['Busy', 'Busy', 'Provisioning']],
     [
-      'one kept, more ahead',
+      'minIdle and replaceAhead',
       { minIdle: 2, max: 9, replaceAhead: 3 },
       2,
       2,
@@ -71,7 +77,7 @@ describe.each([
   });
 });
 
-test('the next job finds the successor ready: when the first ends, another takes the one that is started for the one that then is', () => {
+test('the next job takes the ready successor, for which another one is started', () => {
   const model = ready({ replicas: 1, replaceAhead: 1 });
   for (let job = 0; job < 5; job++) {
     takeJobs(model, 1, false);
@@ -85,7 +91,7 @@ test('the next job finds the successor ready: when the first ends, another takes
   expect({ started: model.said.start, said: model.said.busy }).toEqual({ started: 6, said: 5 });
 });
 
-test('a list that has not heard yet that its job has started does not make it idle', () => {
+test('a list from before the start of its job does not make it idle', () => {
   const model = ready({ replicas: 1, replaceAhead: 1 });
   takeJobs(model, 1, false);
   const [busy] = model.state.runners.all();
@@ -100,7 +106,7 @@ test('a list that has not heard yet that its job has started does not make it id
   expect([list(0), list(20_000), list(30_000)]).toEqual(['busy', 'busy', 'idle']);
 });
 
-test('its word that its job has started may come before that it is online', () => {
+test('its busy event may arrive before its online event', () => {
   const model = new SetModel({ name: 'linux', template, replicas: 1, replaceAhead: 1 });
   const [runner] = [...model.runners.values()];
   if (runner === undefined) throw new Error('no runner');
@@ -110,23 +116,19 @@ test('its word that its job has started may come before that it is online', () =
   expect(model.state.runners.get(runner.workflowId)?.state).toBe('busy');
 });
 
-describe('who has to tell that its job starts', () => {
+describe('runners that must report the start of a job', () => {
   const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
   test.each<[string, Partial<RunnerSetInput>, boolean]>([
-    ['runners of a fixed number', { replicas: 1 }, false],
-    ['those with successors ahead', { replicas: 1, replaceAhead: 1 }, true],
-    ['those of which none is kept idle', { minIdle: 0, max: 3 }, false],
-    ['those of which some are', { minIdle: 1, max: 3 }, true],
+    ['a fixed number', { replicas: 1 }, false],
+    ['a fixed number with replaceAhead', { replicas: 1, replaceAhead: 1 }, true],
+    ['no idle runners', { minIdle: 0, max: 3 }, false],
+    ['some idle runners', { minIdle: 1, max: 3 }, true],
     [
-      'static ones, which would have to tell the end, too',
+      'static runners, which would also have to report the end',
       { minIdle: 1, max: 3, template: { ...template, ephemeral: false } },
       false,
     ],
-    [
-      'those with slots',
-      { minIdle: 1, max: 3, template: { ...template, volumeClaims: [claim] } },
-      false,
-    ],
+    ['slots', { minIdle: 1, max: 3, template: { ...template, volumeClaims: [claim] } }, false],
     [
       'plain commands',
       { minIdle: 1, max: 3, template: { ciServer: 'none', command: ['true'] } as never },
@@ -137,7 +139,7 @@ describe('who has to tell that its job starts', () => {
     expect(needsBusyEvents(state, now)).toBe(tells);
   });
 
-  test('nobody where events tell; everybody again when none has come for a day', () => {
+  test('none if events arrive; all again after a day without an event', () => {
     const model = ready({ replicas: 1, replaceAhead: 1 });
     takeJobs(model, 1, true);
     expect(
@@ -148,9 +150,9 @@ describe('who has to tell that its job starts', () => {
 
 test.each<[string, Partial<RunnerSetInput>, boolean]>([
   ['a fixed number', { replicas: 2 }, true],
-  ['a bound that counts pods', { minIdle: 0, max: 2 }, false],
+  ['a maximum that counts pods', { minIdle: 0, max: 2 }, false],
   [
-    'slots, whose volumes the next runner has',
+    'slots, whose volumes the next runner uses',
     {
       replicas: 2,
       template: {
@@ -160,17 +162,17 @@ test.each<[string, Partial<RunnerSetInput>, boolean]>([
     },
     false,
   ],
-])('runners tell of their end before their pods are gone: %s', (_what, size, early) => {
+])('runners may report their end before their pods are gone: %s', (_what, size, early) => {
   const { state } = new SetModel({ name: 'linux', template, ...size });
   expect(mayNotifyEndEarly(state)).toBe(early);
 });
 
 test.each<[string, Partial<RunnerSetInput>, boolean]>([
-  ['one that follows its jobs', { minIdle: 0, max: 2 }, true],
-  ['one that is full', { minIdle: 0, max: 0 }, false],
-  ['one that keeps idle runners', { minIdle: 1, max: 3 }, false],
+  ['a set that follows its jobs', { minIdle: 0, max: 2 }, true],
+  ['a set at its capacity', { minIdle: 0, max: 0 }, false],
+  ['a set that keeps idle runners', { minIdle: 1, max: 3 }, false],
   ['a fixed number', { replicas: 2 }, false],
-])('the end of a runner may reach its set late: %s', (_what, size, late) => {
+])('a runner may report its end late: %s', (_what, size, late) => {
   const { state } = new SetModel({ name: 'linux', template, ...size });
   expect(mayNotifyEndLate(state)).toBe(late);
 });
