@@ -1,4 +1,4 @@
-/** What a moment's news costs a set: counted in entries that are visited, so that no machine's pace is in it. */
+/** The cost of events that arrive together, counted in visited entries, so that it does not depend on the machine. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
@@ -13,7 +13,7 @@ import { nextRun } from '../../support/nextRun.ts';
 
 const NOW = 1_800_000_000_000;
 const AGO = NOW - 3_600_000;
-/** Jobs that are remembered after their end, at the most. */
+/** Maximum number of ended jobs that are remembered. */
 const MANY_OVER = 20_000;
 
 const suffixOf = (index: number): string => `r${String(index).padStart(9, '0')}`;
@@ -29,7 +29,7 @@ const event = (action: JobEvent['action'], jobId: number, runnerName?: string): 
   ...(runnerName === undefined ? {} : { runnerName }),
 });
 
-/** One piece of news of or about the runner of this index, whose job has its number. */
+/** One event of or about the runner with this index, whose job has the same number. */
 const NEWS = {
   ended: (state: SetState, index: number) =>
     state.onRunnerEnded(
@@ -75,13 +75,13 @@ type Kind = keyof typeof NEWS;
 
 interface Shape {
   readonly ephemeral: boolean;
-  /** Every so many runners one is held. */
+  /** Number of runners of which one is held. */
   readonly heldEvery: number;
-  /** Every so many runners one has no job that an event told of. */
+  /** Number of runners of which one has no job that an event named. */
   readonly untoldEvery: number;
 }
 
-/** A set of so many busy runners, that remembers as many jobs as it may. */
+/** A set with this many busy runners that remembers the maximum number of jobs. */
 function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): SetState {
   const template = { organization: 'acme', ephemeral };
   const input = { minIdle: 0, max: 5_000, template };
@@ -116,7 +116,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   return state;
 }
 
-/** All that a set does with the news of one moment. */
+/** All that a set does with events that arrive together. */
 function visitsOf(size: number, shape: Shape, kinds: readonly Kind[]): number {
   const state = busySet(size, shape);
   return countVisits(() => {
@@ -136,20 +136,20 @@ const shape = fc.record({
 const PLAIN: Shape = { ephemeral: true, heldEvery: 10, untoldEvery: 10 };
 const KINDS = Object.keys(NEWS) as Kind[];
 
-describe('a burst of news in one moment', () => {
-  test.each(KINDS)('eight times as much costs eight times as much: %s', (kind) => {
+describe('a burst of events at the same time', () => {
+  test.each(KINDS)('costs eight times as much if it is eight times as large: %s', (kind) => {
     const [few, many] = [visitsOf(100, PLAIN, [kind]) / 100, visitsOf(800, PLAIN, [kind]) / 800];
     expect(many).toBeLessThan(few * 1.2);
   });
 
-  test('so does any mixture of it', () => {
+  test('costs proportionally for every mixture', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 100, max: 200 }),
         shape,
         fc.array(fc.constantFrom(...KINDS), { minLength: 1, maxLength: 6 }),
         (size, like, kinds) => {
-          // What is left of a mixture, and shown, has bounds of its own; a walk over all for each piece would make each eight times as dear.
+          // The remaining state and the details have limits of their own. A walk over all entries for each event would make each eight times as expensive.
           expect(visitsOf(size * 8, like, kinds) / (size * 8)).toBeLessThan(
             (visitsOf(size, like, kinds) / size) * 2,
           );
@@ -162,7 +162,7 @@ describe('a burst of news in one moment', () => {
   test.each([
     ['as idle', 'Idle' as const],
     ['as busy', 'Busy' as const],
-  ])('so does a list of all runners %s, a third of which are gone', (_what, phase) => {
+  ])('a list of all runners %s costs proportionally, with a third of them gone', (_what, phase) => {
     const visits = (size: number): number => {
       const state = busySet(size, PLAIN);
       const listed = Array.from({ length: size }, (_none, index) => ({
@@ -184,7 +184,7 @@ describe('a burst of news in one moment', () => {
     expect(visits(800) / 800).toBeLessThan((visits(100) / 100) * 1.2);
   });
 
-  test('so do ends of jobs of which no event had told, and then their events', () => {
+  test('ends of jobs without an event, and then their events, cost proportionally', () => {
     const visits = (size: number): number => {
       const state = busySet(size, { ...PLAIN, untoldEvery: 1 });
       return countVisits(() => {
@@ -197,7 +197,7 @@ describe('a burst of news in one moment', () => {
     expect(visits(800) / 800).toBeLessThan((visits(100) / 100) * 1.2);
   });
 
-  test('and carrying all of it over, and taking it up again', () => {
+  test('carrying the state over and restoring it costs proportionally', () => {
     const visits = (size: number): number => {
       const state = busySet(size, PLAIN);
       return countVisits(() => void nextRun(state)) - MANY_OVER;

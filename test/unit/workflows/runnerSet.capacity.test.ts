@@ -18,7 +18,7 @@ import { nextRun } from '../../support/nextRun.ts';
 const NOW = 10_000_000;
 const CPU = 'pods unschedulable (Insufficient cpu)';
 
-/** A runner that was started and first seen without a node so many seconds ago. */
+/** A runner that was started and first seen without a node the given seconds ago. */
 const waiting = (workflowId: string, startedAgo: number, seenAgo?: number) => ({
   workflowId,
   startedAt: NOW - startedAgo * 1_000,
@@ -36,10 +36,10 @@ const limit = (more: Partial<ClusterLimit> = {}): ClusterLimit => ({
 describe('the limit of the cluster after an observation', () => {
   test.each<[string, Partial<LimitFacts>, Partial<ClusterLimit> | undefined, withdraw: string[]]>([
     ['all runners have a node', { placed: 5 }, undefined, []],
-    ['the scheduler has not answered yet', { waiting: [waiting('a', 30)] }, undefined, []],
+    ['the scheduler has no result yet', { waiting: [waiting('a', 30)] }, undefined, []],
     ['a runner has just found no node', { waiting: [waiting('a', 12, 9)] }, undefined, []],
     [
-      'runners stay without a node',
+      'runners remain without a node',
       { placed: 7, waiting: [waiting('a', 20, 15), waiting('b', 16, 11), waiting('c', 18, 13)] },
       { limit: 7, probe: 1, reason: CPU, since: NOW, stuckAt: NOW },
       ['c', 'a'],
@@ -51,19 +51,19 @@ describe('the limit of the cluster after an observation', () => {
       ['a'],
     ],
     [
-      'the probe is old, and its pod is not: it waited for its registration',
+      'the probe is old, and its pod is new, because it waited for its registration',
       { before: limit(), placed: 10, waiting: [waiting('a', 120, 34), waiting('b', 110, 36)] },
       { limit: 10, probe: 1 },
       ['b'],
     ],
     [
-      'the cluster has less room than before',
+      'the cluster has less capacity than before',
       { before: limit(), placed: 4, waiting: [waiting('a', 20, 15)] },
       { limit: 4, probe: 1, since: NOW - 60_000 },
       [],
     ],
     [
-      'the pause goes on',
+      'the pause continues',
       { before: limit({ probe: 0, resumeAt: NOW + 1 }), placed: 10 },
       { limit: 10, probe: 0, resumeAt: NOW + 1 },
       [],
@@ -87,15 +87,15 @@ describe('the limit of the cluster after an observation', () => {
       { limit: 18, probe: 8 },
       [],
     ],
-    ['there is room for all', { before: limit(), placed: 50 }, undefined, []],
+    ['there is capacity for all', { before: limit(), placed: 50 }, undefined, []],
     [
-      'all places are taken, and a rollout wants one more',
+      'the capacity is used, and a rollout needs one more runner',
       { placed: 50, waiting: [waiting('a', 30, 20)] },
       undefined,
       [],
     ],
     [
-      'no runner was without a node for long',
+      'no runner was without a node for long enough',
       { before: limit({ stuckAt: NOW - 600_000 }), placed: 3 },
       undefined,
       [],
@@ -106,13 +106,13 @@ describe('the limit of the cluster after an observation', () => {
       NOW,
     );
     expect(decision.withdraw).toEqual(withdraw);
-    // No limit has no fields.
+    // An absent limit has no fields.
     expect(decision.limit ?? {}).toMatchObject(expected ?? {});
     expect(decision.limit === undefined).toBe(expected === undefined);
     expect(decision.limit?.probe === 0).toBe(decision.limit?.resumeAt !== undefined);
   });
 
-  test('what a previous run carried over is limited', () => {
+  test('the state that a previous run carried over is limited', () => {
     const carried = limit({ since: NOW * 9, probe: 5_000 });
     const restored = (facts: object): object =>
       restoreCapacity(facts, { now: NOW - 7, latest: NOW });
@@ -149,7 +149,7 @@ describe('the next observation', () => {
       NEVER,
     ],
     [
-      'a runner starts for long',
+      'a runner has been starting for long',
       { limit: undefined, observedAt: NOW - 1_000, runners: [starting(60)] },
       NOW + 4_000,
     ],
@@ -160,7 +160,7 @@ describe('the next observation', () => {
     ],
     ['a probe waits', { limit: limit(), observedAt: NOW, runners: [starting(5)] }, NOW + 2_000],
     [
-      'a probe waits for long',
+      'a probe has been waiting for long',
       { limit: limit(), observedAt: NOW, runners: [starting(20)] },
       NOW + 5_000,
     ],
@@ -203,7 +203,7 @@ interface Pod {
   endsAt?: number;
 }
 
-/** A set, and a cluster with room for some pods. Its time passes in steps of half a second. */
+/** A set, and a cluster with capacity for some pods. Its time passes in steps of half a second. */
 class Cluster {
   now = NOW;
   room = 10;
@@ -311,8 +311,8 @@ class Cluster {
   }
 }
 
-describe('a set in a cluster with room for fewer runners than its maximum', () => {
-  test('claims what can run, and has no pod that is pending for a minute', () => {
+describe('a set in a cluster with capacity for fewer runners than its maximum', () => {
+  test('runs as many runners as possible, and no pod is pending for a minute', () => {
     const cluster = new Cluster();
     cluster.assigned = 50;
     cluster.pass(60);
@@ -336,7 +336,7 @@ describe('a set in a cluster with room for fewer runners than its maximum', () =
   });
 
   test.each([0, 3, 7, 13, 20, 31, 44, 51])(
-    'uses room for 20 more within 30 s, %d s after the first minutes',
+    'uses capacity for 20 more runners within 30 s, %d s after the first minutes',
     (seconds) => {
       const cluster = new Cluster();
       cluster.assigned = 50;
@@ -350,7 +350,7 @@ describe('a set in a cluster with room for fewer runners than its maximum', () =
     },
   );
 
-  test('follows a cluster that loses room, with jobs that end', () => {
+  test('follows a cluster that loses capacity while jobs end', () => {
     const cluster = new Cluster();
     Object.assign(cluster, { assigned: 5_000, jobMs: 20_000 });
     cluster.pass(120);
@@ -360,7 +360,7 @@ describe('a set in a cluster with room for fewer runners than its maximum', () =
     expect(Math.abs(advertisedCapacity(cluster.state) - 4)).toBeLessThanOrEqual(1);
   });
 
-  test('has no limit where there is room for all, and hardly observes the cluster', () => {
+  test('has no limit if there is capacity for all, and rarely observes the cluster', () => {
     const cluster = new Cluster();
     Object.assign(cluster, { room: 100, assigned: 5_000, jobMs: 20_000 });
     cluster.pass(300);
@@ -378,7 +378,7 @@ describe('a set in a cluster with room for fewer runners than its maximum', () =
     expect(advertisedCapacity(cluster.state)).toBe(50);
   });
 
-  test('another template is tried without the limit', () => {
+  test('another template is started without the limit', () => {
     const cluster = new Cluster();
     cluster.assigned = 50;
     cluster.pass(60);
@@ -389,7 +389,7 @@ describe('a set in a cluster with room for fewer runners than its maximum', () =
   });
 });
 
-test('a set that gets job events passes on what the cluster has no room for', () => {
+test('a set that gets job events reroutes the jobs that exceed the capacity of the cluster', () => {
   const template = { organization: 'acme', labels: ['gpu'] };
   const { state, ...cluster } = new Cluster({ ...INPUT, template });
   const events = Array.from({ length: 12 }, (_none, index) => ({
@@ -447,13 +447,13 @@ describe('the runners of a limited set', () => {
     expect([state.facts.clusterLimit, withdrawn(state)]).toEqual([undefined, []]);
   });
 
-  test('the next run observes the cluster whatever time was carried over', () => {
+  test('the next run observes the cluster with every carried time', () => {
     const state = starting(3);
     state.facts.observedAt = Number.MAX_SAFE_INTEGER;
     expect(decideSet(nextRun(state), NOW + 60_000).observe).toBe(true);
   });
 
-  test('those that do not leave do not count as waiting for a node', () => {
+  test('runners that are not going to leave do not count as waiting for a node', () => {
     const state = starting(4);
     const [held = '', gone = '', ...old] = ids(4);
     state.hold(held, false);
@@ -468,7 +468,7 @@ describe('the runners of a limited set', () => {
     expect(state.facts.clusterLimit).toMatchObject({ limit: 0, probe: 1 });
   });
 
-  test('a withdrawn one that gets a node stays', () => {
+  test('a withdrawn runner that gets a node stays', () => {
     const state = starting(2);
     const [first = '', second = ''] = ids(2);
     observe(state, [], NOW);
@@ -479,7 +479,7 @@ describe('the runners of a limited set', () => {
     expect([withdrawn(state), withdrawn(nextRun(state))]).toEqual([[], []]);
   });
 
-  test('the next run goes on measuring where the last one stopped', () => {
+  test('the next run continues the measurement of the last one', () => {
     const state = starting(3);
     const [first = '', second = '', third = ''] = ids(3);
     observe(state, [first], NOW);
@@ -487,7 +487,7 @@ describe('the runners of a limited set', () => {
     const next = nextRun(state);
     expect(next.runners.all()).toEqual(state.runners.all());
     expect(next.runners.get(first)?.hasNode).toBe(true);
-    // Without a node for 10 seconds in all: the limit applies, and one stays as a probe.
+    // Without a node for 10 seconds in total: the limit applies, and one runner stays as a probe.
     observe(next, [first], NOW + 10_000);
     expect(next.facts.clusterLimit).toMatchObject({ limit: 1, probe: 1, reason: CPU });
     expect(withdrawn(next)).toHaveLength(1);
@@ -500,7 +500,7 @@ describe('the runners of a limited set', () => {
     [-9e15, {}],
     [{}, 'x'],
     [null, null],
-  ])('a carried record that is without a node since %j stops no set', (since, reasons) => {
+  ])('a carried record that is without a node since %j does not stop the set', (since, reasons) => {
     const state = starting(1);
     observe(state, [], NOW);
     state.updateDemand(NOW);
@@ -529,7 +529,7 @@ describe('the runners of a limited set', () => {
     },
   );
 
-  test('the replacement of a lost one is not withdrawn', () => {
+  test('the replacement of a lost runner is not withdrawn', () => {
     const state = starting(1);
     const [workflowId = ''] = ids(1);
     const runner = state.runners.get(workflowId);
@@ -543,7 +543,7 @@ describe('the runners of a limited set', () => {
     ]);
   });
 
-  test('the rest of a burst leaves at once, those without a node first', () => {
+  test('surplus runners of a burst leave at once, those without a node first', () => {
     const state = starting(30);
     const placed = ids(30).slice(-10);
     Object.assign(state.facts, { desired: 30 });
@@ -566,7 +566,7 @@ describe('the runners of a limited set', () => {
   test.each([
     [9, false],
     [10, true],
-  ])('with %d jobs and room for 10, the wait for capacity is shown: %p', (jobs, isShown) => {
+  ])('with %d jobs and capacity for 10, the wait for capacity is shown: %p', (jobs, isShown) => {
     const { state } = new Cluster();
     state.facts.clusterLimit = limit();
     const numbers = { assigned: jobs, running: 0 };

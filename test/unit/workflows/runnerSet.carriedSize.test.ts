@@ -1,4 +1,4 @@
-/** Size of what a set carries over with continue-as-new: Temporal fails a workflow beyond 2 MiB. */
+/** Size of the state that a set carries over with continue-as-new. Temporal fails a workflow beyond 2 MiB. */
 import { describe, expect, test } from '@jest/globals';
 import type { JobEvent, RunnerSetInput } from '../../../core/contract/index.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
@@ -31,7 +31,7 @@ const FULL = nextRun(fullSet());
 describe('a set with everything at its limit', () => {
   const state = FULL;
 
-  test('has that much', () => {
+  test('has the maximum number of each record', () => {
     expect(state.runners.all()).toHaveLength(MAX_RUNNERS);
     expect(state.runners.all().filter((runner) => runner.state === 'busy')).toHaveLength(
       MAX_RUNNERS,
@@ -53,7 +53,7 @@ describe('a set with everything at its limit', () => {
     expect(bytes).toBeLessThan(1.5 * KIB * KIB);
   });
 
-  test('is the same in the next run', () => {
+  test('is equal in the next run', () => {
     const next = nextRun(state);
     expect(recordsOf(next)).toEqual(recordsOf(state));
   });
@@ -61,9 +61,9 @@ describe('a set with everything at its limit', () => {
 
 describe('a set that is too large', () => {
   test.each<[string, number, object]>([
-    ['jobs that are over first', 0.95, { traces: 0, forwarded: 0, queued: 0 }],
+    ['ended jobs first', 0.95, { traces: 0, forwarded: 0, queued: 0 }],
     ['then traces', 0.8, { completed: MAX_OVER_JOBS, traces: MAX_TRACES, queued: 0 }],
-    ['jobs in the queue at last', 0.72, { completed: MAX_OVER_JOBS, traces: MAX_TRACES }],
+    ['queued jobs last', 0.72, { completed: MAX_OVER_JOBS, traces: MAX_TRACES }],
   ])('drops %s', (_what, share, expected) => {
     const state = nextRun(FULL);
     const before = carryWithinLimit(state, []).bytes;
@@ -71,7 +71,7 @@ describe('a set that is too large', () => {
     expect(bytes).toBeLessThanOrEqual(before * share);
     expect(dropped).toMatchObject(expected);
     expect(dropped?.completed).toBeGreaterThan(0);
-    // No runner, and no job that runs.
+    // No runner and no running job is dropped.
     expect(args[1].runners.runners).toHaveLength(MAX_RUNNERS);
     expect(state.demand().running).toBe(MAX_RUNNERS);
     expect(state.facts.queueCheckStartedAt === undefined).toBe((dropped?.queued ?? 0) > 0);
@@ -79,7 +79,7 @@ describe('a set that is too large', () => {
     expect(recordsOf(next)).toEqual(recordsOf(state));
   });
 
-  test('keeps what it cannot drop', () => {
+  test('keeps the required records', () => {
     const { dropped, args } = carryWithinLimit(nextRun(FULL), [], 1);
     expect(dropped).toEqual({
       completed: MAX_OVER_JOBS,
@@ -90,7 +90,7 @@ describe('a set that is too large', () => {
     expect(args[1].runners.runners).toHaveLength(MAX_RUNNERS);
   });
 
-  test('forgets the oldest of the jobs that are over', () => {
+  test('drops the oldest of the ended jobs', () => {
     const state = nextRun(FULL);
     state.jobs.forgetCompleted(1);
     state.jobs.forgetQueued(2);
@@ -120,7 +120,7 @@ test('a set holds no more runners than it can carry over', () => {
   expect(executeCommand(state, { command: 'hold', runner } as never)).toBeUndefined();
 });
 
-test('names and times of any kind are the same in the next run', () => {
+test('all names and times are equal in the next run', () => {
   const input: RunnerSetInput = { name: 'linux', replicas: 2, template: { organization: 'acme' } };
   const state = nextRun(fullSet(input, 12));
   const event: JobEvent = {

@@ -1,4 +1,4 @@
-/** Times that a set carries over, which anyone may have written: none of the future stops the set. */
+/** Times that a set carries over are untrusted. A time in the future must not stop the set. */
 import { expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
 import { isTime } from '../../../core/domain/isTime.ts';
@@ -36,7 +36,7 @@ const ended = {
   wasOnline: false,
 };
 
-/** A set that has a time in every field. */
+/** A set with a time in every field. */
 function busySet(): SetState {
   const state = SetState.begin(setSpec(INPUT), INPUT, {}, NOW);
   state.onRunnersListed([], [], NOW);
@@ -92,7 +92,7 @@ function restored(carried: CarriedSetState): SetState {
 test.each([9e15, 250e12, -9e15, 'x', null, {}])('%j in place of every time', (value) => {
   const state = restored(forged(value));
   const { facts, jobs, runners, guards } = state;
-  // All that the set compares times with is at most a while from now.
+  // All times with which the set compares are at most a short time from now.
   const latest = NOW + facts.spec.relistMs + Math.max(facts.spec.maxRetryMs, HOUR);
   const times = [
     facts.at,
@@ -122,7 +122,7 @@ test.each([9e15, 250e12, -9e15, 'x', null, {}])('%j in place of every time', (va
   expect(jobs.get({ jobId: '9', runAttempt: 1 })).toBeDefined();
 });
 
-test('times that a run carries over stay as they are', () => {
+test('times that a run carries over are unchanged', () => {
   const state = busySet();
   const { listedAt: _listed, ...facts } = state.facts;
   const next = nextRun(state);

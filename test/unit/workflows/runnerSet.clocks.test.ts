@@ -1,4 +1,4 @@
-/** A set whose workers' clocks are wrong, are set, and differ: it asks which schedule holds neither for ever nor too late. */
+/** A set whose workers' clocks are wrong, are set, or differ. It evaluates its schedules neither endlessly nor too late. */
 import { expect, test } from '@jest/globals';
 import { activeSchedule } from '../../../activities/runnerSet/schedules.ts';
 import { toBounds } from '../../../core/domain/scale.ts';
@@ -25,15 +25,15 @@ const spec = {
 };
 
 interface Course {
-  /** Questions which schedule holds. */
+  /** Number of evaluations of the schedules. */
   readonly asked: number;
-  /** The most things done in one moment. */
+  /** Maximum number of actions at the same time. */
   readonly atOnce: number;
-  /** When, in minutes since the beginning, the schedule was taken up or left that long after the right moment, or was wrong without need. */
+  /** Minutes since the beginning in which the wrong schedule was active. */
   readonly wrongMinutes: number[];
 }
 
-/** Eight hours of a set. @param errorMs - by how much the clock of the worker that answers is ahead, by the true time and the number of its answer */
+/** Eight hours of a set. @param errorMs - how far the worker's clock is ahead, by true time and number of its response */
 function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
   let trueTime = BEGIN;
   let answers = 0;
@@ -73,7 +73,7 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
   return { asked, atOnce, wrongMinutes: [...wrongMinutes] };
 }
 
-/** As often as the runners are listed, and at both ends of each time; and some more. */
+/** One evaluation for each list of runners and each start or end of a schedule, and some more. */
 const MAX_ASKED = (8 * HOUR) / RELIST + 2 * 8 + 8;
 const during =
   (from: number, to: number, errorMs: number) =>
@@ -82,16 +82,16 @@ const during =
 
 test.each<[string, (sinceBegin: number, answer: number) => number, number[]]>([
   ['right', () => 0, []],
-  ['ahead by an hour in its first answer', (_since, answer) => (answer === 0 ? HOUR : 0), []],
+  ['ahead by an hour in its first response', (_since, answer) => (answer === 0 ? HOUR : 0), []],
   [
-    'ahead by forty minutes for three: the time that begins then is not skipped',
+    'ahead by forty minutes for three minutes: the schedule that starts then is not skipped',
     during(28 * MINUTE, 31 * MINUTE, 40 * MINUTE),
     [30, 31, 32, 33, 34],
   ],
   ['ahead by a year for a moment', during(2 * HOUR, 2 * HOUR + MINUTE, 365 * 24 * HOUR), []],
   ['set back by an hour for a moment', during(2 * HOUR, 2 * HOUR + MINUTE, -HOUR), []],
   [
-    'set back within the time, for two minutes',
+    'set back during a schedule, for two minutes',
     during(2 * HOUR + 35 * MINUTE, 2 * HOUR + 37 * MINUTE, -20 * MINUTE),
     [155, 156, 157, 158, 159],
   ],
@@ -105,15 +105,18 @@ test.each<[string, (sinceBegin: number, answer: number) => number, number[]]>([
 });
 
 test.each<[string, (sinceBegin: number, answer: number) => number]>([
-  ['two workers answer in turn, one an hour ahead', (_since, answer) => (answer % 2) * HOUR],
+  ['two workers respond in turn, one an hour ahead', (_since, answer) => (answer % 2) * HOUR],
   ['two workers, one 25 minutes behind', (_since, answer) => (answer % 2) * -25 * MINUTE],
-  ['it goes half a second an hour too slow', (since) => -since / 7_200],
+  ['the clock loses half a second an hour', (since) => -since / 7_200],
   [
-    'it stands still for a minute, one millisecond before a schedule begins',
+    'the clock stops for a minute, one millisecond before a schedule starts',
     (since) => Math.max(-MINUTE, Math.min(0, 30 * MINUTE - 1 - since)),
   ],
-  ['it steps back by a minute every seven', (since) => -Math.floor(since / (7 * MINUTE)) * MINUTE],
-])('nor is it asked without end where %s', (_what, errorMs) => {
+  [
+    'the clock steps back by a minute every seven minutes',
+    (since) => -Math.floor(since / (7 * MINUTE)) * MINUTE,
+  ],
+])('schedules are not evaluated endlessly if %s', (_what, errorMs) => {
   const { asked, atOnce } = play(errorMs);
   expect({ asked: asked <= 2 * MAX_ASKED || asked, atOnce: atOnce <= 3 || atOnce }).toEqual({
     asked: true,

@@ -32,7 +32,7 @@ function setOf(size: Partial<RunnerSetInput> = { minIdle: 1, max: 5 }): SetState
   return state;
 }
 
-describe('what a command declares', () => {
+describe('the declaration after a command', () => {
   test.each<[Partial<RunnerSetInput>, SetCommand, object | undefined]>([
     [
       { minIdle: 1, max: 5 },
@@ -76,7 +76,7 @@ describe('what a command declares', () => {
     expect(declarationFrom(setOf(size), command)).toEqual(declared);
   });
 
-  test('holds only under its own name', () => {
+  test('is accepted only with the name of the set', () => {
     const state = setOf();
     const at = NOW + 1;
     expect(
@@ -115,7 +115,7 @@ describe('what a command declares', () => {
   });
 });
 
-describe('what a command does', () => {
+describe('the effects of commands', () => {
   const ENDS = 'the set is being deleted and ends when its runners have ended';
   test.each<[SetCommand[], object]>([
     [[{ command: 'pause', reason: 'why' }], { paused: 'paused: why' }],
@@ -180,11 +180,11 @@ describe('a request', () => {
     { workflowId: 'x', command: 'pause' },
     { workflowId: 'x', command: {} },
     { workflowId: 'x', command: { command: 'toString' } },
-  ])('%j is none', (request) => {
+  ])('%j is invalid', (request) => {
     expect(parseRequest(request)).toBeUndefined();
   });
 
-  test('is its id and its command, and nothing else', () => {
+  test('is parsed to its id and its command only', () => {
     expect(
       parseRequest({ workflowId: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
     ).toEqual({ workflowId: 'set-command:linux:1', command: { command: 'pause' } });

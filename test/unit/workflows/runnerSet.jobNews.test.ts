@@ -1,4 +1,4 @@
-/** What is no news of jobs stops no set. */
+/** Invalid events of jobs do not stop a set. */
 import { expect, test } from '@jest/globals';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult } from '../../../workflows/runnerSet/jobSignals.ts';
@@ -19,12 +19,12 @@ const job = {
   status: 'queued',
   queuedAt: 5,
 };
-/** What JSON can say and no text is. */
+/** A JSON value that is not a string. */
 const NO_TEXT = { toString: null };
-/** Numbers that no time in ISO 8601 has, or that no CI server and no worker would send. */
+/** Numbers outside the range of ISO 8601 times, or that no CI server and no worker would send. */
 const NO_TIMES = [-9e15, -1, 253_402_300_800_000, 9e15, 1e300];
 
-test('events are taken as they are, and when they were sent', () => {
+test('valid events are accepted unchanged, with the time of sending', () => {
   const whole = {
     ...event,
     action: 'completed',
@@ -52,29 +52,29 @@ test.each([
   { events: [], at: NO_TEXT },
   { events: [], at: '7' },
   ...NO_TIMES.map((at) => ({ events: [], at })),
-])('%j tells of no job, at no time', (body) => {
+])('%j has no event and no time', (body) => {
   expect(parseJobEvents(body)).toEqual({ events: [] });
 });
 
 test.each<[string, unknown]>([
-  ['none at all', null],
-  ['of no known kind', { ...event, action: 'deleted' }],
-  ['of no job', { ...event, jobId: NO_TEXT }],
-  ['of a job whose key would name another', { ...event, jobId: '1/2' }],
-  ['of half a run', { ...event, runAttempt: 1.5 }],
-  ['of no repository', { ...event, repository: 7 }],
-  ['at no time', { ...event, at: '5' }],
+  ['that is null', null],
+  ['of an unknown kind', { ...event, action: 'deleted' }],
+  ['without a job', { ...event, jobId: NO_TEXT }],
+  ['of a job with the key of another one', { ...event, jobId: '1/2' }],
+  ['with a fractional run attempt', { ...event, runAttempt: 1.5 }],
+  ['without a repository', { ...event, repository: 7 }],
+  ['without a time', { ...event, at: '5' }],
   ...NO_TIMES.map((at): [string, unknown] => [`at ${at}`, { ...event, at }]),
   ['of a runner without a name', { ...event, runnerName: 7 }],
-  ['passed by nobody', { ...event, reroutedBy: NO_TEXT }],
-  ['with a trace that is none', { ...event, traceparent: {} }],
-  ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
-])('an event %s is left out, and no other', (_what, bad) => {
+  ['rerouted by an invalid set', { ...event, reroutedBy: NO_TEXT }],
+  ['with an invalid trace', { ...event, traceparent: {} }],
+  ['that is too long to be carried over', { ...event, repository: 'x'.repeat(1_001) }],
+])('an event %s is dropped, and no other', (_what, bad) => {
   expect(parseJobEvents({ events: [bad, event] }).events).toEqual([event]);
 });
 
 test.each([7.5, NO_TEXT, '1/2', '', 'x'.repeat(101)])(
-  'the workflow run %j is left out, and the job counts',
+  'the workflow run %j is dropped, and the job is accepted',
   (runId) => {
     expect(parseJobEvents({ events: [{ ...event, runId }] }).events).toEqual([event]);
     const seen = { checkedAt: 5, complete: true, absent: [], endedSets: [] };
@@ -85,7 +85,7 @@ test.each([7.5, NO_TEXT, '1/2', '', 'x'.repeat(101)])(
   },
 );
 
-test('an ID that is a number is taken as its digits', () => {
+test('a numeric ID is converted to a string', () => {
   expect(parseJobEvents({ events: [{ ...event, jobId: 1 }] }).events).toEqual([event]);
   const seen = { checkedAt: 5, complete: true, absent: [], endedSets: [] };
   expect(parseQueueCheckResult({ ...seen, jobs: [{ ...job, id: 1 }] })).toEqual({
@@ -94,7 +94,7 @@ test('an ID that is a number is taken as its digits', () => {
   });
 });
 
-test('a look is taken as it is; one of which a job cannot be read is not complete', () => {
+test('a valid queue check is accepted unchanged; one with an invalid job is incomplete', () => {
   const seen = {
     checkedAt: 5,
     jobs: [job, { ...job, status: 'in_progress', startedAt: 6, runnerName: 'r' }],
@@ -138,6 +138,6 @@ test.each([
   { checkedAt: NO_TEXT, jobs: [] },
   { checkedAt: 5, jobs: {} },
   ...NO_TIMES.map((checkedAt) => ({ checkedAt, jobs: [] })),
-])('%j is no look', (body) => {
+])('%j is not a queue check', (body) => {
   expect(parseQueueCheckResult(body)).toBeUndefined();
 });

@@ -22,28 +22,28 @@ const started = event('in_progress', { at: 2_000, runnerName: RUNNER });
 const done = event('completed', { at: 3_000, runnerName: RUNNER, conclusion: 'success' });
 const anywhere = (): boolean => false;
 
-describe('the last word on a job', () => {
+describe('the final state of a job', () => {
   test.each<[string, JobEvent[], Partial<JobRecord>]>([
     ['in order', [queued, started, done], { state: 'completed', since: 1_000, runnerName: RUNNER }],
-    ['queued comes last', [started, queued], { state: 'assigned', runnerName: RUNNER }],
-    ['the end comes first', [done, queued, started], { state: 'completed', runnerName: RUNNER }],
+    ['queued arrives last', [started, queued], { state: 'assigned', runnerName: RUNNER }],
+    ['the end arrives first', [done, queued, started], { state: 'completed', runnerName: RUNNER }],
     [
-      'each comes twice',
+      'each arrives twice',
       [queued, queued, started, started],
       { state: 'assigned', runnerName: RUNNER },
     ],
     [
-      'cancelled before it started: no runner is named',
+      'cancelled before it started: no runner',
       [queued, event('completed', { conclusion: 'cancelled' })],
       { state: 'completed' },
     ],
     [
-      'skipped: nothing else is ever heard of it',
+      'skipped: no other event arrives',
       [event('completed', { conclusion: 'skipped' })],
       { state: 'completed' },
     ],
     [
-      'only an overtaken event names the runner',
+      'only a late event names the runner',
       [event('completed'), started],
       { state: 'completed', runnerName: RUNNER },
     ],
@@ -53,7 +53,7 @@ describe('the last word on a job', () => {
     expect(job).toMatchObject(expected);
   });
 
-  test('whatever the order and however often, the state is the same', () => {
+  test('the state is independent of order and repetition of events', () => {
     fc.assert(
       fc.property(
         fc.shuffledSubarray([queued, started, done, queued, started, done], { minLength: 1 }),
@@ -67,7 +67,7 @@ describe('the last word on a job', () => {
     );
   });
 
-  test('an event that says nothing new changes nothing', () => {
+  test('an event without new information changes nothing', () => {
     const job = applyJobEvent(undefined, started, 1);
     expect(applyJobEvent(job, queued, 2)).toBe(job);
   });
@@ -86,7 +86,7 @@ describe('all jobs of a set', () => {
     traceparent: trace(jobId),
   });
 
-  test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
+  test('the next runners to start get the traces of the oldest queued jobs, each once, also in the next run', () => {
     const jobs = new SetJobs('linux');
     for (const id of [1, 2, 3, 4, 5]) jobs.applyEvent(traced(id), 1_000);
     jobs.applyEvent({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
@@ -97,14 +97,14 @@ describe('all jobs of a set', () => {
     expect(next.carry()).not.toHaveProperty('traces');
   });
 
-  test('no runner is in the trace of a job that was passed on', () => {
+  test('no runner gets the trace of a rerouted job', () => {
     const jobs = new SetJobs('linux');
     for (const id of [1, 2]) jobs.applyEvent(traced(id), 1_000);
     jobs.reroute('1/1', 'set-other', 1_000);
     expect(jobs.traces.take(9)).toEqual([trace(2)]);
   });
 
-  test('traces are kept of so many jobs at the most, and nothing that is none', () => {
+  test('the number of kept traces is limited, and invalid ones are dropped', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(
       { ...traced(9_999), traceparent: `${trace(9_999)}-${'x'.repeat(1_000)}` },
@@ -115,7 +115,7 @@ describe('all jobs of a set', () => {
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([MAX_TRACES, trace(1), trace(MAX_TRACES)]);
   });
 
-  test('another attempt is another job; each is released once', () => {
+  test('another attempt is another job, and each is released once', () => {
     const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued])
       jobs.applyEvent(one, 1);
@@ -123,7 +123,7 @@ describe('all jobs of a set', () => {
     expect(jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
   });
 
-  test('a job that runs on somebody else’s runner asks for no place, nor does one on a runner that leaves', () => {
+  test('a job on a foreign runner or a draining runner does not count', () => {
     const jobs = new SetJobs('linux');
     for (const [jobId, runnerName] of [
       [1, 'mac-abcdefghij-0a1b2c3d4e'],
@@ -145,7 +145,7 @@ describe('all jobs of a set', () => {
     });
   });
 
-  test('a runner’s end is that of the jobs under each of its names; a name is one runner’s', () => {
+  test('the end of a runner ends the jobs of each of its names, and a name belongs to one runner', () => {
     const jobs = new SetJobs('linux');
     for (const [jobId, runnerName] of [
       [1, RUNNER],
@@ -168,37 +168,49 @@ describe('all jobs of a set', () => {
   const listed = { id: '7', runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
   test.each([
     [
-      'a queued job that no event told of is found',
+      'a queued job without an event is found',
       [],
       [{ ...listed, status: 'queued' as const }],
       true,
       { queued: 1, running: 0 },
     ],
     [
-      'a running one, too',
+      'a running job without an event is found',
       [],
       [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: RUNNER }],
       true,
       { queued: 0, running: 1 },
     ],
     [
-      'what has started since the look began stays started',
+      'a job that started during the check stays started',
       [queued, started],
       [{ ...listed, status: 'queued' as const }],
       true,
       { queued: 0, running: 1 },
     ],
-    ['who is not listed waits no longer', [queued], [], true, { queued: 0, running: 0 }],
-    ['nor runs any longer', [queued, started], [], true, { queued: 0, running: 0 }],
-    ['unless the look left something out', [queued], [], false, { queued: 1, running: 0 }],
-  ])('a look: %s', (_what, events, seen, complete, expected) => {
+    ['an unlisted job is no longer queued', [queued], [], true, { queued: 0, running: 0 }],
+    [
+      'an unlisted job is no longer running',
+      [queued, started],
+      [],
+      true,
+      { queued: 0, running: 0 },
+    ],
+    [
+      'an unlisted job stays queued if the check is incomplete',
+      [queued],
+      [],
+      false,
+      { queued: 1, running: 0 },
+    ],
+  ])('a queue check: %s', (_what, events, seen, complete, expected) => {
     const jobs = new SetJobs('linux');
     for (const one of events) jobs.applyEvent(one, 1_000);
     jobs.applyQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
     expect(jobs.count(anywhere)).toEqual(expected);
   });
 
-  test('what a part of the look before this one has listed waits on', () => {
+  test('a job that an earlier part of the check listed stays queued', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 1_000);
     jobs.applyEvent({ ...queued, jobId: '8' }, 1_000);
@@ -206,14 +218,14 @@ describe('all jobs of a set', () => {
     expect([jobs.count(anywhere).queued, jobs.get(queued)?.state]).toEqual([1, 'queued']);
   });
 
-  test('a look that began before the event, or a moment after it, cannot deny it', () => {
+  test('a check that started before the event, or shortly after it, does not override it', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 60_000);
     jobs.applyQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, running: 0 });
   });
 
-  test('a job that had left and was queued again is found by the next look', () => {
+  test('a job that had left and was queued again is found by the next check', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 1_000);
     jobs.applyQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
@@ -229,7 +241,7 @@ describe('all jobs of a set', () => {
     });
   });
 
-  test('a job is forgotten when its CI server cannot have it any longer', () => {
+  test('a job is dropped when its CI server cannot have it any more', () => {
     const jobs = new SetJobs('linux');
     jobs.limits = { queuedMs: HOUR, runningMs: 2 * HOUR };
     jobs.applyEvent({ ...queued, jobId: '1' }, 0);
@@ -246,7 +258,7 @@ describe('all jobs of a set', () => {
     ]);
   });
 
-  test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
+  test('after 100,000 jobs with three events each the number of records is within the limits', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < 100_000; jobId++)
       for (const one of [queued, started, done])
@@ -259,7 +271,7 @@ describe('all jobs of a set', () => {
     expect(jobs.size.completed).toBe(0);
   });
 
-  test('as many as can wait fit into what continue-as-new carries over', () => {
+  test('the maximum number of queued jobs fits into the state that continue-as-new carries over', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < MAX_ACTIVE_JOBS + 5; jobId++)
       jobs.applyEvent(
@@ -272,7 +284,7 @@ describe('all jobs of a set', () => {
     expect(new SetJobs('linux', JSON.parse(carried)).carry()).toEqual(jobs.carry());
   });
 
-  test('what may be a repetition about a job that is forgotten is known by its time, in the next run too', () => {
+  test('a repeated event of a dropped job is recognized by its time, also in the next run', () => {
     const at = 10 * HOUR;
     const jobs = new SetJobs('linux');
     for (const one of [queued, started, done]) jobs.applyEvent({ ...one, at }, at);
@@ -300,7 +312,7 @@ describe('all jobs of a set', () => {
         jobs.applyQueueCheck({ jobs: [{ ...job, queuedAt: 250e12 }], complete: true }, HOUR, HOUR);
       },
     ],
-  ])('%s that is ahead of the time hides no later event', (_what, tell) => {
+  ])('%s with a time in the future does not hide later events', (_what, tell) => {
     const jobs = new SetJobs('linux');
     tell(jobs);
     expect(jobs.get(queued)?.since).toBe(HOUR);
@@ -310,7 +322,7 @@ describe('all jobs of a set', () => {
     expect(jobs.isOlderThanHistory({ ...queued, at: HOUR })).toBe(true);
   });
 
-  test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
+  test('jobs without an end event are dropped when GitHub must have ended them', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 0);
     jobs.applyEvent({ ...started, jobId: '8' }, 0);

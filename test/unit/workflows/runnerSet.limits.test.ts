@@ -35,23 +35,23 @@ describe('jobs within limits', () => {
       limited: Record<string, number>,
     ]
   >([
-    ['without a limit all count', {}, { 'acme/web': row(9, 3) }, row(9, 3), {}],
+    ['without a limit all jobs count', {}, { 'acme/web': row(9, 3) }, row(9, 3), {}],
     [
-      'of each repository so many',
+      'each repository has its limit',
       { perRepository: 4 },
       { 'acme/web': row(9), 'acme/app': row(2) },
       row(6),
       { 'acme/web': 5 },
     ],
     [
-      'those that run among them',
+      'running jobs count',
       { perRepository: 4 },
       { 'acme/web': row(9, 3) },
       row(1, 3),
       { 'acme/web': 8 },
     ],
     [
-      'more run than may: GitHub gave it runners of others, and none is started in their place',
+      'more jobs run than permitted, on runners of other sets: no runner is started in their place',
       { perRepository: 4 },
       { 'acme/web': row(2, 6) },
       row(0, 4),
@@ -65,22 +65,22 @@ describe('jobs within limits', () => {
       { 'acme/web, acme/api-*': 2 },
     ],
     [
-      'each for itself first',
+      'each repository is limited first',
       both,
       { 'acme/web': row(9), 'acme/api-1': row(1) },
       row(5),
       { 'acme/web': 5 },
     ],
-    ['none at all', both, { 'Beta/x': row(3) }, row(0), { 'beta/*': 3 }],
+    ['a limit of zero', both, { 'Beta/x': row(3) }, row(0), { 'beta/*': 3 }],
     [
-      'what was passed on is among them',
+      'rerouted jobs count',
       { perRepository: 4 },
       { 'acme/web': { ...row(9, 1), rerouted: 2 }, 'acme/app': { ...row(3), rerouted: 7 } },
       row(1, 1),
       { 'acme/web': 8, 'acme/app': 3 },
     ],
     [
-      'and among several together, whichever comes first',
+      'a limit for several repositories together, in the order of the jobs',
       both,
       {
         'acme/web': row(4),
@@ -91,7 +91,7 @@ describe('jobs within limits', () => {
       { 'acme/web, acme/api-*': 1, 'beta/*': 1 },
     ],
     [
-      'upper and lower case are one',
+      'names are compared without case',
       both,
       { 'ACME/Web': row(4), 'acme/API-2': row(4) },
       row(6),
@@ -117,7 +117,7 @@ describe('jobs within limits', () => {
     running: sum(Object.values(jobs).map(({ running }) => running)),
   });
 
-  test('whatever the jobs: no limit is passed, and what is not counted is held back or runs', () => {
+  test('for all jobs: no limit is exceeded, and other jobs are held back or running', () => {
     const limits = fc.record({
       perRepository: fc.integer({ min: 1, max: 40 }),
       repositories: fc.array(
@@ -141,7 +141,7 @@ describe('jobs within limits', () => {
     );
   });
 
-  test('a limit that no repository exceeds holds nothing back', () => {
+  test('a limit that no repository exceeds holds no job back', () => {
     fc.assert(
       fc.property(jobsOfRepositories, fc.nat(10), (jobs, spare) => {
         const most = Math.max(
@@ -160,7 +160,7 @@ describe('jobs within limits', () => {
   });
 });
 
-describe('the runners’ time of a day', () => {
+describe('the runner time of a day', () => {
   const at = (hours: number): number => 20_000 * DAY + hours * HOUR;
   const after = (...steps: [hours: number, runners: number][]): RunnerTime =>
     steps.reduce<RunnerTime | undefined>(
@@ -168,21 +168,21 @@ describe('the runners’ time of a day', () => {
       undefined,
     ) as RunnerTime;
 
-  test('is that of all of them together', () => {
+  test('is the sum over all runners', () => {
     expect(runnerHours(after([1, 10], [1.5, 4], [3.5, 0], [9, 1]))).toBe(5 + 8);
   });
 
-  test('begins anew with each day (UTC), with what runs then', () => {
+  test('restarts with each day (UTC), with the running runners', () => {
     expect(runnerHours(after([20, 2], [26, 2]))).toBe(4);
     expect(runnerHours(after([20, 2], [49, 0]))).toBe(2);
     expect(nextDay(at(20))).toBe(at(24));
   });
 
-  test('a clock that goes back takes nothing back', () => {
+  test('does not decrease if the clock is set back', () => {
     expect(runnerHours(after([10, 4], [12, 4], [11, 4], [13, 0]))).toBe(12);
   });
 
-  test('is used up when it is reached, and never without a limit', () => {
+  test('is exhausted when the limit is reached, and never without a limit', () => {
     const time = after([0, 1], [2, 1]);
     expect(
       [{ maxRunnerHours: 2 }, { maxRunnerHours: 2.1 }, {}].map((limits) =>
@@ -195,7 +195,7 @@ describe('the runners’ time of a day', () => {
 describe('a set with limits', () => {
   const template = { organization: 'acme' };
 
-  test('has runners for what it may, says what it holds back, and goes on when there is room again', () => {
+  test('has runners up to its limit, reports the jobs that it holds back, and continues within the limit', () => {
     const model = new SetModel({
       name: 'linux',
       minIdle: 0,
@@ -235,7 +235,7 @@ describe('a set with limits', () => {
     expect(setStatus(model.state, model.now)).not.toHaveProperty('limited');
   });
 
-  test('whose day is used up starts none and lets those that are busy finish; the next day it goes on', () => {
+  test('that has used its time of the day starts no runner, lets busy ones finish, and continues the next day', () => {
     const model = new SetModel({
       name: 'linux',
       minIdle: 2,

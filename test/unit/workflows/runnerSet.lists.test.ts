@@ -1,4 +1,4 @@
-/** What visibility lists is no proof: lists that are a minute behind, cut short, or have those that have ended start nothing and stop nothing. */
+/** Lists of visibility are no proof: outdated or incomplete lists start no runner and stop none. */
 import { describe, expect, test } from '@jest/globals';
 import type { ListedRunner } from '../../../core/activities/index.ts';
 import type { RunnerPhase } from '../../../core/contract/index.ts';
@@ -25,7 +25,7 @@ const template = { organization: 'acme', ephemeral: false };
 const input = { replicas: 3, template };
 const GENERATION = setSpec(input).templateHash;
 
-/** A set of three, of which `letters` run and are idle. */
+/** A set of three runners, of which those in `letters` run and are idle. */
 function setOf(letters: string): SetState {
   const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
   state.onRunnersListed([], [], NOW);
@@ -39,7 +39,7 @@ function setOf(letters: string): SetState {
   return state;
 }
 
-/** The set's look: as RunningSet takes it, with Temporal's own record of whoever is asked about. */
+/** Applies a list like RunningSet, with Temporal's own record of each queried runner. */
 function look(
   state: SetState,
   listed: readonly ListedRunner[],
@@ -70,48 +70,48 @@ describe.each<
   ]
 >([
   [
-    'as it is',
+    'that is current',
     [one('a'), one('b'), one('c')],
     { known: 'abc', running: 'abc', asked: '', start: 0 },
   ],
   [
-    'a minute behind: nobody is there yet',
+    'that is a minute behind and still empty',
     [],
     { known: 'abc', running: 'abc', asked: 'abc', start: 0 },
   ],
-  ['cut short', [one('a')], { known: 'abc', running: 'abc', asked: 'bc', start: 0 }],
+  ['that is incomplete', [one('a')], { known: 'abc', running: 'abc', asked: 'bc', start: 0 }],
   [
-    'cut short, and one has ended without a word',
+    'that is incomplete, while one runner has ended without an event',
     [one('a')],
     { known: 'abc', running: 'ac', asked: 'bc', start: 1 },
   ],
   [
-    'with one that has ended, of which the set was told long ago',
+    'with a runner whose end the set knows',
     [one('a'), one('b'), one('c'), one('z')],
     { known: 'abc', running: 'abc', asked: 'z', start: 0 },
   ],
   [
-    'with such a one while a place is free',
+    'with such a runner while another one is missing',
     [one('a'), one('b'), one('z')],
     { known: 'ab', running: 'ab', asked: 'z', start: 1 },
   ],
   [
-    'with such ones alone',
+    'with only such runners',
     [one('x', 'Busy'), one('y', 'Draining'), one('z', 'Requested')],
     { known: '', running: '', asked: 'xyz', start: 3 },
   ],
   [
-    'with one that the set had lost sight of, and that runs',
+    'with a running runner that the set did not know',
     [one('a'), one('b'), one('d')],
     { known: 'ab', running: 'abd', asked: 'd', start: 0 },
   ],
   [
-    'with phases of a minute ago',
+    'with outdated phases',
     [one('a', 'Registering'), one('b', 'Requested'), one('c', 'Provisioning')],
     { known: 'abc', running: 'abc', asked: '', start: 0 },
   ],
 ])('a list %s', (_what, listed, { known, running, asked, start }) => {
-  test('starts what is missing indeed, and drains nobody', () => {
+  test('starts exactly the missing runners, and drains none', () => {
     const looked = look(setOf(known), listed, running, NOW + MINUTE);
     expect(looked).toEqual({
       asked: asked.split('').map(idOf),
@@ -122,7 +122,7 @@ describe.each<
   });
 });
 
-test('who has just ended is not asked about again, however long lists have it within a minute', () => {
+test('a runner that has just ended is not queried again while lists have it within a minute', () => {
   const state = setOf('abc');
   state.onRunnerEnded(
     {
@@ -143,10 +143,10 @@ test('who has just ended is not asked about again, however long lists have it wi
   });
 });
 
-describe('while a list is awaited', () => {
+describe('while a list is pending', () => {
   const later = NOW + MINUTE;
 
-  /** A set of three that has two, and awaits a list. */
+  /** A set of three that has two runners and a pending list. */
   function awaiting(letters = 'ab'): SetState {
     const state = setOf(letters);
     state.onListStarted(later);
@@ -158,7 +158,7 @@ describe('while a list is awaited', () => {
     expect(decideSet(awaiting(), later)).toMatchObject({ start: 1, listRunners: false });
   });
 
-  test('a new set starts nothing: runners of an earlier set of its name may be there', () => {
+  test('a new set starts no runner, because runners of an earlier set with its name may exist', () => {
     const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
     state.onListStarted(NOW);
     expect(decideSet(state, NOW).start).toBe(0);
@@ -168,7 +168,7 @@ describe('while a list is awaited', () => {
     });
   });
 
-  test('no surplus runner is drained, and the status says so', () => {
+  test('no surplus runner is drained, and the status shows that', () => {
     const state = awaiting('abcd');
     state.updateDemand(later + 20 * MINUTE);
     expect(decideSet(state, later + 20 * MINUTE)).toMatchObject({ drain: [], listRunners: false });
@@ -183,7 +183,7 @@ describe('while a list is awaited', () => {
     expect(decideSet(state, later + 20 * MINUTE).drain).toHaveLength(1);
   });
 
-  test('all runners of a set that ends are drained, and it does not end before the list is there', () => {
+  test('all runners of a set that ends are drained, and it does not end before the list arrives', () => {
     const state = awaiting();
     state.end('test');
     expect(decideSet(state, later).drain).toHaveLength(2);
@@ -199,7 +199,7 @@ describe('while a list is awaited', () => {
         later,
       );
     expect(decideSet(state, later)).toMatchObject({ ended: false, listRunners: false });
-    // It was requested before the set was told to end, and so proves nothing.
+    // It was requested before the set was ended, so it proves nothing.
     state.onRunnersListed([], [], later);
     expect(decideSet(state, later)).toMatchObject({ ended: false, listRunners: true });
     state.onListStarted(later);
@@ -214,7 +214,7 @@ describe('while a list is awaited', () => {
   });
 });
 
-test('a set whose max is 0 says so', () => {
+test('a set whose max is 0 reports that', () => {
   const closed = { minIdle: 0, max: 0, template };
   const state = SetState.begin(setSpec(closed), { name: 'linux', ...closed }, {}, NOW);
   state.onRunnersListed([], [], NOW);
