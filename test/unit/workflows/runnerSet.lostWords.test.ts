@@ -1,14 +1,14 @@
-/** Whatever a set and one of its runners fail to hear from each other, the set reaches its goal, and in bounded time. */
+/** A set reaches its goal in bounded time, whichever messages between it and its runners are lost. */
 import { describe, expect, test } from '@jest/globals';
 import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { SetModel, type Word } from '../../support/setModel.ts';
 
 const MINUTE = 60_000;
-/** A list every five minutes, two until what was lost is asked for again; and the scale-down's ten minutes. */
+/** Lists are five minutes apart, a lost message is repeated after two of them, and a scale-down takes ten minutes. */
 const BOUND = 25 * MINUTE;
 
-/** A set of three that rolls another template out, shrinks to one, and ends: at each stage the world is as wanted in bounded time, and the set knows. */
+/** A set of three that rolls another template out, shrinks to one, and ends. At each stage the runners match in bounded time, and the set knows it. */
 function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean): SetModel {
   const model = new SetModel(
     { name: 'linux', replicas: 3, template: { organization: 'acme', ephemeral } },
@@ -55,7 +55,7 @@ describe.each([
 ])('%s runners', (_kind, ephemeral) => {
   const { said } = life(ephemeral, () => false);
   test.each((Object.entries(said) as [Word, number][]).filter(([word]) => word !== 'busy'))(
-    'a lost "%s", the first, the second, … of %d; or two in a row',
+    'a lost message "%s", the first, the second, … of %d; or two in a row',
     (word, count) => {
       expect(count).toBeGreaterThan(3);
       for (let lost = 0; lost < count; lost++) {

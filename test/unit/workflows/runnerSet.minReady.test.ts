@@ -1,4 +1,4 @@
-/** Runners that come online and end at once: they delay further starts, and no rollout counts on them. */
+/** Runners that come online and end at once. They delay further starts, and do not count in a rollout. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
 import { decideSet } from '../../../workflows/runnerSet/decide.ts';
@@ -15,7 +15,7 @@ const fixed = (replicas: number, more: Partial<RunnerSetInput> = {}): RunnerSetI
   ...more,
 });
 
-/** Every runner comes online and ends 600 ms later, for so long. */
+/** For this time, every runner comes online and ends 600 ms later. */
 function crashFor(
   model: SetModel,
   ms: number,
@@ -31,24 +31,24 @@ function crashFor(
 }
 
 describe('runners that come online and end', () => {
-  test.each([false, true])('are started slower and slower (renewed: %s)', (renews) => {
+  test.each([false, true])('are started less and less often (renewed: %s)', (renews) => {
     const model = new SetModel(fixed(2));
     model.renews = renews;
     crashFor(model, 20 * SECOND);
-    // Two at first, and one after 15 s.
+    // Two at first, then one after 15 s.
     expect(model.said.start).toBe(3);
     expect(setStatus(model.state, model.now).blockedReason).toBe('failed ×3');
     crashFor(model, 60 * MINUTE);
     expect(model.said.start).toBeLessThan(14);
   });
 
-  test('with `minReady: 0s` being online is enough, and only those that were not seen online count', () => {
+  test('with `minReady: 0s` an online runner is ready, and only runners that were never online count as failures', () => {
     const model = new SetModel(fixed(2, { minReady: '0s' }));
     crashFor(model, 20 * SECOND);
     expect(model.said.start).toBeGreaterThan(50);
   });
 
-  /** The breaker has opened, and the wait is over: one runner is tried. */
+  /** A set whose breaker has opened, and whose wait is over, so that it starts one runner. */
   function probed(): { model: SetModel; probe: ReturnType<SetModel['pick']> & object } {
     const model = new SetModel(fixed(3));
     crashFor(model, SECOND);
@@ -62,14 +62,14 @@ describe('runners that come online and end', () => {
     return { model, probe };
   }
 
-  test('health returns with a runner that is online for long enough', () => {
+  test('the breaker closes when a runner is online for long enough', () => {
     const { model } = probed();
     model.pass(8 * SECOND);
     expect({ runners: model.count(), failures: model.state.facts.health.failures }).toEqual({
       runners: 1,
       failures: 3,
     });
-    // The set wakes by itself.
+    // The set wakes up by its timer.
     expect(decideSet(model.state, model.now).wakeAt).toBeLessThanOrEqual(model.now + 2 * SECOND);
     model.pass(2 * SECOND);
     expect({ runners: model.count(), failures: model.state.facts.health.failures }).toEqual({
@@ -78,18 +78,21 @@ describe('runners that come online and end', () => {
     });
   });
 
-  test.each(['event', 'list'])('health returns with a job taken, by its %s', (by) => {
-    const { model, probe } = probed();
-    model.queueJob();
-    model.takeJob(probe);
-    if (by === 'event') for (const event of model.mail.splice(0)) model.deliver(event);
-    else delete model.state.facts.listedAt;
-    model.step(SECOND);
-    expect(model.state.facts.health.failures).toBe(0);
-    expect(model.count()).toBe(3);
-  });
+  test.each(['event', 'list'])(
+    'the breaker closes when a runner takes a job, reported by its %s',
+    (by) => {
+      const { model, probe } = probed();
+      model.queueJob();
+      model.takeJob(probe);
+      if (by === 'event') for (const event of model.mail.splice(0)) model.deliver(event);
+      else delete model.state.facts.listedAt;
+      model.step(SECOND);
+      expect(model.state.facts.health.failures).toBe(0);
+      expect(model.count()).toBe(3);
+    },
+  );
 
-  test('one that was ready before the failures does not make up for them', () => {
+  test('a runner that was ready before the failures does not close the breaker', () => {
     const model = new SetModel(fixed(1));
     for (const runner of model.runners.values()) model.comeUp(runner);
     model.pass(MINUTE);
@@ -101,7 +104,7 @@ describe('runners that come online and end', () => {
     expect(model.state.facts.health.failures).toBe(4);
   });
 
-  test('a runner that was drained at once is no failure', () => {
+  test('a runner that was drained at once is not a failure', () => {
     const model = new SetModel(fixed(2, { scaleDownDelay: '0s' }));
     for (const runner of model.runners.values()) model.comeUp(runner);
     model.step(SECOND);
@@ -128,7 +131,7 @@ describe('a rollout', () => {
       ({ generation }) => generation !== model.state.facts.spec.templateHash,
     ).length;
 
-  test('drains no runner for new ones that end at once', () => {
+  test('drains no runner for new runners that end at once', () => {
     const model = rollout(5);
     expect(model.count()).toBe(10);
     for (let round = 0; round < 100; round++) {
@@ -141,7 +144,7 @@ describe('a rollout', () => {
     expect(old(model)).toBe(5);
   });
 
-  test('goes on when the new ones have been online for `minReady`', () => {
+  test('continues when the new runners have been online for `minReady`', () => {
     const model = rollout(5);
     for (const runner of model.runners.values()) model.comeUp(runner);
     model.pass(9 * SECOND);
@@ -153,7 +156,7 @@ describe('a rollout', () => {
     expect(old(model)).toBe(0);
   });
 
-  test('takes a new one that has a job at once', () => {
+  test('counts a new runner with a job at once', () => {
     const model = rollout(1);
     const fresh = [...model.runners.values()].find(
       ({ generation }) => generation === model.state.facts.spec.templateHash,

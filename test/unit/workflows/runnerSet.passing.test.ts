@@ -1,4 +1,4 @@
-/** What a set passes on, and that no job is lost or served by two of them on the way. That it is carried out so: workflow/runnerSetShards. */
+/** Jobs that a set reroutes; none is lost or served by two sets. test/temporal/runnerSetShards.test.ts tests the execution. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
@@ -14,8 +14,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
-describe('equal sets', () => {
-  test('with as many places as there are jobs: each job has one', () => {
+describe('sets with equal labels', () => {
+  test('with enough runners for all jobs: each job gets one', () => {
     const fleet = new Fleet(
       Array.from({ length: 20 }, (_none, index) => begin(`linux-${index}`, { max: 50 })),
     );
@@ -26,7 +26,7 @@ describe('equal sets', () => {
     expect(sum([...fleet.states.values()].map(({ facts }) => facts.desired))).toBe(1_000);
   });
 
-  test('with too few places: what nobody has room for waits where it is, and is shown', () => {
+  test('with too few runners: jobs that no set can serve stay queued where they are, and are shown', () => {
     const fleet = new Fleet([begin('a'), begin('b')]);
     for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
     fleet.settle();
@@ -41,21 +41,21 @@ describe('equal sets', () => {
     ['is paused', (state) => state.pause('node work')],
     ['ends', (state) => state.end('moved')],
     [
-      'does not get its runners up',
+      'cannot start its runners',
       (state) =>
         Object.assign(state.facts, {
           health: { failures: 2, probes: 0, openedAt: NOW, cause: 'never_registered' },
         }),
     ],
     [
-      'has used up its day',
+      'has used its time of the day',
       (state) =>
         Object.assign(state.facts, {
           time: { day: Math.floor(NOW / DAY_MS) * DAY_MS, used: 3_600_000, at: NOW, runners: 0 },
         }),
     ],
   ];
-  test.each(STOPPED)('one that %s leaves its jobs to another', (_what, stop) => {
+  test.each(STOPPED)('a set that %s reroutes its jobs to another', (_what, stop) => {
     const fleet = new Fleet([
       begin('a', { max: 20, limits: { maxRunnerHours: 1 } }),
       begin('b', { max: 20 }),
@@ -68,7 +68,7 @@ describe('equal sets', () => {
     expect(first.jobs.reroutedCount).toBeGreaterThan(0);
   });
 
-  test('a job that has waited for longer than the other set remembers is not lost', () => {
+  test('a job that was queued before the memory of the other set is not lost', () => {
     const fleet = new Fleet([begin('a'), begin('b')]);
     const [first, other] = [...fleet.states.values()] as [SetState, SetState];
     // The other set has forgotten a job that completed 8 hours after the event of the waiting one.
@@ -85,7 +85,7 @@ describe('equal sets', () => {
     expect(other.jobs.queued).toBe(1);
   });
 
-  test('that both end pass no job to and fro', () => {
+  test('that both end do not reroute a job back and forth', () => {
     const fleet = new Fleet([begin('a'), begin('b')]);
     for (const state of fleet.states.values()) state.end('moved');
     fleet.tell(event('queued', 1));
@@ -99,7 +99,7 @@ describe('equal sets', () => {
     ]).toEqual([before, false, false]);
   });
 
-  test('a set without another of its kind looks for one no more often than for its runners', () => {
+  test('a set without an equal one looks for others no more often than it lists its runners', () => {
     const fleet = new Fleet([begin('a')]);
     for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
     fleet.rerouteJobs('set-a');
@@ -108,7 +108,7 @@ describe('equal sets', () => {
     expect(decideSet(state, NOW + 299_999).rerouteJobs).toBe(false);
   });
 
-  test('a set that is full says so at once, and that it has room when it has had some for a while', () => {
+  test('a set at its capacity reports that at once, and free capacity only after a while', () => {
     const state = begin('a', { max: 2 });
     const says: [number, boolean][] = [];
     const settle = (seconds: number): void => {
@@ -141,7 +141,7 @@ describe('equal sets', () => {
     expect(decideSet(state, NOW + 35_000).wakeAt).toBeGreaterThan(NOW + 60_000);
   });
 
-  test('what a limit holds back is passed to nobody', () => {
+  test('jobs that a limit holds back are not rerouted', () => {
     const fleet = new Fleet([
       begin('a', { max: 20, limits: { perRepository: 1 } }),
       begin('b', { max: 20, limits: { perRepository: 1 } }),
@@ -156,8 +156,8 @@ describe('equal sets', () => {
   });
 });
 
-describe('of jobs beyond what a set can serve', () => {
-  /** Set a may serve two jobs of a repository, and has 10 of one, the newest, and one of each of five others. */
+describe('jobs beyond the capacity of a set', () => {
+  /** Set a may serve two jobs per repository. It has 10 of one, the newest, and one of each of five others. */
   function crowded(): { fleet: Fleet; a: SetState; at: (name: string) => number } {
     const fleet = new Fleet([
       begin('a', { max: 3, limits: { perRepository: 2 } }),
@@ -181,7 +181,7 @@ describe('of jobs beyond what a set can serve', () => {
     return { fleet, a, at };
   }
 
-  test('those that a limit holds back stay, also when others of their repository have gone', () => {
+  test('jobs that a limit holds back stay, also after others of their repository were rerouted', () => {
     const { fleet, a, at } = crowded();
     fleet.rerouteJobs('set-a');
     expect([at('a'), at('b'), ...fleet.queued()]).toEqual([8, 2, 11, 4]);
@@ -190,7 +190,7 @@ describe('of jobs beyond what a set can serve', () => {
     expect([a.facts.desired, decideSet(a, fleet.now).rerouteJobs]).toEqual([3, false]);
   });
 
-  test('those that have gone are of its limit until they are over, and then the next may follow', () => {
+  test('rerouted jobs count for the limit until they have ended, and then the next may follow', () => {
     const { fleet, a, at } = crowded();
     const told = (action: JobEvent['action']): [number, number] => {
       a.jobEvents(
@@ -209,7 +209,7 @@ describe('of jobs beyond what a set can serve', () => {
     ]);
   });
 
-  test('another’s that have gone on, or back, are not of its limit', () => {
+  test('jobs of another set that were rerouted again do not count for the limit', () => {
     const fleet = new Fleet([
       begin('a', { limits: { perRepository: 1 }, paused: true }),
       begin('b'),
@@ -223,7 +223,7 @@ describe('of jobs beyond what a set can serve', () => {
     expect([a.jobs.reroutedCount, a.facts.desired]).toEqual([0, 1]);
   });
 
-  test('a set that ends leaves all to another, whatever its limits', () => {
+  test('a set that ends reroutes all jobs to another, independent of its limits', () => {
     const { fleet, a } = crowded();
     a.end('moved');
     fleet.settle(10);
@@ -231,8 +231,8 @@ describe('of jobs beyond what a set can serve', () => {
   });
 });
 
-describe('news of a job that was passed on', () => {
-  /** Set a is full with one job and has passed another to b. */
+describe('an event of a rerouted job', () => {
+  /** Set a is at its capacity with one job and has rerouted another to b. */
   function two(): { fleet: Fleet; a: SetState; b: SetState; kept: number; passed: number } {
     const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
     const [a, b] = [...fleet.states.values()] as [SetState, SetState];
@@ -253,17 +253,17 @@ describe('news of a job that was passed on', () => {
 
   test.each<[what: string, news: Partial<JobEvent> & Pick<JobEvent, 'action'>, handedOn: boolean]>([
     [
-      'it runs on somebody else’s runner',
+      'it runs on a foreign runner',
       { action: 'in_progress', runnerName: 'mac-abcdefghij-0a1b2c3d4e' },
       true,
     ],
     [
-      'it runs on a runner of the set that passed it on',
+      'it runs on a runner of the set that rerouted it',
       { action: 'in_progress', runnerName: 'a-abcdefghij-0a1b2c3d4e' },
       true,
     ],
     [
-      'it runs on a runner of the set that has it, which hears of it anyway',
+      'it runs on a runner of the set that has it, which gets the event anyway',
       { action: 'in_progress', runnerName: 'b-abcdefghij-0a1b2c3d4e' },
       false,
     ],
@@ -275,12 +275,12 @@ describe('news of a job that was passed on', () => {
     expect(decideSet(a, fleet.now).rerouteJobs).toBe(handedOn);
     fleet.rerouteJobs('set-a');
     expect(b.jobs.queued).toBe(handedOn ? 0 : 1);
-    // Told again, nothing is handed on again.
+    // A repeated event is not forwarded again.
     fleet.tell(event(action, passed, more));
     expect(decideSet(a, fleet.now).rerouteJobs).toBe(false);
   });
 
-  test('that comes while it is being passed on is handed on after it', () => {
+  test('that arrives while it is being rerouted is forwarded after it', () => {
     for (const action of ['in_progress', 'completed'] as const) {
       const fleet = new Fleet([begin('a', { paused: true }), begin('b', { max: 100 })]);
       const [a, b] = [...fleet.states.values()] as [SetState, SetState];
@@ -300,7 +300,7 @@ describe('news of a job that was passed on', () => {
     }
   });
 
-  test('that it is passed back while it is being passed on: it waits here again, and is not passed on at once', () => {
+  test('a job that is rerouted back while it is being rerouted is queued here again, and not rerouted at once', () => {
     for (const names of [
       ['a', 'b'],
       ['a', 'b', 'c'],
@@ -309,7 +309,7 @@ describe('news of a job that was passed on', () => {
       const a = fleet.states.get('set-a') as SetState;
       a.jobEvents([event('queued', 1)], NOW);
       for (const state of fleet.states.values()) state.pause('');
-      // Each takes the next for the only one with room.
+      // Each set regards the next one as the only one with capacity.
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
         fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({
           workflowId,
@@ -323,7 +323,7 @@ describe('news of a job that was passed on', () => {
     }
   });
 
-  test('that has come back: whoever passed it back is told no more of it, and shows it no more', () => {
+  test('of a job that came back is not sent to the set that rerouted it back, which no longer shows it', () => {
     const { fleet, a, b, kept, passed } = two();
     b.pause('');
     a.jobEvents([event('completed', kept)], fleet.now);
@@ -334,7 +334,7 @@ describe('news of a job that was passed on', () => {
     expect([a.jobs.queued, a.jobs.reroutedCount, b.jobs.reroutedCount]).toEqual([0, 0, 0]);
   });
 
-  test('the next run knows who has it, and what is still to be handed on', () => {
+  test('the next run knows the set that has the job, and the events to forward', () => {
     const { fleet, a, b, passed } = two();
     a.jobEvents([event('completed', passed)], fleet.now);
     fleet.states.set('set-a', nextRun(a));
@@ -343,7 +343,7 @@ describe('news of a job that was passed on', () => {
     expect(fleet.queued()).toEqual([1, 0]);
   });
 
-  test('a look finds that the set which had it has ended: it waits here again', () => {
+  test('a check finds that the set with the job has ended: the job is queued here again', () => {
     const { fleet, a, passed } = two();
     const look = (endedSets: string[]): void =>
       a.onQueueChecked(
@@ -371,7 +371,7 @@ describe('news of a job that was passed on', () => {
     expect([a.jobs.queued, a.jobs.reroutedCount]).toEqual([2, 0]);
   });
 
-  test('another’s that was passed on from here, and whose set has ended, waits here as another’s again: a look finds it as such', () => {
+  test('a job of another set that was rerouted from here to a set that has ended is queued here again as a job of the other set', () => {
     const fleet = new Fleet([begin('a', { paused: true }), begin('b')]);
     const a = fleet.states.get('set-a') as SetState;
     a.jobEvents([event('queued', 1, { reroutedBy: 'set-c' })], NOW);
@@ -389,7 +389,7 @@ describe('news of a job that was passed on', () => {
     );
 });
 
-test('whatever comes in whatever order: every job that waits waits in one set, and every other in none', () => {
+test('for all events in every order: every queued job is in exactly one set, and all others are in none', () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('queued' as const), job: fc.nat(40) }) },
     {

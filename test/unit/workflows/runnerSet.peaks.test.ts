@@ -1,4 +1,4 @@
-/** Numbers of runners that were wanted lately, and a set that scales down to the most of them. */
+/** Recent desired numbers of runners. A set scales down to the largest of them. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
@@ -19,20 +19,20 @@ describe('peaks', () => {
   const LOW: Peak = [25 * MINUTE, 4];
 
   test.each<[string, readonly Peak[], { from: number; to: number; now: number }, Peak[]]>([
-    ['a rise is none', [], { from: 1, to: 5, now: 26 * MINUTE }, []],
-    ['a fall is', [], { from: 5, to: 1, now: 26 * MINUTE }, [[26 * MINUTE, 5]]],
-    ['at a time rounded up', [], { from: 5, to: 1, now: 1 }, [[GRAIN, 5]]],
-    ['a second fall', [HIGH], { from: 4, to: 1, now: 25 * MINUTE }, [HIGH, LOW]],
-    ['a rise above one', [HIGH, LOW], { from: 1, to: 4, now: 26 * MINUTE }, [HIGH]],
-    ['a rise below all', [HIGH, LOW], { from: 1, to: 3, now: 26 * MINUTE }, [HIGH, LOW]],
-    ['the first has expired', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE }, [LOW]],
-    ['not a moment before', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE - 1 }, [HIGH, LOW]],
-    ['a fall at the time of a higher one', [LOW], { from: 3, to: 1, now: 25 * MINUTE }, [LOW]],
+    ['an increase is not a peak', [], { from: 1, to: 5, now: 26 * MINUTE }, []],
+    ['a decrease is a peak', [], { from: 5, to: 1, now: 26 * MINUTE }, [[26 * MINUTE, 5]]],
+    ['the time is rounded up', [], { from: 5, to: 1, now: 1 }, [[GRAIN, 5]]],
+    ['a second decrease', [HIGH], { from: 4, to: 1, now: 25 * MINUTE }, [HIGH, LOW]],
+    ['an increase above a peak', [HIGH, LOW], { from: 1, to: 4, now: 26 * MINUTE }, [HIGH]],
+    ['an increase below all peaks', [HIGH, LOW], { from: 1, to: 3, now: 26 * MINUTE }, [HIGH, LOW]],
+    ['the first peak has expired', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE }, [LOW]],
+    ['not before its time', [HIGH, LOW], { from: 1, to: 1, now: 30 * MINUTE - 1 }, [HIGH, LOW]],
+    ['a decrease at the time of a higher one', [LOW], { from: 3, to: 1, now: 25 * MINUTE }, [LOW]],
   ])('%s', (_what, before, { now, ...change }, after) => {
     expect(recordDesired(before, change, now, DELAY)).toEqual(after);
   });
 
-  test('without a delay there are none', () => {
+  test('without a delay there are no peaks', () => {
     expect(recordDesired([], { from: 5, to: 0 }, MINUTE, 0)).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe('peaks', () => {
     [30 * MINUTE - 1, 9],
     [30 * MINUTE, 4],
     [35 * MINUTE, 0],
-  ])('the most at %d is %d', (now, runners) => {
+  ])('the largest peak at %d is %d', (now, runners) => {
     expect(recentPeak([HIGH, LOW], now, DELAY)).toBe(runners);
   });
 
@@ -51,11 +51,11 @@ describe('peaks', () => {
     [5, 30 * MINUTE],
     [4, 35 * MINUTE],
     [1, 35 * MINUTE],
-  ])('fewer than %d may stay from %d on', (runners, at) => {
+  ])('fewer than %d runners may remain from %d on', (runners, at) => {
     expect(scaleDownTime([HIGH, LOW], runners, DELAY)).toBe(at);
   });
 
-  test('are the most that was wanted, one part of the delay longer at most, and few', () => {
+  test('contain the largest desired number, for at most one part of the delay longer, and are few', () => {
     const change = fc.record({ runners: fc.nat(5_000), afterMs: fc.nat(2 * GRAIN) });
     fc.assert(
       fc.property(fc.array(change, { maxLength: 400 }), (changes) => {
@@ -79,8 +79,8 @@ describe('peaks', () => {
   });
 });
 
-describe('a set under a trickle of jobs', () => {
-  /** A job comes, is run and is over within a minute. */
+describe('a set with few jobs', () => {
+  /** A job arrives, runs and ends within a minute. */
   function runJob(model: SetModel): void {
     model.queueJob();
     for (const event of model.mail.splice(0)) model.deliver(event);
@@ -94,32 +94,35 @@ describe('a set under a trickle of jobs', () => {
     model.step();
   }
 
-  test.each([false, true])('keeps one runner, not those of a burst (renewed: %s)', (renews) => {
-    const template = { organization: 'acme', ephemeral: false };
-    const model = new SetModel({ name: 'linux', minIdle: 0, max: 100, template });
-    model.renews = renews;
-    model.declare({ minIdle: 100, max: 100 });
-    model.step();
-    for (const runner of model.runners.values()) model.comeUp(runner);
-    model.step();
-    model.declare({ minIdle: 0, max: 100 });
-    runJob(model);
-    expect(model.count()).toBe(100);
-    model.pass(8 * MINUTE);
-    expect(model.count()).toBe(100);
-    runJob(model);
-    model.pass(MINUTE);
-    expect(model.count()).toBe(1);
-    for (let hour = 0; hour < 6; hour++) {
-      model.pass(8 * MINUTE);
+  test.each([false, true])(
+    'keeps one runner, not those of an earlier burst (renewed: %s)',
+    (renews) => {
+      const template = { organization: 'acme', ephemeral: false };
+      const model = new SetModel({ name: 'linux', minIdle: 0, max: 100, template });
+      model.renews = renews;
+      model.declare({ minIdle: 100, max: 100 });
+      model.step();
+      for (const runner of model.runners.values()) model.comeUp(runner);
+      model.step();
+      model.declare({ minIdle: 0, max: 100 });
       runJob(model);
+      expect(model.count()).toBe(100);
+      model.pass(8 * MINUTE);
+      expect(model.count()).toBe(100);
+      runJob(model);
+      model.pass(MINUTE);
       expect(model.count()).toBe(1);
-    }
-    model.pass(11 * MINUTE);
-    expect(model.count()).toBe(0);
-  });
+      for (let hour = 0; hour < 6; hour++) {
+        model.pass(8 * MINUTE);
+        runJob(model);
+        expect(model.count()).toBe(1);
+      }
+      model.pass(11 * MINUTE);
+      expect(model.count()).toBe(0);
+    },
+  );
 
-  test('a time of a run that was ahead does not outlast the next one', () => {
+  test('a time of a run whose clock was ahead does not outlast the next run', () => {
     const template = { organization: 'acme', ephemeral: false };
     const model = new SetModel({ name: 'linux', minIdle: 3, max: 3, template });
     model.declare({ minIdle: 0, max: 3 });

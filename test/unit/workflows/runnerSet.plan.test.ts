@@ -20,7 +20,7 @@ import {
   toBounds,
 } from '../../../core/domain/scale.ts';
 
-/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of, `~` online and not ready, `-` withdrawn. */
+/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain without a response, `~` online and not ready, `-` withdrawn. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
     const [, templateHash = '', state = '', age = `${index}`, flags = ''] =
@@ -62,22 +62,22 @@ describe('the plan of a set', () => {
     ]
   >([
     [
-      'starts what is missing, at once',
+      'starts missing runners at once',
       { desired: 3, runners: runners('new/busy'), recentPeak: NEVER },
       { start: 2, drain: [] },
     ],
     [
-      'those that leave have left, of a fixed number',
+      'draining runners do not count in a fixed number',
       { desired: 2, runners: runners('new/draining', 'new/idle') },
       { start: 1, drain: [] },
     ],
     [
-      'under a most they are there until they are gone',
+      'with a maximum draining runners count until they are gone',
       { desired: 2, maxRunners: 2, runners: runners('new/draining', 'new/idle') },
       { start: 0, drain: [], crowded: 1 },
     ],
     [
-      'so are those on their way, held or not',
+      'with a maximum starting runners count, held or not',
       {
         desired: 4,
         maxRunners: 4,
@@ -86,7 +86,7 @@ describe('the plan of a set', () => {
       { start: 1, drain: [], crowded: 1 },
     ],
     [
-      'withdrawn ones have no node, leaving or not, unless they are online',
+      'withdrawn runners do not count, draining or not, unless they are online',
       {
         desired: 4,
         maxRunners: 4,
@@ -95,7 +95,7 @@ describe('the plan of a set', () => {
       { start: 2, drain: [] },
     ],
     [
-      'a most that was lowered starts nothing',
+      'a lowered maximum starts no runner',
       {
         desired: 2,
         maxRunners: 2,
@@ -104,7 +104,7 @@ describe('the plan of a set', () => {
       { start: 0, drain: [], crowded: 2 },
     ],
     [
-      'room first, then the guard',
+      'the maximum applies first, then the guarded runners',
       {
         desired: 4,
         maxRunners: 4,
@@ -114,27 +114,27 @@ describe('the plan of a set', () => {
       { start: 1, drain: [], withheld: 1, crowded: 1 },
     ],
     [
-      'one on its way counts',
+      'a starting runner counts',
       { desired: 1, runners: runners('new/starting') },
       { start: 0, drain: [] },
     ],
     [
-      'the guard keeps places empty',
+      'guarded runners are not started',
       { desired: 3, guardedRunners: 2 },
       { start: 1, drain: [], withheld: 2 },
     ],
     [
-      'a breaker lets one through',
+      'an open breaker permits one runner',
       { desired: 3, maxStarts: 1 },
       { start: 1, drain: [], withheld: 2 },
     ],
     [
-      'scales down the oldest idle ones',
+      'scales down the oldest idle runners',
       { desired: 1, runners: runners('new/idle@9', 'new/idle@1', 'new/idle@5') },
       { start: 0, drain: ['r1', 'r2'] },
     ],
     [
-      'before them those that are not up yet, the newest first',
+      'scales down starting runners before idle ones, the newest first',
       {
         desired: 2,
         runners: runners(
@@ -148,67 +148,67 @@ describe('the plan of a set', () => {
       { start: 0, drain: ['r4', 'r2', 'r1'] },
     ],
     [
-      'all of those when nothing is wanted',
+      'scales down all starting runners when none is desired',
       { desired: 0, runners: runners('new/starting', 'new/starting') },
       { start: 0, drain: ['r1', 'r0'] },
     ],
     [
-      'not before the delay is over either',
+      'scales down no starting runner before the delay is over',
       { desired: 0, recentPeak: NEVER, runners: runners('new/starting', 'new/idle') },
       { start: 0, drain: [], excess: 2 },
     ],
     [
-      'nor one that is held',
+      'scales down no held starting runner',
       { desired: 0, runners: runners('new/starting!', 'new/starting') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'never a busy one',
+      'never scales down a busy runner',
       { desired: 0, runners: runners('new/busy', 'new/idle') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'never a held one',
+      'never scales down a held runner',
       { desired: 0, runners: runners('new/idle!', 'new/idle') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'not before the delay is over',
+      'scales down no runner before the delay is over',
       { desired: 0, recentPeak: NEVER, runners: runners('new/idle', 'new/idle') },
       { start: 0, drain: [], excess: 2 },
     ],
     [
-      'down to the most that was wanted within the delay',
+      'scales down to the largest desired number within the delay',
       { desired: 0, recentPeak: 2, runners: runners('new/idle', 'new/idle', 'new/idle') },
       { start: 0, drain: ['r0'], excess: 2 },
     ],
     [
-      'busy ones are among those that are kept',
+      'busy runners count among the kept ones',
       { desired: 0, recentPeak: 2, runners: runners('new/busy', 'new/idle', 'new/idle') },
       { start: 0, drain: ['r1'], excess: 1 },
     ],
     [
-      'a peak starts nothing',
+      'a peak starts no runner',
       { desired: 1, recentPeak: 5, runners: runners('new/idle') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: a new one first',
+      'rollout: starts a new runner first',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
       { start: 1, drain: [] },
     ],
     [
-      'rollout: an old one leaves for a new one that is ready',
+      'rollout: drains an old runner for a ready new one',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/idle') },
       { start: 0, drain: ['r0'] },
     ],
     [
-      'rollout: not for one that is online and not ready',
+      'rollout: drains none for a runner that is online and not ready',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/idle~') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: nor is it all that there is',
+      'rollout: drains no runner if the only new one is not ready',
       {
         desired: 1,
         maxStarts: 0,
@@ -218,17 +218,17 @@ describe('the plan of a set', () => {
       { start: 0, drain: [] },
     ],
     [
-      'rollout: no more than the surge',
+      'rollout: starts no more than the surge',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/starting') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: the surge comes on top of the most',
+      'rollout: the surge may exceed the maximum',
       { desired: 3, maxRunners: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
       { start: 1, drain: [] },
     ],
     [
-      'rollout: but no more than of the old ones are left',
+      'rollout: the surge is at most the number of old runners',
       {
         desired: 3,
         maxRunners: 3,
@@ -243,17 +243,17 @@ describe('the plan of a set', () => {
       { start: 3, drain: [] },
     ],
     [
-      'rollout: one old leaves for each new one online',
+      'rollout: drains one old runner for each new one online',
       { desired: 3, runners: runners('old/busy', 'old/idle', 'old/idle', 'new/idle') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'rollout: who leaves is counted until gone',
+      'rollout: draining runners count until they are gone',
       { desired: 3, runners: runners('old/draining', 'old/idle', 'old/idle', 'new/idle') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: then the next',
+      'rollout: then starts the next',
       { desired: 3, runners: runners('old/idle', 'old/idle', 'new/idle') },
       { start: 1, drain: [] },
     ],
@@ -263,42 +263,42 @@ describe('the plan of a set', () => {
       { start: 0, drain: [] },
     ],
     [
-      'rollout: a static one is told to leave after its job',
+      'rollout: a busy static runner is drained after its job',
       { desired: 1, runners: runners('old/busy*', 'new/idle') },
       { start: 0, drain: ['r0'] },
     ],
     [
-      'rollout: an idle one rather than it',
+      'rollout: an idle runner before a busy static one',
       { desired: 2, runners: runners('old/busy*', 'old/idle*', 'new/idle') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'rollout: those that are not up first',
+      'rollout: starting runners first',
       { desired: 2, runners: runners('old/idle', 'old/starting', 'new/idle') },
       { start: 0, drain: ['r1'] },
     ],
     [
-      'rollout: a held one keeps its place',
+      'rollout: a held runner is not replaced',
       { desired: 1, runners: runners('old/idle!') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: nothing wants the old ones',
+      'rollout: old runners beyond the desired number are drained',
       { desired: 0, runners: runners('old/idle', 'old/busy', 'old/idle!') },
       { start: 0, drain: ['r0'] },
     ],
     [
-      'rollout: with no way to start new ones the old ones stay',
+      'rollout: if no new runner can start, the old ones stay',
       { desired: 1, maxStarts: 0, runners: runners('old/idle', 'old/idle') },
       { start: 0, drain: [] },
     ],
     [
-      'rollout: the surge is not scaled down before the old ones have left',
+      'rollout: the surge is not scaled down before the old runners are gone',
       { desired: 2, runners: runners('new/idle', 'new/idle', 'old/busy') },
       { start: 0, drain: [] },
     ],
     [
-      'one that was asked and does not drain is asked again',
+      'a runner that does not respond to a drain is drained again',
       {
         desired: 1,
         runners: runners('new/draining?', 'new/draining', 'new/idle'),
@@ -307,22 +307,22 @@ describe('the plan of a set', () => {
       { start: 0, drain: ['r0'] },
     ],
     [
-      'not one that is held by now',
+      'a runner that does not respond to a drain is not drained again if it is held',
       { desired: 1, runners: runners('new/draining?!', 'new/idle') },
       { start: 0, drain: [] },
     ],
     [
-      'nor while the set is paused',
+      'a runner that does not respond to a drain is not drained again while the set is paused',
       { mode: 'leave', desired: 1, runners: runners('new/draining?', 'new/idle') },
       { start: 0, drain: [] },
     ],
     [
-      'the end: asked again, held or not',
+      'the end: drained again, held or not',
       { mode: 'end', runners: runners('new/draining?!', 'new/draining', 'new/idle') },
       { start: 0, drain: ['r2', 'r0'] },
     ],
     [
-      'paused: those that run go on',
+      'paused: existing runners continue',
       {
         mode: 'leave',
         maxStarts: 0,
@@ -332,7 +332,7 @@ describe('the plan of a set', () => {
       { start: 0, drain: [] },
     ],
     [
-      'the end: everybody goes, held or busy',
+      'the end: all runners are drained, also held and busy ones',
       { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') },
       { start: 0, drain: ['r0', 'r1'] },
     ],
@@ -355,7 +355,7 @@ describe('the plan of a set', () => {
   );
 });
 
-describe('the size that is wanted', () => {
+describe('the desired size', () => {
   const quiet = {
     queued: 0,
     running: 0,
@@ -365,74 +365,91 @@ describe('the size that is wanted', () => {
     busyBeforeCheck: 0,
   };
   test.each([
-    ['replicas, whatever the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
-    ['idle ones only', { minIdle: 2, max: 10 }, quiet, 2],
-    ['and one for each job', { minIdle: 2, max: 10 }, { ...quiet, queued: 3, running: 1 }, 6],
-    ['never more than the most', { minIdle: 2, max: 5 }, { ...quiet, queued: 30 }, 5],
-    ['busy ones of which no event told', { minIdle: 1, max: 10 }, { ...quiet, busyRunners: 2 }, 3],
+    ['replicas, independent of the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
+    ['only minIdle', { minIdle: 2, max: 10 }, quiet, 2],
     [
-      'one that is about to end takes no place from a queued job',
+      'minIdle and one runner for each job',
+      { minIdle: 2, max: 10 },
+      { ...quiet, queued: 3, running: 1 },
+      6,
+    ],
+    ['never more than max', { minIdle: 2, max: 5 }, { ...quiet, queued: 30 }, 5],
+    ['busy runners without an event', { minIdle: 1, max: 10 }, { ...quiet, busyRunners: 2 }, 3],
+    [
+      'a runner that is about to end does not count for a queued job',
       { minIdle: 1, max: 10 },
       { ...quiet, queued: 2, finished: 3, busyRunners: 3 },
       6,
     ],
     [
-      'but keeps its own place under the most',
+      'a runner that is about to end counts in max',
       { minIdle: 1, max: 4 },
       { ...quiet, queued: 2, finished: 3, busyRunners: 3 },
       4,
     ],
     [
-      'a busy one may have the queued job',
+      'a busy runner may have the queued job',
       { minIdle: 0, max: 10 },
       { ...quiet, queued: 1, busyRunners: 1 },
       1,
     ],
     [
-      'even one that the CI server called queued before',
+      'a busy runner may have a job that the CI server reported as queued before',
       { minIdle: 0, max: 10 },
       { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1 },
       1,
     ],
     [
-      'unless the CI server called it queued when the runner was busy',
+      'a busy runner does not have a job that the CI server reported as queued while it was busy',
       { minIdle: 0, max: 10 },
       { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeCheck: 1 },
       2,
     ],
-    ['minIdle defaults to none', { max: 3 }, quiet, 0],
+    ['minIdle defaults to 0', { max: 3 }, quiet, 0],
   ])('%s', (_what, scale, asking, wanted) => {
     expect(desiredSize(toBounds(scale), asking)).toBe(wanted);
   });
 
   test.each([
-    ['nobody is busy: nothing', { replicas: 4 }, 2, quiet, 4],
+    ['no busy runner: no successor', { replicas: 4 }, 2, quiet, 4],
     [
-      'a successor for each busy one',
+      'a successor for each busy runner',
       { replicas: 4 },
       2,
       { ...quiet, busyRunners: 1, running: 1 },
       5,
     ],
-    ['so many at the most', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
-    ['with a most: none without a job', { max: 10 }, 2, quiet, 0],
-    ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, running: 3, queued: 2 }, 7],
-    ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, running: 3 }, 4],
+    ['at most this many', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
+    ['with max: none without a job', { max: 10 }, 2, quiet, 0],
     [
-      'idle ones that are kept anyway are enough',
+      'in addition to the jobs',
+      { max: 10 },
+      2,
+      { ...quiet, busyRunners: 3, running: 3, queued: 2 },
+      7,
+    ],
+    ['never beyond max', { max: 4 }, 2, { ...quiet, busyRunners: 3, running: 3 }, 4],
+    [
+      'minIdle runners count as successors',
       { minIdle: 2, max: 10 },
       2,
       { ...quiet, busyRunners: 3 },
       5,
     ],
     [
-      'and more of them more than enough',
+      'more minIdle runners than successors',
       { minIdle: 5, max: 10 },
       2,
       { ...quiet, busyRunners: 3 },
       8,
     ],
-    ['fewer are made up to it', { minIdle: 1, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
+    [
+      'fewer minIdle runners than successors',
+      { minIdle: 1, max: 10 },
+      2,
+      { ...quiet, busyRunners: 3 },
+      5,
+    ],
   ])('started ahead: %s', (_what, scale, warm, asking, wanted) => {
     expect(desiredSize(toBounds(scale, warm), asking)).toBe(wanted);
   });
@@ -447,7 +464,7 @@ describe('the size that is wanted', () => {
     expect(keepsIdleRunners(toBounds(scale, warm))).toBe(ready);
   });
 
-  test('its bounds', () => {
+  test('the limits of the size', () => {
     const [fixed, ahead, elastic] = [
       toBounds({ replicas: 3 }),
       toBounds({ replicas: 3 }, 2),
@@ -480,7 +497,7 @@ describe('the breaker', () => {
     now: number,
   ) => recordEnd(health, failed(cause), { startedAt, wasReady: false }, now, pace);
 
-  test('opens at the second runner in a row, and is probed by one at a time, slower and slower', () => {
+  test('opens at the second failure in a row, and permits one runner at a time, less and less often', () => {
     let health = after(HEALTHY, 'never_registered', 0, 100);
     expect(startAllowance(health, 0, 100)).toEqual({ maxStarts: Number.POSITIVE_INFINITY });
     health = after(health, 'never_registered', 0, 200);
@@ -497,7 +514,7 @@ describe('the breaker', () => {
       maxStarts: 0,
       paused: 'never_registered ×2',
     });
-    // One that was on its way before is no probe.
+    // A runner that was started before is not a probe.
     expect(after(health, 'never_registered', 100, 1_300).nextTryAt).toBe(1_200);
     health = after(health, 'never_registered', 1_200, 2_000);
     expect(startAllowance(health, 0, 2_000)).toEqual({
@@ -511,7 +528,7 @@ describe('the breaker', () => {
     expect(recordReady(health, 20_000)).toEqual(HEALTHY);
   });
 
-  test('what would meet every runner is retried with a delay from the first', () => {
+  test('a failure that affects every runner delays the next start from the first time on', () => {
     const health = after(HEALTHY, 'quota_exceeded', 0, 100);
     expect(startAllowance(health, 0, 100)).toEqual({
       maxStarts: 0,
@@ -537,14 +554,14 @@ describe('the breaker', () => {
       cause: 'pod_rejected',
       at: 200,
     });
-    // One that does not say why leaves what is known.
+    // A failure without a reason keeps the known one.
     expect(after(twice, 'never_registered', 0, 300).last).toEqual(twice.last);
     expect(recordReady(twice, 200).last).toBeUndefined();
   });
 
   const once = after(HEALTHY, 'never_registered', 0, 100);
   test.each<[string, Partial<Parameters<typeof recordEnd>[1]>, boolean, number]>([
-    ['was told to go', { outcome: 'aborted', cause: 'cancelled' }, false, 1],
+    ['was cancelled', { outcome: 'aborted', cause: 'cancelled' }, false, 1],
     ['was drained', { outcome: 'succeeded' }, false, 1],
     ['was ready', { outcome: 'errored', cause: 'evicted' }, true, 1],
     ['ended before it was ready', { outcome: 'failed' }, false, 2],
@@ -554,7 +571,7 @@ describe('the breaker', () => {
     expect(recordEnd(once, ended, { startedAt: 0, wasReady }, 200, pace).failures).toBe(failures);
   });
 
-  test('a refused runner version is tried by one runner at a time from the first refusal on', () => {
+  test('after the first rejected runner version one runner at a time is started', () => {
     const health = recordEnd(
       HEALTHY,
       failed('runner_deprecated'),
@@ -569,7 +586,7 @@ describe('the breaker', () => {
 });
 
 describe('names', () => {
-  test('a runner tells its workflow, and no other set’s does', () => {
+  test('a name of a runner identifies its workflow, and names of other sets do not', () => {
     const suffix = randomSuffix(() => 0.5);
     expect(suffix).toMatch(/^[a-z0-9]{10}$/);
     expect(runnerWorkflowIdFromName('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(

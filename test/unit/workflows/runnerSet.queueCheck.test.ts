@@ -1,4 +1,4 @@
-/** What a set says of its checks of the CI server's jobs: one that misses jobs must not look like one that found none. */
+/** How a set reports its queue checks: an incomplete check must differ from one without jobs. */
 import { expect, test } from '@jest/globals';
 import type { QueueCheckResult } from '../../../core/contract/index.ts';
 import { queueCheckText } from '../../../core/domain/queueCheckText.ts';
@@ -14,7 +14,7 @@ const UNTIL = 60 * MINUTE;
 
 type Step = Partial<QueueCheckResult> | string;
 
-/** @param steps - checks at 1, 2, … minutes: what was found, or why not */
+/** @param steps - checks at 1, 2, … minutes: the result or the reason of the failure */
 function checked(steps: readonly Step[]): SetState {
   const input = { name: 'linux', minIdle: 0, max: 3, template: { organization: 'acme' } };
   const state = SetState.begin(setSpec(input), input, {}, 0);
@@ -44,11 +44,11 @@ test.each<[string, Step[], RegExp | undefined]>([
   ['complete again', [{ budgetUntil: UNTIL }, { complete: true }], undefined],
   ['incomplete again', [{}, { complete: true }, {}], /^incomplete since \S+00:03:/],
   ['failed', ['refused'], /^incomplete since \S+00:01:\S+: the last check failed: refused$/],
-  ['not failed any more', ['refused', { complete: true }], undefined],
+  ['successful after a failure', ['refused', { complete: true }], undefined],
   ['an enterprise', [{ unsupported: true }], /the CI server has no list of jobs for this scope/],
   ['a CI server without lists', [QUEUE_CHECK_UNSUPPORTED], /the CI server has no list of jobs/],
-  ['a part of one that goes on', [{ complete: true }, { continues: true }], undefined],
-  ['a time that is none', [{ budgetUntil: 1e300 }], /: not all jobs of the scope can be listed$/],
+  ['a part of a check that continues', [{ complete: true }, { continues: true }], undefined],
+  ['an invalid time', [{ budgetUntil: 1e300 }], /: not all jobs of the scope can be listed$/],
 ])('%s', (_what, steps, text) => {
   for (const state of [checked(steps), nextRun(checked(steps))]) {
     const said = queueCheckText(setStatus(state, 0).queueCheck);

@@ -3,7 +3,7 @@ import { RunLength } from '../../../workflows/runnerSet/runLength.ts';
 
 type Step = (length: RunLength) => void;
 
-/** @returns how many times the step is done before the run is long */
+/** @returns how many steps fit into a run */
 function times(step: Step): number {
   const length = new RunLength();
   for (let count = 0; ; count++) {
@@ -16,7 +16,7 @@ test.each<[string, Step, number]>([
   ['signals', (length) => length.countSignal(1), 251],
   ['commands', (length) => length.countCommand(), 112],
   ['activities and timers', (length) => length.countIteration(), 112],
-  ['events of jobs, whichever signal they came with', (length) => length.countSignal(5_000), 3],
-])('%s: so often in a run', (_what, step, expected) => {
+  ['events of jobs, in all signals together', (length) => length.countSignal(5_000), 3],
+])('%s: number in a run', (_what, step, expected) => {
   expect(times(step)).toBe(expected);
 });

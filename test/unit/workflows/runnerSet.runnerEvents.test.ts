@@ -1,4 +1,4 @@
-/** What a set takes for news of its runners. */
+/** Events of runners that a set accepts. */
 import { expect, test } from '@jest/globals';
 import type { TimedRunnerEvent } from '../../../core/contract/index.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
@@ -16,7 +16,7 @@ const ended: TimedRunnerEvent = {
   ranJob: false,
 };
 
-test('news is taken in the order in which it was told', () => {
+test('events are applied in the order in which they were sent', () => {
   const spec = setSpec({ replicas: 1 });
   const state = SetState.begin(
     spec,
@@ -47,10 +47,10 @@ test.each<[string, unknown]>([
   ['another kind', { events: [{ ...ended, kind: 'constructor' }] }],
   ['no kind', { events: [{ ...runner, at: 1 }] }],
   ['no runner', { events: [{ kind: 'online', at: 1, runnerName: 'linux' }] }],
-  ['a name that is none', { events: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
+  ['an invalid name', { events: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
   ['no time', { events: [{ kind: 'online', ...runner }] }],
   [
-    'a time that is none',
+    'an invalid time',
     {
       events: [
         { kind: 'online', ...runner, at: '1' },
@@ -62,15 +62,15 @@ test.each<[string, unknown]>([
     'an end without an outcome',
     { events: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] },
   ],
-  ['an outcome that is none', { events: [{ ...ended, outcome: 'won' }] }],
-  ['a cause that is none', { events: [{ ...ended, cause: '| a table' }] }],
-  ['a message that is no text', { events: [{ ...ended, message: 7 }] }],
-  ['a message of any length', { events: [{ ...ended, message: 'x'.repeat(501) }] }],
-  ['a truth that is none', { events: [{ ...ended, ranJob: 'yes' }] }],
-])('%s is no news, and stops no set', (_what, body) => {
+  ['an invalid outcome', { events: [{ ...ended, outcome: 'won' }] }],
+  ['an invalid cause', { events: [{ ...ended, cause: '| a table' }] }],
+  ['a message that is not a string', { events: [{ ...ended, message: 7 }] }],
+  ['a message that is too long', { events: [{ ...ended, message: 'x'.repeat(501) }] }],
+  ['an invalid boolean', { events: [{ ...ended, ranJob: 'yes' }] }],
+])('%s is dropped, and does not stop the set', (_what, body) => {
   expect(parseRunnerEvents(body)).toEqual([]);
 });
 
-test('what can be read of a signal counts', () => {
+test('the valid events of a signal are applied', () => {
   expect(parseRunnerEvents({ events: [{}, ended] })).toEqual([ended]);
 });

@@ -47,7 +47,7 @@ const report = (
   ...more,
 });
 
-/** A set whose runners are listed, and of which none was missing. */
+/** A set whose runners are listed, and none is missing. */
 function setWith(input: RunnerSetInput = INPUT): SetState {
   const state = SetState.begin(specOf(input), input, {}, NOW);
   state.onListenerStarted(NOW);
@@ -60,7 +60,7 @@ function setWith(input: RunnerSetInput = INPUT): SetState {
 const workflowId = (n: number): string => `runner-gpu-${String(n).padStart(10, 'a')}`;
 const runnerName = (n: number): string => `gpu-${String(n).padStart(10, 'a')}-${HASH}`;
 
-/** Tells the set and returns how many runners it wants to start now. */
+/** Sends a report to the set and returns how many runners it starts now. */
 function tell(state: SetState, received: ScaleSetReport): number {
   state.onScaleSetReport(received, NOW);
   state.updateDemand(NOW);
@@ -98,16 +98,16 @@ describe('a set whose jobs GitHub assigns', () => {
     tell(state, report(2, 0, 5));
     expect(tell(state, report(9, 0, 4))).toBe(2);
     expect(tell(state, report(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
-    // A new session begins to count its messages again.
+    // A new session restarts the count of its messages.
     expect(tell(state, report(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
   });
 
-  test('ignores a position of the future, which would make it ignore all later numbers', () => {
+  test('ignores a position in the future, which would make it ignore all later numbers', () => {
     const state = setWith();
     const latest = NOW + state.facts.spec.relistMs;
     tell(state, report(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
     expect(tell(state, report(2, 0, 1))).toBe(2);
-    // A clock that is ahead changes the time of sending alone.
+    // A clock that is ahead changes only the time of sending.
     expect(tell(state, report(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
     expect(state.facts.scaleSet?.at).toBe(latest);
   });
@@ -121,7 +121,7 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(state.facts.scaleSet).toMatchObject({ assigned: 2, messageId: 1 });
   });
 
-  test('starts no runner for the job of one that leaves', () => {
+  test('starts no runner for the job of a draining one', () => {
     const state = setWith();
     tell(state, report(2, 0, 1));
     begin(state, 1, 2);
@@ -148,7 +148,7 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(tell(state, report(2, 1, 4))).toBe(1);
   });
 
-  test('counts a runner that has finished its job and has not ended as no runner for the next', () => {
+  test('does not count a runner that has finished its job, but not ended, for the next job', () => {
     const state = setWith();
     tell(state, report(1, 0, 1));
     begin(state, 1);
@@ -168,19 +168,19 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(decideSet(state, NOW).start).toBe(1);
   });
 
-  test('takes the runner of a job from GitHub, whichever job it was started for', () => {
+  test('uses the assignment of jobs to runners that GitHub reports', () => {
     const state = setWith();
     tell(state, report(2, 0, 1));
     begin(state, 1, 2);
     tell(state, report(2, 1, 2, { started: [runnerName(2)] }));
     expect(state.runners.get(workflowId(1))?.state).toBe('idle');
     expect(state.runners.get(workflowId(2))?.state).toBe('busy');
-    // The other job was cancelled: the idle runner leaves, never the busy one.
+    // The other job was cancelled: the idle runner is drained, never the busy one.
     tell(state, report(1, 1, 3));
     expect(decideSet(state, NOW).drain.map((each) => each.workflowId)).toEqual([workflowId(1)]);
   });
 
-  test('a report twice is as once', () => {
+  test('ignores a repeated report', () => {
     const state = setWith();
     tell(state, report(1, 0, 1));
     begin(state, 1);
@@ -207,7 +207,7 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(decideSet(state, NOW + state.facts.spec.relistMs).startListener).toBe(true);
   });
 
-  test('carries what it knows to the next run, which checks it', () => {
+  test('carries its numbers over to the next run, which validates them', () => {
     const state = setWith();
     tell(state, report(4, 1, 7, { problem: 'away' }));
     const carried = state.carry();
@@ -233,7 +233,7 @@ describe('a set whose jobs GitHub assigns', () => {
     ).toBeUndefined();
   });
 
-  test('takes what the next run received before its first step by the time of that step', () => {
+  test('applies reports that arrive before the first step of the next run with the time of that step', () => {
     const state = setWith();
     tell(state, report(4, 1, 7));
     // No worker of the set ran for an hour; the listener has opened another session meanwhile.
@@ -258,7 +258,7 @@ describe('a set whose jobs GitHub assigns', () => {
     expect(facts.at).toBe(at);
   });
 
-  test('shows why its scale set cannot be read, until it can', () => {
+  test('shows why its scale set cannot be read, until it is readable', () => {
     const state = setWith();
     tell(state, report(1, 0, 1));
     const told = { at: NOW, started: [], completed: [], problem: 'held by another' };
@@ -273,7 +273,7 @@ describe('a set whose jobs GitHub assigns', () => {
   });
 });
 
-describe('the capacity that GitHub is told', () => {
+describe('the capacity that GitHub gets', () => {
   test('is the maximum, and 0 while the set starts no runners', () => {
     const state = setWith();
     expect(advertisedCapacity(state)).toBe(10);
@@ -296,11 +296,14 @@ describe('the capacity that GitHub is told', () => {
   });
 });
 
-test.each([null, 'x', {}, { at: -1 }, { at: 'x' }, { at: 9e15 }])('report %j is none', (body) => {
-  expect(parseScaleSetReport(body)).toBeUndefined();
-});
+test.each([null, 'x', {}, { at: -1 }, { at: 'x' }, { at: 9e15 }])(
+  'report %j is invalid',
+  (body) => {
+    expect(parseScaleSetReport(body)).toBeUndefined();
+  },
+);
 
-test('of a report, only what is readable is taken', () => {
+test('only the valid fields of a report are used', () => {
   expect(
     parseScaleSetReport({
       at: 1,
@@ -353,7 +356,7 @@ describe('input', () => {
     ['template.demand', { ...INPUT, template: { ...template, demand: 'queue' } }],
     ['template.scaleSet', { ...INPUT, template: { ...template, demand: 'webhook', scaleSet: {} } }],
     ['template.scaleSet.name', { ...INPUT, template: { ...template, scaleSet: { name: 'a/b' } } }],
-  ])('%s is refused', (field, input) => {
+  ])('%s is rejected', (field, input) => {
     expect(fieldsOf(input)).toEqual([field]);
   });
 

@@ -1,4 +1,4 @@
-/** What one event costs a large set, in CPU time: the set takes in one after the other. */
+/** The CPU time of one event in a large set, which processes events one after the other. */
 import { expect, test } from '@jest/globals';
 import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { areDetailsDue } from '../../../workflows/runnerSet/status.ts';
@@ -6,7 +6,7 @@ import { MAX_RUNNERS } from '../../../core/input/runnerSetSchema.ts';
 import { FIRST_JOB_ID, fullSet } from '../../support/fullSet.ts';
 
 const EVENTS = 60;
-/** Three times what it takes. With the details in the UI it would be more than twenty. */
+/** Three times the measured time. With the details in the UI it would be more than twenty times. */
 const MOST_MS = 12;
 
 test('an event alone costs a set of 5,000 busy runners a few milliseconds', () => {
@@ -31,11 +31,11 @@ test('an event alone costs a set of 5,000 busy runners a few milliseconds', () =
     costs.push((user + system) / 1000);
   }
   expect(state.runners.all()).toHaveLength(MAX_RUNNERS);
-  // Else the details would be part of it.
+  // Otherwise the details would be part of it.
   expect(areDetailsDue(state, now, now + 1)).toBe(false);
   const [least = Infinity] = costs.toSorted((a, b) => a - b);
   const median = costs.toSorted((a, b) => a - b)[EVENTS / 2];
   process.stderr.write(`figures: ms of CPU for an event: least ${least}, median ${median}\n`);
-  // The least: other processes only add to it.
+  // The minimum, because other processes only add to it.
   expect(least).toBeLessThan(MOST_MS);
 });
