@@ -1,4 +1,4 @@
-/** What a set decides, whatever happens to it in whatever order, in a model of its world. That it is carried out so: workflow/runnerSetRandom. */
+/** Decisions of a set for random events in every order, in a model of its environment. test/temporal/runnerSetRandom.test.ts tests the execution. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DRAIN_REPEATED_REASON } from '../../../workflows/runnerSet/plan.ts';
@@ -71,11 +71,11 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
-/** Which words between the set and its runners are lost, of each kind by their indexes. */
+/** Indexes of the messages between the set and its runners that are lost, by kind. */
 const some = fc.uniqueArray(fc.nat(20), { maxLength: 4 });
 const losses = fc.record({ start: some, drain: some, online: some, busy: some, ended: some });
 
-/** Everything that the test may do to the world; the set reacts in {@link SetModel.step}. */
+/** All changes that the test may make to the model. The set reacts in {@link SetModel.step}. */
 function apply(model: SetModel, step: Command, fixed: boolean, history: { total: number }): void {
   switch (step.kind) {
     case 'scale':
@@ -104,7 +104,7 @@ function apply(model: SetModel, step: Command, fixed: boolean, history: { total:
       return event && model.deliver(event);
     }
     case 'losePost':
-      // Without a look at the CI server nothing stands in for the news that a job waits, or is over.
+      // Without a queue check nothing replaces the events that a job is queued or has ended.
       if (model.mail[0]?.action === 'in_progress') model.mail.splice(0, 1);
       return undefined;
     case 'hold':
@@ -133,7 +133,7 @@ function touch(model: SetModel, step: Touch): void {
   else if (step.kind === 'lose' && runner.job === undefined) model.end(runner);
 }
 
-/** The commands stop; the world goes on: events arrive, runners come up, take what is queued, and finish it. */
+/** No more commands: events arrive, runners start, take queued jobs, and finish them. */
 function quieten(model: SetModel): void {
   model.state.resume();
   for (const held of model.state.holds) model.state.hold(held, true);
@@ -147,7 +147,7 @@ function quieten(model: SetModel): void {
   }
 }
 
-describe('a set under a random life', () => {
+describe('a set under random events', () => {
   for (const { title, fixed, ephemeral, warm: replaceAhead = 0 } of [
     { title: 'ephemeral runners that follow demand', fixed: false, ephemeral: true },
     {
@@ -166,7 +166,7 @@ describe('a set under a random life', () => {
     { title: 'a fixed number of ephemeral runners', fixed: true, ephemeral: true },
     { title: 'a fixed number of static runners', fixed: true, ephemeral: false },
   ]) {
-    test(`${title}: no busy and no held runner is scaled down, the bounds hold, and it comes to rest where it should, whatever words are lost`, () => {
+    test(`${title}: no busy or held runner is scaled down, the limits hold, and it reaches the desired state, whichever messages are lost`, () => {
       fc.assert(
         fc.property(
           fc.array(command, { minLength: 5, maxLength: 60 }),

@@ -24,7 +24,7 @@ const event = (action: JobEvent['action'], jobId: number, runner?: string): JobE
   ...(runner === undefined ? {} : { runnerName: runner }),
 });
 
-/** A set whose one runner is at the first of two jobs. */
+/** A set whose single runner has the first of two jobs. */
 function busySet(ephemeral: boolean): SetState {
   const template = { organization: 'acme', ephemeral };
   const state = SetState.begin(
@@ -42,7 +42,7 @@ function busySet(ephemeral: boolean): SetState {
   return state;
 }
 
-test('a job does not wait for an ephemeral runner that has had its job to be gone', () => {
+test('a job does not wait until an ephemeral runner that had its job is gone', () => {
   const state = busySet(true);
   expect(state.facts.desired).toBe(2);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
@@ -62,7 +62,7 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
   });
 });
 
-test('a static one takes it', () => {
+test('a static runner takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
   state.updateDemand(NOW);
@@ -72,7 +72,7 @@ test('a static one takes it', () => {
   }).toEqual({ desired: 1, runners: ['idle'] });
 });
 
-test('a set of replicas looks at the queue while it takes a job for queued, whose end nobody has told it', () => {
+test('a set with replicas checks the queue while it has a queued job without an end event', () => {
   const template = { organization: 'acme', ephemeral: false };
   const state = SetState.begin(
     setSpec({ replicas: 1, template }),
@@ -118,7 +118,7 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });
 
-describe('a look that is older than the end of a runner', () => {
+describe('a queue check from before the end of a runner', () => {
   const stale = (ephemeral: boolean, told: boolean): SetState => {
     const state = busySet(ephemeral);
     if (!told) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
@@ -144,9 +144,9 @@ describe('a look that is older than the end of a runner', () => {
     return state;
   };
   test.each([
-    ['a job that the set knew', true, 1],
-    ['a job that it hears of for the first time', false, 0],
-  ])('%s is not resurrected', (_what, told, queued) => {
+    ['a job that the set knows', true, 1],
+    ['a job that is new to the set', false, 0],
+  ])('does not restore %s', (_what, told, queued) => {
     for (const ephemeral of [true, false])
       expect({
         ...stale(ephemeral, told).demand(),
@@ -155,7 +155,7 @@ describe('a look that is older than the end of a runner', () => {
   });
 });
 
-describe('a delivery that is sent again', () => {
+describe('a redelivery', () => {
   const HOUR = 3_600_000;
   const all = [
     event('queued', 1),
@@ -165,7 +165,7 @@ describe('a delivery that is sent again', () => {
 
   test.each([
     ['a moment later', 1_000],
-    ['when its job is forgotten', 7 * HOUR],
+    ['after its job was dropped', 7 * HOUR],
   ])('%s changes nothing', (_when, later) => {
     const state = busySet(false);
     state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
@@ -182,7 +182,7 @@ describe('a delivery that is sent again', () => {
     expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
   });
 
-  test('a new job of then counts', () => {
+  test('a new job of that time is accepted', () => {
     const state = busySet(false);
     state.jobEvents(all, NOW);
     state.onRunnersListed([], [], NOW + 7 * HOUR);
@@ -191,7 +191,7 @@ describe('a delivery that is sent again', () => {
   });
 });
 
-describe('what a list says of a runner is its own word', () => {
+describe('the list has the reported phase of a runner', () => {
   const one = (phase: RunnerPhase, more: Partial<ListedRunner> = {}): ListedRunner => ({
     workflowId,
     runnerName,
@@ -204,7 +204,7 @@ describe('what a list says of a runner is its own word', () => {
       .all()
       .map((runner) => [runner.workflowId, runner.state, runner.drainRequested?.times]);
 
-  test('one that was leaving, and goes on with another runner, is one of the set again', () => {
+  test('a draining workflow that continues with a replacement belongs to the set again', () => {
     const state = busySet(true);
     state.onRunnersListed([one('TearingDown')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
@@ -215,10 +215,10 @@ describe('what a list says of a runner is its own word', () => {
   });
 
   test.each([
-    ['has just been heard of', 29_999, { running: 1, state: 'busy' }],
-    ['is old: its end was lost', 30_000, { running: 0, state: 'idle' }],
+    ['was just reported', 29_999, { running: 1, state: 'busy' }],
+    ['is old, because its end was lost', 30_000, { running: 0, state: 'idle' }],
   ])(
-    'a static one that says that it is idle, and whose job %s',
+    'a static runner that reports idle, and whose job %s',
     (_what, laterMs, { running, state: expected }) => {
       const state = busySet(false);
       state.onRunnersListed([one('Idle')], [], NOW + laterMs);
@@ -229,7 +229,7 @@ describe('what a list says of a runner is its own word', () => {
     },
   );
 
-  test('one that was asked to drain is not heard of until it says that it does', () => {
+  test('a runner that was drained is unresponsive until it reports that it drains', () => {
     const state = busySet(false);
     state.onDrainRequested([workflowId], [], NOW);
     state.onRunnersListed([one('Busy')], [], NOW);
@@ -245,7 +245,7 @@ describe('what a list says of a runner is its own word', () => {
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
   });
 
-  test('one that is up long enough closes the breaker, though its own signal was lost', () => {
+  test('a runner that is online long enough closes the breaker, even if its signal was lost', () => {
     const state = busySet(true);
     const other = runnerWorkflowId('linux', 'bcdefghijk');
     for (const suffix of ['cdefghijkl', 'defghijklm']) {
@@ -287,7 +287,7 @@ describe('what a list says of a runner is its own word', () => {
     expect(setStatus(state, NOW + 10_000).blockedReason).toBeUndefined();
   });
 
-  test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
+  test('a missing runner is no proof until Temporal itself confirms its end', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
     expect(state.unverified([], later)).toEqual([workflowId]);
@@ -297,13 +297,13 @@ describe('what a list says of a runner is its own word', () => {
     expect(known(state)).toEqual([]);
   });
 
-  test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
+  test('a missing runner is judged by the time of the set if a wrong clock moved that ahead of the list’s', () => {
     const state = busySet(true);
     state.updateDemand(NOW + 5_001);
     expect(state.unverified([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
-  test('what was asked of it is carried over', () => {
+  test('requested drains are carried over', () => {
     const state = busySet(false);
     state.onDrainRequested([workflowId], [], NOW);
     const next = nextRun(state);

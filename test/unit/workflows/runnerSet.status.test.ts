@@ -1,4 +1,4 @@
-/** Size of what a set answers and shows: Temporal rejects 2 MiB. */
+/** Size of query responses and details of a set. Temporal rejects 2 MiB. */
 import { describe, expect, test } from '@jest/globals';
 import { MAX_HOLDS } from '../../../core/domain/scale.ts';
 import { MAX_RUNNERS } from '../../../core/input/runnerSetSchema.ts';
@@ -13,12 +13,12 @@ describe('the status of a set with everything at its limit', () => {
   const now = state.facts.at;
   const sizeOf = (value: unknown): number => JSON.stringify(value).length;
 
-  test('is less than half of what Temporal takes, which encryption needs a third of', () => {
+  test('is less than half of the limit of Temporal, of which encryption needs a third', () => {
     expect(state.holds.size).toBe(MAX_HOLDS);
     expect(sizeOf(setStatus(state, now))).toBeLessThan(MIB);
   });
 
-  test('has its runners in parts, which are all of them, each once', () => {
+  test('has its runners in pages, each runner exactly once', () => {
     const ids: string[] = [];
     for (let after: string | undefined = ''; after !== undefined;) {
       const { runners, moreAfter } = setStatus(state, now, { after });
@@ -35,13 +35,13 @@ describe('the status of a set with everything at its limit', () => {
     expect(ids).toHaveLength(MAX_RUNNERS);
   });
 
-  test('has every runner that lives, though others end between two parts', () => {
+  test('has every running runner, even if others end between two pages', () => {
     const changing = fullSet();
     const seen = new Set<string>();
     for (let after: string | undefined = ''; after !== undefined;) {
       const { runners, moreAfter } = setStatus(changing, now, { after });
       for (const { workflowId } of runners) seen.add(workflowId);
-      // The first one, and the last one, after which the next part begins.
+      // The first one, and the last one, after which the next page starts.
       for (const ended of [runners[0], runners.at(-1)])
         changing.runners.remove(ended?.workflowId ?? '', now);
       after = moreAfter;
@@ -62,13 +62,13 @@ describe('the status of a set with everything at its limit', () => {
   });
 
   test.each([null, 7, 'all', { after: -1, max: 'x' }, { after: null, max: 1e9 }])(
-    'a request that is none is one for the first runners: %j',
+    'an invalid request returns the first runners: %j',
     (request) => {
       expect(setStatus(state, now, request)).toEqual(setStatus(state, now));
     },
   );
 
-  test('the details in the UI are short, whatever is held', () => {
+  test('the details in the UI are short, with any number of holds', () => {
     expect(sizeOf(setDetails(state, now))).toBeLessThan(MIB / 32);
   });
 });

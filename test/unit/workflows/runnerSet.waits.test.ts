@@ -1,4 +1,4 @@
-/** What a set says that it waits for, by cause, and what it answers about its jobs. */
+/** The waits of a set by cause, and its response to the query for jobs. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput, WaitCause } from '../../../core/contract/index.ts';
 import { setJobs } from '../../../workflows/runnerSet/jobStatus.ts';
@@ -40,7 +40,7 @@ describe('the waits of a set', () => {
     expect(causes(modelWith(4, change))).toContain(cause);
   });
 
-  test('name a pause with its reason, which the text of its waits leaves to blockedReason', () => {
+  test('contain a pause with its reason, which waitingFor leaves to blockedReason', () => {
     const model = modelWith(1);
     model.state.pause('node work');
     expect(setStatus(model.state, model.now)).toMatchObject({
@@ -50,7 +50,7 @@ describe('the waits of a set', () => {
     expect(setStatus(model.state, model.now)).not.toHaveProperty('waitingFor');
   });
 
-  test('name the failure that opened the breaker, since when and until when', () => {
+  test('contain the failure that opened the breaker, with its start and end', () => {
     const model = modelWith(1);
     const at = model.now;
     model.state.facts.health = {
@@ -71,7 +71,7 @@ describe('the waits of a set', () => {
     });
   });
 
-  test('name the schedule that holds, and until when', () => {
+  test('contain the active schedule, with its end', () => {
     const model = modelWith(1, { schedules: [{ cron: '0 0 * * *', duration: '1h', max: 0 }] });
     model.state.reschedule({ index: 0, until: model.now + 60_000 }, model.now, model.now);
     expect(setStatus(model.state, model.now).waits).toContainEqual(
@@ -87,7 +87,7 @@ describe('the query for jobs', () => {
   const model = modelWith(3, { limits: { perRepository: 1 } });
   const [first] = setJobs(model.state, { repository: 'ACME/app' });
 
-  test('selects by repository, and says that a limit holds them back', () => {
+  test('selects by repository, and reports that a limit holds jobs back', () => {
     expect(setJobs(model.state, { repository: 'ACME/app' })).toHaveLength(3);
     expect(first).toMatchObject({ state: 'queued', repository: 'acme/app', limited: true });
     expect(setJobs(model.state, { repository: 'acme/other' })).toEqual([]);
@@ -128,7 +128,7 @@ describe('the query for jobs', () => {
   });
 
   test.each([undefined, null, 7, {}, { repository: 7 }, { jobId: {} }])(
-    'selects nothing by %j',
+    'selects no job by %j',
     (request) => {
       expect(setJobs(model.state, request)).toEqual([]);
     },

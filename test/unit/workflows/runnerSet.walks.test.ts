@@ -1,6 +1,6 @@
 /**
- * Walks of jobs whose events are lost, late, or in another order, through one set and the CI server's queue, by a simulated clock: counted are jobs and runners.
- * One of each kind is carried out on Temporal in workflow/runnerSetDemand.
+ * Jobs whose events are lost, late, or in another order, in one set and the CI server's queue, with a simulated clock. The test counts jobs and runners.
+ * One of each kind runs on Temporal in test/temporal/runnerSetDemand.test.ts.
  */
 import { describe, expect, test } from '@jest/globals';
 import type { JobEvent, RunnerSetInput } from '../../../core/contract/index.ts';
@@ -12,35 +12,35 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const TICK = 15 * SECOND;
 const JOBS = 12;
-/** From queued to queued. */
+/** Time between two queued jobs. */
 const EVERY = 2 * MINUTE;
 const JOB_LASTS = 3 * MINUTE;
 
 interface Walk {
-  /** After how long an event arrives, by when it was sent (ms since the begin); `Infinity`: never. @default at once */
+  /** Delay of an event by the time at which it was sent (ms since the start); `Infinity` if it never arrives. @default at once */
   readonly arrives?: (event: JobEvent, sentAt: number) => number;
-  /** Do looks have an answer then? @default yes */
+  /** Whether queue checks have a response at that time. @default yes */
   readonly answers?: (at: number) => boolean;
-  /** Nothing of the set runs then, and what its runners tell it is lost. @default never */
+  /** Whether the set does not run at that time, so that events of its runners are lost. @default never */
   readonly isDown?: (at: number) => boolean;
-  /** These jobs are cancelled so long after they were queued, if they wait then. */
+  /** Time after which these jobs are cancelled if they are still queued. */
   readonly cancelled?: { readonly jobs: (index: number) => boolean; readonly afterMs: number };
-  /** So long after it was made a job may run, because somebody has to approve it; it is queued then. */
+  /** Time after which a job is approved, and thereby queued. */
   readonly approvedAfterMs?: number;
-  /** Jobs that are run again after their end: another attempt. */
+  /** Jobs that are rerun after their end, with another attempt. */
   readonly reruns?: (index: number) => boolean;
   readonly input?: Partial<RunnerSetInput>;
 }
 
 interface Told {
-  /** Jobs that were run to their end, each time that one was. */
+  /** Completed jobs, one entry for each attempt. */
   ran: number;
   cancelled: number;
-  /** Runners that were started in all. */
+  /** Total number of started runners. */
   started: number;
-  /** The longest that a job waited for its runner, in ms. */
+  /** Longest time that a job waited for its runner, in ms. */
   longestWait: number;
-  /** Left at the end: runners, known runners, jobs that the set takes for waiting or running. */
+  /** Remaining at the end: runners, known runners, jobs that the set counts as queued or running. */
   left: { runners: number; known: number; queued: number; running: number };
 }
 
@@ -98,7 +98,7 @@ function walk(how: Walk, renews: boolean): Told {
           ],
     ),
   ];
-  /** What the model has sent is on its way. */
+  /** Schedules the delivery of the events that the model has sent. */
   const collect = (): void => {
     for (const sent of model.mail.splice(0)) {
       const event = { ...sent, runAttempt: attempt(Number(sent.jobId)) };
@@ -199,16 +199,16 @@ const HOUR_DOWN = between(5 * MINUTE, 65 * MINUTE);
 interface Expected {
   readonly ran?: number;
   readonly cancelled?: number;
-  /** Exactly as many runners as jobs, or at the most so many. */
+  /** Exactly this many runners, or at most `startedAtMost`. */
   readonly started?: number;
   readonly startedAtMost?: number;
-  /** Longest wait at the most, in ms. */
+  /** Upper limit of the longest wait, in ms. */
   readonly waits: number;
 }
 
-/** Two ticks: one for the runner to be started, one to come up; and one more in which the job is seen. */
+/** Three ticks: the runner is started, it comes online, and the job is seen. */
 const AT_ONCE = 3 * TICK;
-/** Until the next look. */
+/** Time until the next queue check. */
 const LOOK = 5 * MINUTE + AT_ONCE;
 
 const WALKS: readonly (readonly [what: string, how: Walk, expected: Expected])[] = [
@@ -219,33 +219,33 @@ const WALKS: readonly (readonly [what: string, how: Walk, expected: Expected])[]
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'in_progress comes before queued, which is ten minutes late',
+    'in_progress arrives before queued, which is ten minutes late',
     { arrives: ({ action: one }) => (one === 'queued' ? 10 * MINUTE : 0) },
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'completed comes first, everything else half an hour later',
+    'completed arrives first, all other events half an hour later',
     { arrives: ({ action: one }) => (one === 'completed' ? 0 : 30 * MINUTE) },
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'no event of the end arrives',
+    'no completed event arrives',
     { arrives: action('completed') },
     { started: JOBS, waits: AT_ONCE },
   ],
   [
-    'no event of the start nor of the end arrives',
+    'no in_progress or completed event arrives',
     { arrives: action('in_progress', 'completed') },
     { startedAtMost: JOBS + 2, waits: AT_ONCE + 30 * SECOND },
   ],
   ['no event arrives at all', { arrives: never }, { startedAtMost: JOBS + 2, waits: LOOK }],
   [
-    'jobs are run again',
+    'jobs are rerun',
     { reruns: (id) => id % 2 === 0 },
     { ran: JOBS * 1.5, started: JOBS * 1.5, waits: AT_ONCE },
   ],
   [
-    'jobs are run again, and no event of it arrives',
+    'jobs are rerun, and no event of that arrives',
     {
       reruns: (id) => id % 2 === 0,
       arrives: ({ runAttempt }) => (runAttempt === 1 ? 0 : Infinity),
@@ -258,7 +258,7 @@ const WALKS: readonly (readonly [what: string, how: Walk, expected: Expected])[]
     { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE },
   ],
   [
-    'jobs are cancelled while they are queued, and nobody tells',
+    'jobs are cancelled while they are queued, and no event arrives',
     { cancelled: { jobs: (id) => id % 3 === 0, afterMs: 0 }, arrives: action('completed') },
     { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE },
   ],
@@ -268,27 +268,27 @@ const WALKS: readonly (readonly [what: string, how: Walk, expected: Expected])[]
     { started: JOBS, waits: AT_ONCE },
   ],
   [
-    'jobs wait two hours for an approval, of which no event arrives',
+    'jobs wait two hours for an approval, and no event arrives',
     { approvedAfterMs: 2 * HOUR, arrives: action('queued') },
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'the receiver is down for an hour; what it missed is sent again then',
+    'the receiver is down for an hour, and missed deliveries are redelivered afterwards',
     { arrives: (_event, at) => (HOUR_DOWN(at) ? 65 * MINUTE - at : 0) },
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'the receiver is down for an hour, and nothing is sent again',
+    'the receiver is down for an hour, and nothing is redelivered',
     { arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) },
     { startedAtMost: JOBS + 2, waits: LOOK },
   ],
   [
-    'the CI server turns looks away for an hour',
+    'the CI server rejects queue checks for an hour',
     { answers: (at) => !HOUR_DOWN(at) },
     { started: JOBS, waits: AT_ONCE },
   ],
   [
-    'it does, and the receiver is down meanwhile',
+    'the CI server rejects queue checks for an hour, and the receiver is down',
     { answers: (at) => !HOUR_DOWN(at), arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) },
     { startedAtMost: JOBS + 2, waits: HOUR + LOOK },
   ],

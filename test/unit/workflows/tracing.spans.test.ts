@@ -10,7 +10,7 @@ const json = (data: string): Payload => ({
   data: bytes(data),
 });
 
-test('a header names the span in whose name something was sent', () => {
+test('a header contains the span of its sender', () => {
   expect(
     senderContext({
       [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: TRACEPARENT }),
@@ -26,6 +26,6 @@ test.each<[what: string, header: Payload | undefined]>([
   ['null', json('null')],
   ['another type', json('7')],
   ['not recorded', json(JSON.stringify({ traceparent: TRACEPARENT.replace(/01$/, '00') }))],
-])('a header that says nothing stops nobody: %s', (_what, header) => {
+])('an unreadable header is ignored: %s', (_what, header) => {
   expect(senderContext(header === undefined ? {} : { [TRACE_HEADER]: header })).toBeUndefined();
 });
