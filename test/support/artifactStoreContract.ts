@@ -12,7 +12,7 @@ async function* failingAfter(piece: string): AsyncGenerator<Uint8Array> {
 
 /** @param make - creates an empty store */
 export function artifactStoreContract(make: () => Promise<ArtifactStore>): void {
-  test('keeps what it is given, byte by byte', async () => {
+  test('keeps the exact bytes', async () => {
     const store = await make();
     const content = randomBytes(300_000);
     await store.put('a/b/c.bin', [
@@ -24,27 +24,27 @@ export function artifactStoreContract(make: () => Promise<ArtifactStore>): void 
     expect(Buffer.from((await store.get('a/b/c.bin')) ?? []).equals(content)).toBe(true);
   });
 
-  test('keeps what is empty', async () => {
+  test('keeps an empty object', async () => {
     const store = await make();
     await store.put('a/empty', []);
     expect(await store.get('a/empty')).toHaveLength(0);
   });
 
-  test('says what it does not have', async () => {
+  test('reports missing objects', async () => {
     const store = await make();
     await store.put('a/b', [bytes('x')]);
     expect(await store.get('a/c')).toBeUndefined();
     expect(await store.get('x/y')).toBeUndefined();
   });
 
-  test('what is put once more takes the place of what was there', async () => {
+  test('a second put replaces the object', async () => {
     const store = await make();
     await store.put('a/b', [bytes('a long first one')]);
     await store.put('a/b', [bytes('second')]);
     expect(Buffer.from((await store.get('a/b')) ?? []).toString()).toBe('second');
   });
 
-  test('what breaks off is not kept, and leaves what was there', async () => {
+  test('an aborted put is not stored, and keeps the existing object', async () => {
     const store = await make();
     await expect(store.put('a/new', failingAfter('half'))).rejects.toThrow('the source broke off');
     expect(await store.get('a/new')).toBeUndefined();
@@ -53,7 +53,7 @@ export function artifactStoreContract(make: () => Promise<ArtifactStore>): void 
     expect(Buffer.from((await store.get('a/b')) ?? []).toString()).toBe('whole');
   });
 
-  test('two at once under one key: one of them, whole', async () => {
+  test('two concurrent puts under one key: one of them, complete', async () => {
     const store = await make();
     const contents = ['a', 'b'].map((letter) => letter.repeat(200_000));
     await Promise.all(

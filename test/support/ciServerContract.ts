@@ -19,19 +19,19 @@ export interface CiServerFixture {
     scope: Scope,
     label: string,
   ): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
-  /** Queues a job that no runner there can take. Called only where `jobs`. */
+  /** Queues a job that no existing runner can take. Called only if `jobs`. */
   queueJob?(scope: Scope, labels: string[]): Promise<{ id: string; cancel(): Promise<void> }>;
-  /** The credential no longer sees any scope. */
+  /** Hides all scopes from the credential. */
   loseScopes(): Promise<void>;
   /** Removes the credential's write permission. */
   loseWrite(): Promise<void>;
-  /** The credential is not accepted at all. Called only where `revocable`. */
+  /** Makes the credential invalid. Called only if `revocable`. */
   revoke(): Promise<void>;
-  /** From now on requests are refused for this one of the `limits`. */
+  /** Rejects requests from now on, because of one of the `limits`. */
   limit(title: string): Promise<void>;
-  /** From now on requests fail: answered 502, or not at all. */
+  /** Fails requests from now on: with 502, or without a response. */
   fail(how: 'status' | 'drop'): Promise<void>;
-  /** Requests that came to the CI server's API so far. */
+  /** Requests that the CI server's API has received so far. */
   requestCount(): Promise<number>;
   close(): Promise<void>;
 }
@@ -42,14 +42,14 @@ export interface ContractOptions {
   /** Rate limits of the server, by title. */
   readonly limits: readonly string[];
   readonly revocable: boolean;
-  /** Names are unique at the server, so that a second registration of a name is refused. */
+  /** Whether names are unique at the server, so that a second registration of a name is rejected. */
   readonly uniqueNames: boolean;
   /**
    * Whether labels are compared case-sensitively, and no runner has a label of its own. @default
    * false
    */
   readonly exactLabels?: boolean;
-  /** The adapter lists jobs. @default false */
+  /** Whether the adapter lists jobs. @default false */
   readonly jobs?: boolean;
 }
 
@@ -92,7 +92,7 @@ export function ciServerContract(
       return { id, name: wanted.name, scope: wanted.scope };
     }
 
-    test('its traits say what it can do', () => {
+    test('its traits match its features', () => {
       const { traits } = server;
       expect({
         canDisable: server.disable !== undefined,
@@ -132,7 +132,7 @@ export function ciServerContract(
       const queuedJobs = async (labels?: string[]): Promise<CiJobList | undefined> =>
         await server.listQueuedJobs?.(at, labels);
 
-      test('those that wait are listed until they wait no longer', async () => {
+      test('queued ones are listed while they are queued', async () => {
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
         const before = Math.floor(Date.now() / 1_000) * 1_000;
         const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody']);
@@ -156,7 +156,7 @@ export function ciServerContract(
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
       });
 
-      test('one that runs is listed with its runner, until it has ended', async () => {
+      test('a running one is listed with its runner until it has ended', async () => {
         await online({ scope: at });
         const job = await fixture.startJob(at, 'contract');
         expect(await queuedJobs()).toMatchObject({
@@ -167,7 +167,7 @@ export function ciServerContract(
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
       });
 
-      test('asked for labels, only those that a runner with them can take', async () => {
+      test('with labels, only those that a runner with them can take are listed', async () => {
         const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody', 'has-these']);
         const ids = async (...labels: string[]): Promise<unknown> =>
           (await queuedJobs(labels))?.jobs.map(({ id }) => id);
@@ -181,12 +181,12 @@ export function ciServerContract(
       });
     });
 
-    test('a name that is the beginning of another is not taken for it', async () => {
+    test('a name that is the prefix of another is distinguished from it', async () => {
       await online({ name: 'r-10' });
       expect(await server.findRunner(scope, { name: 'r-1' })).toBeUndefined();
     });
 
-    test('a busy runner is shown as busy, not removed, and its job goes on', async () => {
+    test('a busy runner is shown as busy, not removed, and its job continues', async () => {
       const runner = await online();
       const job = await fixture.startJob(scope, 'contract');
       expect(await server.findRunner(scope, runner)).toMatchObject({ busy: true });
@@ -212,7 +212,7 @@ export function ciServerContract(
       });
 
     if (options.uniqueNames && options.modes.includes('jit'))
-      test('a name in use is refused', async () => {
+      test('a name in use is rejected', async () => {
         await server.register(request({ mode: 'jit' }));
         expect(await ciServerError(server.register(request({ mode: 'jit' })))).toMatchObject({
           kind: 'name_taken',
@@ -226,7 +226,7 @@ export function ciServerContract(
       ...(options.revocable ? ['is revoked'] : []),
     ];
 
-    test.each(refusals)('a credential that %s gives no verdict on any runner', async (how) => {
+    test.each(refusals)('a credential that %s is no evidence about any runner', async (how) => {
       const runner = await online();
       const gone = await online({ name: 'gone' });
       await server.removeRegistration(scope, gone.id);
@@ -249,7 +249,7 @@ export function ciServerContract(
       expect(await fixture.registered(scope)).toEqual(['r-1']);
     });
 
-    // jest refuses an empty table.
+    // jest rejects an empty table.
     if (options.limits.length > 0)
       test.each(options.limits)(
         '%s: neither gone nor forbidden, with a time to wait, and nobody asks again before',

@@ -32,7 +32,7 @@ export interface ComputeContractHarness {
   close(): Promise<void>;
 }
 
-/** The behaviour that workflows rely on, whatever runs the runners. */
+/** The behavior that workflows rely on, in every compute. */
 export function describeComputeContract(
   name: string,
   start: () => Promise<ComputeContractHarness>,
@@ -88,7 +88,7 @@ export function describeComputeContract(
         (view) => view === undefined,
       );
 
-    test('is at one place, which every worker over the same state names alike', async () => {
+    test('has one location, which is the same for every worker over the same state', async () => {
       const place = await harness.compute.location();
       expect(await harness.second.location()).toEqual(place);
       expect(place).toMatchObject({
@@ -99,7 +99,7 @@ export function describeComputeContract(
     });
 
     describe('creation', () => {
-      test('makes a pod with the deterministic name and the facts it was asked for', async () => {
+      test('creates a pod with the deterministic name and the requested fields', async () => {
         const identity = harness.newIdentity();
         const pod = await create(identity);
         expect(pod).toMatchObject({
@@ -113,14 +113,14 @@ export function describeComputeContract(
         expect(Math.abs(Date.parse(pod.createdAt) - Date.now())).toBeLessThan(60_000);
       });
 
-      test('twice for one identity: the same pod, also from another worker', async () => {
+      test('twice for one identity returns the same pod, also from another worker', async () => {
         const identity = harness.newIdentity();
         const first = await create(identity);
         expect((await create(identity)).uid).toBe(first.uid);
         expect((await create(identity, harness.second)).uid).toBe(first.uid);
       });
 
-      test('at the same time in two workers: one pod', async () => {
+      test('at the same time in two workers creates one pod', async () => {
         const identity = harness.newIdentity();
         const stored = await harness.compute.storeRegistrationSecret(identity, registration());
         const request = harness.request(identity);
@@ -135,7 +135,7 @@ export function describeComputeContract(
         ).toHaveLength(1);
       });
 
-      test('another attempt of the same life is another pod', async () => {
+      test('of another attempt of the same workflow creates another pod', async () => {
         const identity = harness.newIdentity();
         const [first, next] = [
           await create(identity),
@@ -149,7 +149,7 @@ export function describeComputeContract(
     });
 
     describe('registration', () => {
-      test('is absent, is stored once, and is read back by another worker', async () => {
+      test('is absent at first, is stored once, and is read by another worker', async () => {
         const identity = harness.newIdentity();
         expect(await harness.compute.readRegistrationSecret(identity)).toBeUndefined();
         expect(await harness.compute.storeRegistrationSecret(identity, registration())).toEqual(
@@ -162,7 +162,7 @@ export function describeComputeContract(
         expect(await harness.second.readRegistrationSecret(identity)).toEqual(registration());
       });
 
-      test('stored by two workers at the same time: both get the one that is kept', async () => {
+      test('stored by two workers at the same time: both get the stored one', async () => {
         const identity = harness.newIdentity();
         const stored = await Promise.all(
           [harness.compute, harness.second].map((compute, i) =>
@@ -176,7 +176,7 @@ export function describeComputeContract(
         expect(await harness.compute.readRegistrationSecret(identity)).toEqual(stored[0]);
       });
 
-      test('is deleted; deleting what is absent is fine', async () => {
+      test('is deleted, and deleting an absent one succeeds', async () => {
         const identity = harness.newIdentity();
         await harness.compute.storeRegistrationSecret(identity, registration());
         await harness.second.deleteRegistrationSecret(identity);
@@ -184,7 +184,7 @@ export function describeComputeContract(
         await harness.compute.deleteRegistrationSecret(identity);
       });
 
-      test('never shows in what is told of the pod', async () => {
+      test('is never part of the view of the pod', async () => {
         const watched = await watch(harness.second);
         const pod = await createRunning();
         await watched.until(
@@ -198,7 +198,7 @@ export function describeComputeContract(
     });
 
     describe('observation', () => {
-      test('of a pod that never was, or has another uid: absent', async () => {
+      test('of a pod that does not exist, or has another uid: absent', async () => {
         const identity = harness.newIdentity();
         expect(
           await harness.compute.getPod({ name: harness.compute.podName(identity) }),
@@ -256,7 +256,7 @@ export function describeComputeContract(
     }
 
     describe('deletion', () => {
-      test('with another uid, or unless it has started, touches nothing', async () => {
+      test('with another uid, or with unlessStarted, changes nothing', async () => {
         const pod = await createRunning();
         expect(
           await harness.compute.deletePod({ ...pod, uid: randomUUID() }, { gracePeriodSeconds: 0 }),
@@ -276,7 +276,7 @@ export function describeComputeContract(
         });
       });
 
-      test('of a running pod: terminating until the deadline of its grace, then gone', async () => {
+      test('of a running pod: terminating until the end of its grace period, then gone', async () => {
         const pod = await createRunning({ lingers: true });
         const watched = await watch(harness.compute);
         const from = Date.now();
@@ -295,7 +295,7 @@ export function describeComputeContract(
         expect(await harness.compute.deletePod(pod)).toBe('deleted');
       });
 
-      test("without a grace: the pod's own", async () => {
+      test("without a grace period: the pod's own", async () => {
         const pod = await createRunning({ lingers: true });
         const watched = await watch(harness.compute);
         const from = Date.now();
@@ -315,7 +315,7 @@ export function describeComputeContract(
         await waitForDeletion(pod);
       });
 
-      test('twice, from two workers, is the same deletion; nor is one that goes already left alone', async () => {
+      test('twice, from two workers, is the same deletion, also with unlessStarted', async () => {
         const pod = await createRunning({ lingers: true });
         await Promise.all([harness.compute.deletePod(pod), harness.second.deletePod(pod)]);
         expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toBe('terminating');
@@ -323,7 +323,7 @@ export function describeComputeContract(
         await waitForDeletion(pod);
       });
 
-      test('of a running pod without grace: gone at once', async () => {
+      test('of a running pod without grace period: gone at once', async () => {
         const pod = await createRunning();
         await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
         await waitForDeletion(pod);
@@ -343,7 +343,7 @@ export function describeComputeContract(
         expect((await harness.compute.list()).map((view) => view.uid)).not.toContain(pod.uid);
       });
 
-      test('of a pod that has just been created: gone', async () => {
+      test('of a newly created pod: gone', async () => {
         const pod = await create();
         await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
         await waitForDeletion(pod);
@@ -351,7 +351,7 @@ export function describeComputeContract(
     });
 
     describe('watch', () => {
-      test('tells what exists at its start, then that the list was complete', async () => {
+      test('reports existing pods at its start, then that the list is complete', async () => {
         const pod = await createRunning();
         const watched = await watch(harness.second);
         await untilSeen('the watch is synced', async () => watched.synced(), Boolean);
@@ -367,7 +367,7 @@ export function describeComputeContract(
         });
       });
 
-      test('tells each change of a pod that another worker made, with what was known before', async () => {
+      test('reports each change of a pod of another worker, with the previous view', async () => {
         const watched = await watch(harness.second);
         const pod = await createRunning();
         await watched.until(
@@ -386,7 +386,7 @@ export function describeComputeContract(
           expect(events[i]!.previous).toEqual(events[i - 1]!.pod);
       });
 
-      test('tells the end of a pod exactly once to each watcher, with how it ended', async () => {
+      test('reports the end of a pod exactly once to each watcher, with its exit', async () => {
         const watched = [await watch(harness.compute), await watch(harness.second)];
         const pod = await createRunning();
         await harness.end(pod, 0);
@@ -419,7 +419,7 @@ export function describeComputeContract(
         }
       });
 
-      test('tells of a pod that vanishes without a goodbye', async () => {
+      test('reports a pod that vanishes without a final status', async () => {
         const watched = await watch(harness.compute);
         const pod = await createRunning();
         await watched.until(
@@ -436,7 +436,7 @@ export function describeComputeContract(
         expect(await observe(pod)).toBeUndefined();
       });
 
-      test('is silent once stopped', async () => {
+      test('reports nothing after it was stopped', async () => {
         const [stopped, running] = [await watch(harness.compute), await watch(harness.second)];
         await stopped.stop();
         const pod = await createRunning();

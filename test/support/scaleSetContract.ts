@@ -5,20 +5,20 @@ import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import type { ScaleSetMessage, ScaleSetRequest } from '../../core/domain/scaleSet.ts';
 import { ciServerError } from './ciServers.ts';
 
-/** A server of scale sets to hold an adapter against. */
+/** A server of scale sets for the tests of an adapter. */
 export interface ScaleSetFixture {
   readonly server: CiServer;
   /** Queues a job for the scale set. */
   queueJob(scaleSet: number): Promise<void>;
-  /** The runner takes an assigned job. */
+  /** Lets the runner take an assigned job. */
   startJob(runner: Registration): Promise<{ finish(): Promise<void> }>;
-  /** The session's token is accepted no longer. */
+  /** Invalidates the session's token. */
   expireToken(scaleSet: number): Promise<void>;
-  /** The server ends the session. */
+  /** Ends the session at the server. */
   evict(scaleSet: number): Promise<void>;
-  /** No token of the service is accepted any longer. */
+  /** Invalidates all tokens of the service. */
   expireTenantTokens(): Promise<void>;
-  /** The next poll is answered so. */
+  /** Sets the response to the next poll. */
   failNextPoll(how: 'limit' | 'error'): Promise<void>;
   /** Messages that were delivered and not acknowledged. */
   unacknowledged(scaleSet: number): Promise<number>;
@@ -89,7 +89,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       expect(changed.labels.toSorted()).toEqual(['gpu', MARK, 'small'].toSorted());
     });
 
-    test('a scale set of another system is taken over only if that is requested', async () => {
+    test('a scale set of another system is adopted only if that is requested', async () => {
       await sets.ensure({ ...WANTED, labels: ['theirs'], mark: 'holdfast-9876543210' });
       expect(await kindOf(sets.ensure(WANTED))).toBe('name_taken');
       expect(await kindOf(sets.find(WANTED))).toBe('name_taken');
@@ -127,7 +127,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       expect(await second.next(0, 10)).toEqual(message);
     });
 
-    test('a message comes again until it is acknowledged, and twice is as once', async () => {
+    test('a message is repeated until it is acknowledged, and repeated acknowledgements are ignored', async () => {
       const { id } = await sets.ensure(WANTED);
       const session = await sets.openSession(SCOPE, id, 'first');
       const waiting = messageWith(session, 'available');
@@ -174,7 +174,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       expect(await sets.removeRunner(SCOPE, runnerId)).toBe('absent');
     });
 
-    test('the name of a runner is taken until it is removed', async () => {
+    test('the name of a runner is in use until it is removed', async () => {
       await sets.ensure(WANTED);
       const { runnerId, env } = await fixture.server.register(runner('r-1'));
       expect(env['ACTIONS_RUNNER_INPUT_JITCONFIG']).toBeTruthy();
@@ -185,7 +185,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       await expect(fixture.server.register(runner('r-1'))).resolves.toBeDefined();
     });
 
-    test('a registration waits for a scale set that is not there', async () => {
+    test('a registration waits for a missing scale set', async () => {
       expect(await kindOf(fixture.server.register(runner('r-1')))).toBe('unavailable');
       await sets.ensure(WANTED);
       await fixture.server.register(runner('r-1'));
@@ -214,7 +214,7 @@ export function scaleSetContract(title: string, start: () => Promise<ScaleSetFix
       expect((await sets.ensure(WANTED)).id).toBe(id);
     });
 
-    test('a session that the server has ended is lost to whoever has it', async () => {
+    test('a session that the server has ended is lost for its owner', async () => {
       const { id } = await sets.ensure(WANTED);
       const session = await sets.openSession(SCOPE, id, 'first');
       await fixture.evict(id);

@@ -1,4 +1,4 @@
-/** What the admission of a job says of where its worker keeps the files of steps. */
+/** How the admission of a job checks where its worker stores the files of steps. */
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { admitJob } from '../../../activities/job/admitJob.ts';
@@ -73,7 +73,11 @@ describe('a job with a claim of its own', () => {
   test.each([
     ['names neither', unit({ commands: 'make' }), false],
     ['names SHARED_DIR', unit({ commands: 'echo x >"$SHARED_DIR/x"' }), false],
-    ['names ARTIFACT_DIR, which goes with the claim', unit({ commands: 'ls $ARTIFACT_DIR' }), true],
+    [
+      'names ARTIFACT_DIR, which is deleted with the claim',
+      unit({ commands: 'ls $ARTIFACT_DIR' }),
+      true,
+    ],
   ])('%s', async (_what, job, logged) => {
     const { warnings, loggedWarnings = [] } = await admit(job, 'claim');
     const ofClaim = expect.stringMatching(/ARTIFACT_DIR .*end of the job.*HOLDFAST_STORE_/);

@@ -1,4 +1,4 @@
-/** A wait that begins while the API server cannot be asked. */
+/** A wait that starts while the API server is unreachable. */
 import { expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -41,8 +41,8 @@ test('an event that the watch has already reported is the result, and not report
 });
 
 test.each<[what: string, PodView | undefined]>([
-  ['nobody has seen it', undefined],
-  ['it ran when it was seen last', POD],
+  ['it was never seen', undefined],
+  ['it was running when it was last seen', POD],
 ])('%s: reported by the watch', async (_what, seen) => {
   expect(await wait('ended', seen)).toBeInstanceOf(CompleteAsyncError);
 });

@@ -43,7 +43,7 @@ const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
   ...more,
 });
 
-/** @returns what the set was told, in one signal; `undefined`: nothing */
+/** @returns the single signal that the set got, or `undefined` */
 async function look(
   ...args: Parameters<typeof lookInParts>
 ): Promise<QueueCheckResult | undefined> {

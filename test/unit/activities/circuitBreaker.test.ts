@@ -7,7 +7,7 @@ function breakerOf(): { breaker: CircuitBreaker; clock: ManualClock } {
   return { clock, breaker: new CircuitBreaker(clock, (why) => new Error(why)) };
 }
 
-/** A server that has just been found not to answer. */
+/** A circuit breaker of a server that has just stopped responding. */
 async function broken(): Promise<{ breaker: CircuitBreaker; clock: ManualClock }> {
   const { breaker, clock } = breakerOf();
   for (let failures = 0; failures < 2; failures++) (await breaker.enter()).failed('refused');
@@ -23,7 +23,7 @@ test('one failure among responses is not an outage', async () => {
   expect(breaker.closed).toBe(true);
 });
 
-test('two consecutive failures are', async () => {
+test('two consecutive failures are an outage', async () => {
   const { breaker } = await broken();
   expect(breaker.closed).toBe(false);
 });
@@ -90,7 +90,7 @@ test('a probe without a response does not delay the next one', async () => {
   await clock.advance(1_000);
   (await next).answered();
   expect(breaker.closed).toBe(true);
-  // What became of the first says nothing about a server that has answered since.
+  // The result of the first request is no evidence about a server that has responded since.
   silent.failed('no answer in time');
   (await breaker.enter()).failed('502');
   expect(breaker.closed).toBe(true);

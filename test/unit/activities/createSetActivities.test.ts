@@ -1,4 +1,4 @@
-/** Activities of sets, which anyone who may schedule an activity gives any input. */
+/** Activities of sets. Everyone who may schedule an activity may give them any input. */
 import { expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';

@@ -19,13 +19,13 @@ afterEach(() => {
 
 interface Expected {
   readonly type: string;
-  /** Delay of the retry; `undefined`: the retry policy's own backoff. */
+  /** Delay of the retry, or `undefined` for the retry policy's own backoff. */
   readonly delayMs?: number;
   readonly benign?: true;
   readonly final?: true;
 }
 
-describe('every error, as Temporal gets it', () => {
+describe('every error as a Temporal failure', () => {
   test.each<[what: string, error: Error, expected: Expected]>([
     [
       'rate limited',
@@ -38,7 +38,7 @@ describe('every error, as Temporal gets it', () => {
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
     ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable', delayMs: 1_000 }],
     [
-      'CI server away',
+      'CI server unreachable',
       ci('unavailable', { retryAfterMs: 1_500 }),
       { type: 'CiServerUnavailable', delayMs: 1_500 },
     ],
@@ -80,7 +80,7 @@ describe('every error, as Temporal gets it', () => {
       message: error.message,
     });
     expect(failed.category).toBe(benign === true ? ApplicationFailureCategory.BENIGN : undefined);
-    // A cause may carry a request with its credential: it stays out of history.
+    // A cause may contain a request with its credential, so it must not get into history.
     expect(failed.cause).toBeUndefined();
   });
 
@@ -96,7 +96,7 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])(
-    'no response of the cluster is final if something has to be done: %s',
+    'no response of the cluster is final for a required action: %s',
     (kind) => {
       expect(toFailure(compute(kind), pace, { rejectionIsFinal: false })).toMatchObject({
         nonRetryable: false,
