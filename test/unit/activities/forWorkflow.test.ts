@@ -1,4 +1,4 @@
-/** What a workflow is told of a pod does not depend on its own clock. */
+/** The pod state that a workflow gets does not depend on its own clock. */
 import { expect, test } from '@jest/globals';
 import { forWorkflow } from '../../../activities/runner/pods.ts';
 import { RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
@@ -25,7 +25,7 @@ test.each([
 test.each([
   [1, undefined],
   [0, true],
-])('a new pod that may be busy is busy when the worker says so, in %d ms', (inMs, busy) => {
+])('a new pod that may be busy is busy at the time of the worker, in %d ms', (inMs, busy) => {
   const assumed = { ...silent, assumedBusyFrom: ago(-inMs) };
   const told = forWorkflow(assumed, NOW);
   expect(told.busy).toBe(busy);

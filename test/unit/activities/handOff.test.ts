@@ -1,4 +1,4 @@
-/** The sweep hands a registration off to a workflow of its own. */
+/** The sweep hands a registration off to a separate workflow. */
 import { expect, test } from '@jest/globals';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { handOff } from '../../../activities/sweep/handOff.ts';

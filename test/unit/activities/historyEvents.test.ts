@@ -20,7 +20,7 @@ function grpcError(details: string): Error {
   return new TemporalServiceError('failed', { cause });
 }
 
-/** A server whose pages may have so many events. */
+/** A server whose pages may have this many events. */
 function serverWith(most: number, requests: Request[], details: string): Client {
   const getWorkflowExecutionHistory = async (request: Request): Promise<object> => {
     requests.push(request);
@@ -61,7 +61,7 @@ test('later pages are not requested if the caller has seen enough', async () => 
 });
 
 test.each([
-  ['an event that is larger alone', 0, TOO_LARGE],
+  ['a single event above the limit', 0, TOO_LARGE],
   ['a rate limit', 4, 'namespace rate limit exceeded'],
 ])('%s is an error', async (_what, most, details) => {
   const events = historyEvents(serverWith(most, [], details), RUN);

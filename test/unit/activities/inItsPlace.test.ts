@@ -19,7 +19,7 @@ const HERE: ServedLocation = {
 };
 const THERE = { ...HERE, cluster: 'c2' };
 
-/** A compute of which nothing but its place is asked. */
+/** A compute on which only the location may be read. */
 class SealedCompute extends FakeCompute {
   override async location(): Promise<ServedLocation> {
     return HERE;
@@ -135,18 +135,18 @@ describe('a runner is admitted', () => {
   test.each<[string, ServedLocation, object, string | undefined]>([
     ['in the namespace of the worker', HERE, {}, 'ci'],
     [
-      'in the one that its input names',
+      'in the namespace of its input',
       { ...HERE, otherNamespaces: ['team-a'] },
       { namespace: 'team-a' },
       'team-a',
     ],
     [
-      'in none, where there are none',
+      'without a namespace, if the compute has none',
       { compute: 'process', cluster: 'm', installation: 'mine' },
       {},
       undefined,
     ],
-  ])('%s, which is in its pods', async (_, served, input, namespace) => {
+  ])('%s, which its pod requests contain', async (_, served, input, namespace) => {
     const { location, pod: request } = await admitted(served, input);
     expect(location).toEqual(runnerLocation(served, namespace));
     expect(request.namespace).toBe(namespace);

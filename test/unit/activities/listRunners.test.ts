@@ -72,7 +72,7 @@ const known = (
 ): ComparableRunner => ({ workflowId: `runner-linux-${of}`, state, runnerName });
 const idsOf = ({ runners }: RunnerList): string[] => runners.map(({ workflowId }) => workflowId);
 
-test('a part of 1,000 changed runners names the next one: Temporal accepts 2 MiB at a time', async () => {
+test('a page of 1,000 changed runners names the next one, because Temporal accepts 2 MiB at a time', async () => {
   const requests: Request[] = [];
   const client = visibility([page(0, 1_000), page(1_000, 1_000), page(2_000, 1)], requests);
   const first = await partOf(client);
@@ -83,7 +83,7 @@ test('a part of 1,000 changed runners names the next one: Temporal accepts 2 MiB
   expect(requests.map(({ pageSize }) => pageSize)).toEqual([1_000, 1_000, 1_000]);
 });
 
-test('a part has the changed runners of several pages, and says which are missing', async () => {
+test('a result has the changed runners of several pages, and the missing ones', async () => {
   const [one, other, gone, fresh]: Runner[] = [[suffix(0)], [suffix(1)], [suffix(2)], [suffix(3)]];
   const part = await partOf(visibility([[one as Runner], [other as Runner, fresh as Runner]]), [
     known(one as Runner),
@@ -109,12 +109,7 @@ test.each<[what: string, listed: Runner, known: ComparableRunner, changed: boole
     known(['0'.repeat(10)], 'starting'),
     false,
   ],
-  [
-    'it is idle, the set takes it for busy',
-    ['0'.repeat(10)],
-    known(['0'.repeat(10)], 'busy'),
-    true,
-  ],
+  ['it is idle, and busy in the set', ['0'.repeat(10)], known(['0'.repeat(10)], 'busy'), true],
   ['it does not drain', ['0'.repeat(10)], known(['0'.repeat(10)], 'draining'), true],
   [
     'it has replaced its runner',

@@ -45,14 +45,14 @@ async function isPermitted(input: AwaitRerunInput = lostJob()): Promise<boolean>
   );
 }
 
-test('a job in progress on a runner that is offline, and nothing else', async () => {
+test('only a job in progress on an offline runner', async () => {
   expect(await isPermitted()).toBe(true);
 });
 
 test.each<[what: string, more: Partial<AwaitRerunInput>]>([
   ['before its time', { lostAtMs: Date.now() - 30_000 }],
   ['of another runner', { runnerName: 'linux-9999999999' }],
-  ['in an attempt that does not run again', { perRun: 0 }],
+  ['in an attempt that may not be rerun', { perRun: 0 }],
 ])('not %s', async (_what, more) => {
   expect(await isPermitted(lostJob(more))).toBe(false);
 });

@@ -55,7 +55,7 @@ test("counts the set's pods with a node, and reports why the others have none", 
   ]);
 });
 
-test('a runner without a pod is without a node where a quota is used up', async () => {
+test('a runner without a pod counts as without a node if a quota is exhausted', async () => {
   const { unplaced } = await observed(
     [{ workflowId: id(1) }],
     [id(1), id(2)],

@@ -1,4 +1,4 @@
-/** Which of a pod's changes between idle and busy its workflow is notified of. */
+/** Changes of a pod between idle and busy of which its workflow is notified. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { WaitCompleter } from '../../../activities/ports/waitCompleter.ts';
 import { RetryQueue } from '../../../activities/watcher/retryQueue.ts';
@@ -159,7 +159,7 @@ test('a state that was busy for a moment is not announced', async () => {
 
 test.each<[string, Partial<PodView>]>([
   ['a runner for many jobs', { reusable: true }],
-  ['one whose set waits for the word', { notifyBusy: true }],
+  ['a runner whose set waits for the event', { notifyBusy: true }],
 ])('%s is announced as busy immediately', async (_what, more) => {
   const { states, sent, forMs } = world(undefined, 5_000);
   states.notify({ ...POD, ...more }, 'busy');

@@ -1,4 +1,4 @@
-/** Whether a task queue has a worker, as a sweep decides it whose cluster has another time. */
+/** Whether a task queue has a worker, for a sweep whose cluster has another time. */
 import { expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { TaskQueuePollers } from '../../../activities/sweep/polledQueues.ts';

@@ -1,4 +1,4 @@
-/** A provisioning that is interrupted: handed back, it goes on in another worker; called off, it creates nothing more. */
+/** An interrupted provisioning: after a worker shutdown another worker continues it, and after a cancellation it creates nothing more. */
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
@@ -33,7 +33,7 @@ const INPUT: WithLocation<ProvisionInput> = {
 
 const temporalNamespaceId = async (): Promise<string> => 'ns-1';
 
-/** A CI server that is slow to register, and tells when it was asked. */
+/** A CI server that registers slowly, and resolves a promise when it gets the request. */
 class SlowCiServer extends FakeCiServer {
   readonly asked = Promise.withResolvers<void>();
   readonly answered = Promise.withResolvers<void>();
@@ -192,9 +192,9 @@ const OWN_NAME = `linux-${runnerHash(INPUT.pod.identity)}`;
 
 test.each([
   ["somebody else's runner, by its name", 'their-big-runner', [], 1],
-  ['one of another place, by its label', OWN_NAME, ['holdfast-ffffffffff'], 1],
+  ['a runner of another location, by its label', OWN_NAME, ['holdfast-ffffffffff'], 1],
   ["another runner of Holdfast's, by its name", 'linux-0123456789', [], 1],
-  ['one that an earlier try has lost', OWN_NAME, [], 2],
+  ['a runner that an earlier attempt has lost', OWN_NAME, [], 2],
 ])('a retry that finds the name in use by %s', async (_whose, runnerName, labels, registered) => {
   const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
   const theirs = ci.connect(runnerName, false, labels);
