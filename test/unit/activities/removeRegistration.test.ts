@@ -1,4 +1,4 @@
-/** A registration is removed only if it is ours, whoever asks: a workflow of a stranger's own may leave out of its input what it likes. */
+/** Only registrations of Holdfast are removed, for every caller: a foreign workflow may omit any field of its input. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { locationLabel } from '../../../activities/compute/naming.ts';
@@ -54,7 +54,7 @@ describe('a foreign registration stays', () => {
   test.each<[what: string, name: string, labels: string[], why: string]>([
     ["somebody else's runner", 'their-big-runner', [], 'is not a runner of Holdfast'],
     [
-      'a runner of another place',
+      'a runner of another location',
       'linux-0123456789',
       ['holdfast-ffffffffff'],
       'is a runner of another place',

@@ -37,7 +37,7 @@ const jobs = (count: number): RerouteJobsInput['jobs'] =>
 
 interface World {
   readonly sets: Record<string, SetRoutingInfo>;
-  /** Sets whose signals fail with this. */
+  /** Errors of the signals to sets. */
   readonly failing?: Record<string, Error>;
 }
 
@@ -122,7 +122,7 @@ describe('rerouting jobs', () => {
     expect(answer.rerouted.flatMap(({ keys }) => keys)).toHaveLength(500);
   });
 
-  test('without free capacity they stay; a draining set reroutes them all the same', async () => {
+  test('without free capacity they stay, except in a draining set, which reroutes them', async () => {
     const full = { 'set-self': routing, 'set-full': { ...routing, atCapacity: true as const } };
     expect((await run({ sets: full }, { jobs: jobs(3) })).answer).toMatchObject({
       rerouted: [],
@@ -144,7 +144,7 @@ describe('rerouting jobs', () => {
     expect(answer.rerouted[0]?.keys.length).toBeLessThan(50);
   });
 
-  test('a failure after some were accepted is none, because those must not be sent again; otherwise it is retried', async () => {
+  test('a failure after some were accepted is ignored, because those must not be sent again; otherwise it is retried', async () => {
     const down = new Error('down');
     expect(
       (await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.rerouted.map(
@@ -176,7 +176,7 @@ describe('rerouting jobs', () => {
     expect(told).toEqual({});
   });
 
-  test('events go to the set with the job; if that set has ended, to all that may have it; sets are listed only if necessary', async () => {
+  test('events go to the set with the job, or, if that set has ended, to all that may have it; sets are listed only if necessary', async () => {
     const event: JobEvent = {
       action: 'completed',
       jobId: '1',

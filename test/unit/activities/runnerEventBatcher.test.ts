@@ -1,4 +1,4 @@
-/** News of runners on their way to their sets. */
+/** Batches of events that runners send to their sets. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
@@ -26,10 +26,10 @@ const word = (
 beforeEach(() => void jest.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void jest.useRealTimers());
 
-/** Set while an activity runs, as the SDK sets whose requests are called off with it. */
+/** The signal of the running activity, with which the SDK cancels its requests. */
 const CALLED_OFF_WITH = new AsyncLocalStorage<string>();
 
-/** Told in an activity whose client does with each signal what `signal` says. */
+/** Sends events in an activity whose client calls `signal` for each signal. */
 function telling(
   signal: (to: string, news: TimedRunnerEvent[]) => Promise<void> = async () => undefined,
 ) {
@@ -93,7 +93,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('a deferrable end waits with others until a non-deferrable event comes', async () => {
+  test('a deferrable end waits with others until a non-deferrable event arrives', async () => {
     const { sent, tell } = telling();
     const late = [
       tell({ ...word('ended', 'a'), mayWait: true }),
@@ -130,14 +130,14 @@ describe('a batch', () => {
 });
 
 describe('events that are not delivered', () => {
-  test('an ended set is no failure', async () => {
+  test('an ended set is not a failure', async () => {
     const { tell } = telling(
       async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)),
     );
     await expect(tell(word('ended', 'a'))).resolves.toBeUndefined();
   });
 
-  test('an unreachable Temporal is: the sender retries', async () => {
+  test('an unreachable Temporal is a failure, and the sender retries', async () => {
     let away = true;
     const { sent, tell } = telling(async () =>
       away ? await Promise.reject(grpcError(14)) : undefined,

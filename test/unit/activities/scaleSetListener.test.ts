@@ -1,4 +1,4 @@
-/** The activities of a scale set's listener, with a scale set whose answers the test decides. */
+/** The activities of a scale set's listener, with a scale set whose responses the test controls. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -34,7 +34,7 @@ const SCALE_SET = { id: 1, name: 'gpu', labels: ['gpu'], droppedLabels: [] };
 
 let calls: string[];
 let capacity: number;
-/** Answers the polls, by their number from 1. */
+/** Responds to polls, by their number from 1. */
 let poll: (times: number, signal?: AbortSignal) => Promise<ScaleSetMessage | undefined>;
 let open: (signal?: AbortSignal) => Promise<void>;
 
@@ -191,7 +191,7 @@ describe('closeScaleSet', () => {
 
   test.each([
     ['with a session', CURSOR, true, ['close', 'remove']],
-    ['with a session that it keeps the scale set of', CURSOR, false, ['close']],
+    ['with a session, keeping the scale set', CURSOR, false, ['close']],
     ['without a session', undefined, true, ['open', 'close', 'remove']],
   ])('%s', async (_what, cursor, remove, expected) => {
     await close(attempt(), cursor, remove);

@@ -9,52 +9,42 @@ const night = { cron: '30 2 * * *', timeZone: 'Europe/Berlin', durationMs: 2 * H
 describe('the active schedule', () => {
   test.each([
     ['before it begins', [office], '2026-11-23T06:59:59Z', { until: '2026-11-23T07:00:00Z' }],
-    [
-      'the moment it begins',
-      [office],
-      '2026-11-23T07:00:00Z',
-      { index: 0, until: '2026-11-23T17:00:00Z' },
-    ],
-    [
-      'while it lasts',
-      [office],
-      '2026-11-23T12:34:56Z',
-      { index: 0, until: '2026-11-23T17:00:00Z' },
-    ],
-    ['the moment it ends', [office], '2026-11-23T17:00:00Z', { until: '2026-11-24T07:00:00Z' }],
+    ['at its start', [office], '2026-11-23T07:00:00Z', { index: 0, until: '2026-11-23T17:00:00Z' }],
+    ['during it', [office], '2026-11-23T12:34:56Z', { index: 0, until: '2026-11-23T17:00:00Z' }],
+    ['at its end', [office], '2026-11-23T17:00:00Z', { until: '2026-11-24T07:00:00Z' }],
     ['at the weekend', [office], '2026-11-21T10:00:00Z', { until: '2026-11-23T07:00:00Z' }],
     [
-      'in summer, by the clock on the wall',
+      'in summer, in local time',
       [office],
       '2026-07-06T06:30:00Z',
       { index: 0, until: '2026-07-06T16:00:00Z' },
     ],
     [
-      'the first that holds wins',
+      'the first active schedule takes precedence',
       [night, office],
       '2026-11-23T12:00:00Z',
       { index: 1, until: '2026-11-23T17:00:00Z' },
     ],
     [
-      'of two the first, and it may begin meanwhile',
+      'the first of two schedules may start during the second',
       [{ ...office, cron: '0 14 * * *', durationMs: HOUR }, office],
       '2026-11-23T12:00:00Z',
       { index: 1, until: '2026-11-23T13:00:00Z' },
     ],
     [
-      'a time that the clock skips in spring',
+      'a time that is skipped in spring',
       [night],
       '2026-03-29T01:30:00Z',
       { index: 0, until: '2026-03-29T03:00:00Z' },
     ],
     [
-      'a time that the clock has twice in autumn is one start',
+      'a time that occurs twice in autumn is one start',
       [night],
       '2026-10-25T01:45:00Z',
       { index: 0, until: '2026-10-25T02:30:00Z' },
     ],
     [
-      'starts that overlap hold on',
+      'overlapping starts extend the schedule',
       [{ cron: '0 * * * *', timeZone: 'UTC', durationMs: 90 * 60_000 }],
       '2026-11-23T12:10:00Z',
       { index: 0, until: '2026-11-27T16:30:00Z' }, // after 100 starts it is asked again

@@ -78,7 +78,7 @@ describe('starting the runners of a set', () => {
     });
   });
 
-  // The set may ask again for a runner that has ended meanwhile: it must not live twice.
+  // The set may repeat a request for a runner that has ended in the meantime. It must not run twice.
   test('an ID is never used for a second runner, even after the first has ended', async () => {
     const started: WorkflowStartOptions[] = [];
     await start(() => undefined, started);
@@ -129,11 +129,7 @@ describe('draining a runner of a set', () => {
   const asked = [{ mode: 'drain', planned: true, reason: 'idle' }];
 
   test.each([
-    [
-      'it is asked in a way that it cannot refuse, to leave in good order',
-      undefined,
-      { gone: [], signalled: asked },
-    ],
+    ['it gets a signal for a planned drain', undefined, { gone: [], signalled: asked }],
     ['it has ended', ended, { gone: ['runner-linux-a'], signalled: asked }],
   ])('%s', async (_what, failure, expected) => {
     expect(await drain(failure)).toEqual(expected);
@@ -150,7 +146,7 @@ describe('runners that are missing in all lists', () => {
       'runner-a': { status: { name: 'RUNNING' } },
       'runner-b': { status: { name: 'COMPLETED' } },
       'runner-c': ended,
-      // Paused in Temporal (1.30 and later): its pod goes on.
+      // Paused in Temporal (1.30 and later): its pod continues.
       'runner-d': { status: { name: 'PAUSED' } },
     };
     const getHandle = (workflowId: string) => ({

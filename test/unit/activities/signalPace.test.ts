@@ -13,7 +13,7 @@ test.each<[historyLength: number, silentMs: number, pace: SignalPace]>([
   expect(paceFor({ historyLength, silentMs })).toBe(pace);
 });
 
-/** A client whose sets are in such a state; it counts the checks. */
+/** A client whose sets are in the given state. It counts the checks. */
 function clientOf(run: { historyLength: number; sinceMs?: number } | Error): {
   client: Client;
   checks: string[];
@@ -54,7 +54,7 @@ test('a set that responds is checked with every 20th signal', async () => {
 test.each<[SignalPace, { historyLength: number; sinceMs?: number }]>([
   ['slow', { historyLength: 100, sinceMs: 10_000 }],
   ['refuse', { historyLength: 8_500, sinceMs: 10_000 }],
-])('%s: each signal is sent by itself from the first check on', async (pace, run) => {
+])('%s: each signal is sent separately from the first check on', async (pace, run) => {
   const { client, checks } = clientOf(run);
   const seen = await pacesOf(client, 25);
   expect([seen.slice(0, 19), seen.slice(19)]).toEqual([

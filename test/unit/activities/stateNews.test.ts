@@ -27,7 +27,7 @@ describe('a state is announced', () => {
     ['idle, after busy', idle, busy, 'idle'],
     ['idle, as before', idle, idle, undefined],
     [
-      'idle, when it comes online: its wait says so',
+      'idle, when it comes online, which its wait reports',
       idle,
       seen({ online: false, busy: false }),
       undefined,
@@ -35,24 +35,24 @@ describe('a state is announced', () => {
     ['idle, seen for the first time', idle, undefined, undefined],
     ['idle, seen for the first time, and it may have had a job', reusableIdle, undefined, 'idle'],
     [
-      'not known yet',
+      'still unknown',
       unknown('2026-03-01T12:00:01Z'),
       seen({ online: false, busy: false }),
       undefined,
     ],
     [
-      'busy for want of another word',
+      'busy by assumption',
       unknown('2026-03-01T11:59:59Z'),
       seen({ online: false, busy: false }),
       'busy',
     ],
     ['ended', seen({ online: true, busy: true, ended: true }), idle, undefined],
-    ['it does not tell', seen({}), undefined, undefined],
+    ['it reports no state', seen({}), undefined, undefined],
   ])('%s', (_what, pod, previous, news) => {
     expect(podStateChange(pod, previous, NOW)).toBe(news);
   });
 
-  test('when only the time has come', () => {
+  test('when only time has passed', () => {
     const pod = unknown('2026-03-01T12:00:00Z');
     expect([podStateChange(pod, pod, NOW - 1), podStateChange(pod, pod, NOW)]).toEqual([
       undefined,

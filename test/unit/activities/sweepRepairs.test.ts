@@ -1,4 +1,4 @@
-/** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/cluster/sweep.test.ts. */
+/** Repairs read the current state first, which determines the action. test/cluster/sweep.test.ts tests them on real components. */
 import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/shared/ownedObjects.ts';
 import { CiServerError } from '../../../activities/ports/ciServerError.ts';
@@ -39,19 +39,19 @@ import {
   pod,
 } from '../../support/sweptThings.ts';
 
-/** What the repairs see now, and what they did. */
+/** The state that the repairs read, and their actions. */
 class Seen {
   readonly ciServer = new FakeCiServer();
   readonly compute = new FakeCompute();
   now: OwnedObject | undefined;
   facts: OwnerWorkflow = TERMINATED;
-  /** The life has a running runner of the name that is asked for. */
+  /** Whether the workflow has a running runner with the requested name. */
   runs = false;
   input: RunnerWorkflowInput | undefined = {
     replacesLost: false,
     at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
   };
-  /** Of the life's workflow, as it is described. */
+  /** Description of the runner's workflow. */
   described = {
     status: { name: 'RUNNING' },
     runId: 'r',
@@ -59,7 +59,7 @@ class Seen {
   };
   pollers: object[] = [];
   readonly deletions: OwnedDeletion[] = [];
-  /** Of the step, if it is one. */
+  /** The job of the step, if it is one. */
   job: RunnerWorkflow['job'];
   readonly terminations: string[] = [];
   readonly signals: unknown[][] = [];
@@ -119,7 +119,7 @@ class Seen {
 
 const CHANGED = { kind: 'skipped', why: 'changed' };
 const marked = { mark: objectMark('orphaned_pod', 'why', NOW - MINUTE) };
-/** Old by the clock that the repairs go by. */
+/** A creation time that is old by the clock of the repairs. */
 const aliveOrphan = pod({}, { ...marked, registration: undefined as never });
 
 describe('a pod', () => {
@@ -135,7 +135,7 @@ describe('a pod', () => {
   test.each<[what: string, now: OwnedObject | undefined, facts: OwnerWorkflow, expected: object]>([
     ['is gone', undefined, TERMINATED, CHANGED],
     ['has lost its mark', pod(), TERMINATED, CHANGED],
-    ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
+    ['has a running workflow, because visibility was late', aliveOrphan, RUNNING, CHANGED],
     [
       'is held since',
       { ...aliveOrphan, onHold: true },
@@ -178,7 +178,7 @@ describe('a pod', () => {
     expect(seen.deletions).toEqual([{ gracePeriodSeconds: 0 }]);
   });
 
-  test('whose registration has no scope: as its workflow was started', async () => {
+  test('whose registration has no scope uses the scope of its workflow’s input', async () => {
     const seen = new Seen();
     seen.ciServer.connect('w-0123456789', false);
     seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789' } });
@@ -242,7 +242,7 @@ describe('a pod', () => {
     ]);
   });
 
-  test('whose workflow Temporal has forgotten: its registration is at the scope of its annotations', async () => {
+  test('whose workflow is unknown to Temporal uses the scope of its annotations for the registration', async () => {
     const seen = new Seen();
     Object.assign(seen, { facts: UNKNOWN, input: undefined });
     seen.now = pod(
@@ -269,7 +269,7 @@ describe('a pod', () => {
     ]);
   });
 
-  test('that had ended, with a removed registration: nothing is left to hand off', async () => {
+  test('that had ended, with a removed registration, causes no hand-off', async () => {
     const seen = new Seen();
     seen.now = pod(
       { ended: true },
@@ -314,9 +314,9 @@ describe('a Secret', () => {
   >([
     ['is gone', undefined, TERMINATED, [], CHANGED],
     ['has lost its mark', object(), TERMINATED, [], CHANGED],
-    ['has a running workflow after all', found, RUNNING, [], CHANGED],
+    ['has a running workflow again', found, RUNNING, [], CHANGED],
     ['has a pod now', found, TERMINATED, [pod()], { kind: 'skipped', why: 'in_use' }],
-  ])('that %s is not touched', async (_what, now, facts, pods, expected) => {
+  ])('that %s is not changed', async (_what, now, facts, pods, expected) => {
     const seen = new Seen();
     Object.assign(seen, { now, facts });
     expect([await repair(seen, pods), seen.deletions]).toEqual([expected, []]);
@@ -351,8 +351,8 @@ describe('a registration', () => {
   >([
     ['is still without a runner', {}, false, { kind: 'repaired', note: 'removed' }, 1],
     ['is gone', undefined, false, CHANGED, 0],
-    ['is another one’s', { name: 'another' }, false, CHANGED, 0],
-    ['has a life now', {}, true, CHANGED, 0],
+    ['belongs to another runner', { name: 'another' }, false, CHANGED, 0],
+    ['has a workflow now', {}, true, CHANGED, 0],
     ['is online now', { online: true }, false, { kind: 'skipped', why: 'online_or_busy' }, 0],
     ['is busy now', { busy: true }, false, { kind: 'skipped', why: 'online_or_busy' }, 0],
   ])('that %s', async (_what, now, runs, expected, removals) => {
@@ -422,7 +422,7 @@ describe('a stuck runner', () => {
     ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), []],
     ['is another run', (seen) => (seen.described.runId = 'r2'), []],
     ['has moved', (seen) => (seen.described.raw = {} as never), []],
-    ['takes its work up again', (seen) => (seen.input = { replacesLost: true }), []],
+    ['resumes its work', (seen) => (seen.input = { replacesLost: true }), []],
   ])('that %s is not changed', async (_what, change, pods) => {
     const seen = new Seen();
     change(seen);
@@ -430,7 +430,7 @@ describe('a stuck runner', () => {
   });
 });
 
-describe('a runner that hangs', () => {
+describe('a hanging runner', () => {
   const hung = life({ registration: ghost({ hasRunner: true, hasPod: true }) });
   const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
     await replaceUnresponsive(
@@ -463,7 +463,7 @@ describe('a runner that hangs', () => {
   >([
     ['is online now', { online: true }, [pod()], CHANGED],
     ['is busy now', { busy: true }, [pod()], CHANGED],
-    ['is registered no more', undefined, [pod()], CHANGED],
+    ['is no longer registered', undefined, [pod()], CHANGED],
     ['has a pod that is busy now', {}, [pod({ busy: true })], CHANGED],
     ['has another pod now', {}, [pod({}, { registration: { name: 'w-0123456789-r2' } })], CHANGED],
     ['has lost its pod', {}, [], CHANGED],
@@ -477,7 +477,7 @@ describe('a runner that hangs', () => {
   });
 });
 
-describe('a step that outlived its job', () => {
+describe('a step whose job has ended', () => {
   const job = { workflowId: 'job-a', ...TERMINATED };
   const step = life({ phase: 'Busy', job });
   const stop = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
@@ -508,7 +508,7 @@ describe('a step that outlived its job', () => {
     ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), [pod()], CHANGED],
     ['is another run', (seen) => (seen.described.runId = 'r2'), [pod()], CHANGED],
     [
-      'has a job after all',
+      'has a running job',
       (seen) => (seen.job = { workflowId: 'job-a', ...RUNNING }),
       [pod()],
       CHANGED,

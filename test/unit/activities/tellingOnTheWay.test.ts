@@ -1,4 +1,4 @@
-/** What a set is told by activities that do something else: when, and what becomes of them if it cannot be told. */
+/** Events that activities send to the set in addition to their work: when, and what happens if that fails. */
 import { describe, expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -22,7 +22,7 @@ function stage(tell: () => Promise<void> = async () => undefined) {
   const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
   const inActivity = async <T>(attempt: number, run: () => Promise<T>): Promise<T> =>
     await new MockActivityEnvironment(
-      // The runner's own workflow asks.
+      // The caller is the runner's own workflow.
       { attempt, workflowExecution: { workflowId: identity.workflowId, runId: 'r' } },
       { logger: new DefaultLogger('ERROR', () => undefined) },
     ).run<[], T, () => Promise<T>>(run);
@@ -103,15 +103,15 @@ describe('a teardown that reports the end', () => {
   };
 
   test.each<[string, boolean, PodDeletion, string[]]>([
-    ['early: before the pod is gone', true, 'terminating', ['told online', 'deleted']],
-    ['else when it is', false, 'deleted', ['deleted', 'told online']],
-    ['not while it is not', false, 'terminating', ['deleted']],
+    ['early: reported before the pod is gone', true, 'terminating', ['told online', 'deleted']],
+    ['otherwise reported when it is gone', false, 'deleted', ['deleted', 'told online']],
+    ['not reported while it exists', false, 'terminating', ['deleted']],
   ])('%s', async (_what, early, state, expected) => {
     expect(await end(early, state)).toEqual({ did: expected, outcome: state });
   });
 
   test.each([true, false])(
-    'one whose report fails (early: %s) fails, and its work is repeated',
+    'fails if its report fails (early: %s), and its work is repeated',
     async (early) => {
       const { did, outcome } = await end(
         early,
