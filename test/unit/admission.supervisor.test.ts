@@ -1,4 +1,4 @@
-/** What admission lets pass the supervisor takes, and what it refuses the supervisor refuses: from the input to the container's variables and back. */
+/** Admission and supervisor accept and reject the same inputs, from the input to the container's variables and back. */
 import { constants } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
@@ -14,7 +14,7 @@ const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };
 const admit = (stop: StopInput, policy: TimeoutPolicy | 'elsewhere' = {}) =>
   parseRunnerInput({ ...COMMAND, stop }, { policy });
 
-/** How the supervisor reads what an admitted runner's pod tells it. */
+/** The settings that the supervisor reads in an admitted runner's pod. */
 function supervised(stop: StopInput) {
   const admitted = admit(stop);
   if (!admitted.ok) throw new Error(JSON.stringify(admitted.errors));
@@ -27,7 +27,7 @@ function supervised(stop: StopInput) {
   return readOptions(['--', 'work'], env);
 }
 
-/** The supervisor alone, by the variable that carries the signals. */
+/** The supervisor alone, with the variable that contains the signals. */
 const directly = (signals: string) => () =>
   readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s', HOLDFAST_STOP_SIGNALS: signals });
 
@@ -114,7 +114,7 @@ describe('stop.signals, in a grace period of 10 s', () => {
   });
 
   test.each(['x'.repeat(5_000), `SIGINT@${'9x'.repeat(2_500)}`])(
-    'rejected with a short message, whatever it quotes',
+    'rejected with a short message, with every quoted value',
     (signals) => {
       expect(() => parseStopSignals(signals, 1_000)).toThrow(
         /^"[^"]{1,60}" is not a (signal|time): write for example SIGINT/,

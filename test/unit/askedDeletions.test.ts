@@ -25,7 +25,7 @@ test('repeated requests are sent once for each pod, during and after the first',
   expect(asked.times).toBe(2);
 });
 
-test('deleted after the watch has lost it, and only if its deletion was requested', async () => {
+test('a pod that the watch has lost counts as deleted only if its deletion was requested', async () => {
   const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'terminating');
   deletions.over('u1');
@@ -35,7 +35,7 @@ test('deleted after the watch has lost it, and only if its deletion was requeste
   expect(asked.times).toBe(1);
 });
 
-test('forgets the oldest of very many', async () => {
+test('drops the oldest of very many deletions', async () => {
   const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'deleted');
   for (let pod = 0; pod <= 20_000; pod++) await deletions.once(`u${pod}`, ask);
@@ -45,7 +45,7 @@ test('forgets the oldest of very many', async () => {
   expect(asked.times).toBe(20_002);
 });
 
-test('requested again after a failure', async () => {
+test('a failed deletion is requested again', async () => {
   const deletions = new PendingDeletions();
   await expect(
     deletions.once('u1', async () => await Promise.reject(new Error('503'))),

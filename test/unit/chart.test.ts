@@ -1,4 +1,4 @@
-/** The Helm chart's files, as far as Helm is not needed. */
+/** The Helm chart's files, checked without Helm. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,18 +15,18 @@ const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 
 test.each(derivedFiles().map(({ path, text }) => [path.slice(PROJECT.length), text]))(
-  '%s is what follows from other files: else run "npm run chart"',
+  '%s matches the files from which it is generated (if not, run "npm run chart")',
   (path, text) => {
     expect(read(path)).toBe(text);
   },
 );
 
-test('the chart and what it installs have the version of the package', () => {
+test('the chart and its images have the version of the package', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   expect(parse(read('deploy/chart/Chart.yaml'))).toMatchObject({ version, appVersion: version });
 });
 
-test('a changed definition of RunnerSet has another revision: the chart rejects an older one', () => {
+test('a changed CRD of RunnerSet has another revision, because the chart rejects an older one', () => {
   const { metadata, spec } = parse(read('deploy/chart/crds/runnersets.holdfast.dev.yaml')) as {
     metadata: { annotations: Record<string, string> };
     spec: object;

@@ -17,7 +17,7 @@ class RecordingCompleter implements WaitCompleter {
   readonly answered: unknown[] = [];
   readonly lookedAgain: string[] = [];
   readonly changes: (string | undefined)[] = [];
-  /** Waits that somebody has, by activity id. */
+  /** Existing waits, by activity id. */
   readonly waits = new Map<string, string>();
   readonly answers = new Map<string, PodView>();
 
@@ -94,7 +94,7 @@ async function world(
   return { compute, completer, watcher, name };
 }
 
-test('completes a wait when its condition comes true, once', async () => {
+test('completes a wait once, when its condition becomes true', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
   compute.start(name);
@@ -149,7 +149,7 @@ test('a deferred response replaces that of a wait, and at the stop has the known
   ]);
 });
 
-test('offers a result again that came before its wait', async () => {
+test('offers a result again that was earlier than its wait', async () => {
   const { compute, completer, watcher, name } = await world([20, 20]);
   compute.start(name);
   await until('the first offer', () => completer.offers.length >= 1);
@@ -176,12 +176,12 @@ test('deletes a pod after its job as soon as its workflow knows the end, and not
 
 test.each<[string, Partial<PodView>, string[]]>([
   [
-    'of a pod whose job is done nobody waits for that it is gone: it went with its workflow’s own tear-down',
+    'a pod with a completed job is not offered as gone, because its workflow’s own tear-down deletes it',
     DONE,
     ['ended'],
   ],
   [
-    'any other is offered as gone',
+    'all other pods are offered as gone',
     { ended: true, exit: { code: 3, oomKilled: false } },
     ['ended', 'deleted'],
   ],
@@ -198,7 +198,7 @@ test.each<[string, Partial<PodView>, string[]]>([
 });
 
 test.each([true, undefined])(
-  'an unreported busy state (%s) comes with the end of the runner',
+  'an unreported busy state (%s) is reported with the end of the runner',
   async (busy) => {
     const { compute, completer, watcher, name } = await world([], quiet, new DeferredCompletions());
     completer.waits.set(`ended/${name}`, 'runner-1');
@@ -288,7 +288,7 @@ test('one of two watchers offers immediately, the other when it is needed', asyn
     for (const watcher of watchers) await watcher.idle();
   }
   expect(completer.answers.size).toBe(20);
-  // The one that is overtaken has to find out first.
+  // The slower watcher must first detect that.
   expect(completer.offers.filter((offer) => offer.startsWith('ended/'))).toHaveLength(20 + 3);
   for (const watcher of watchers) await watcher.stop();
 });
@@ -349,7 +349,7 @@ test('a watcher that waited for others offers again, for a wait that started in 
     await watcher.idle();
     return name;
   };
-  // It is overtaken, and its last offer of each is over.
+  // It is slower, and its last offer of each is over.
   for (let number = 0; number < 3; number++) await end(number, 3);
   const orphan = await end(3, 1);
   expect(offersOf(orphan)).toBe(1);
@@ -390,7 +390,7 @@ test('reports them in order, even if one takes long', async () => {
   compute.start(name);
   compute.startJob(name);
   compute.change(name, { busy: false });
-  // Everything that can be told by now has been.
+  // Everything that can be reported by now has been reported.
   await new Promise((resolve) => setImmediate(resolve));
   arrive();
   await watcher.idle();

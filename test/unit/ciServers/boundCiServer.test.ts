@@ -35,7 +35,7 @@ describe('a credential is used for its scopes and groups only', () => {
     expect(refusal).toEqual(allowed ? undefined : refused);
   });
 
-  test('every call is rejected before it reaches the server, whatever admission decided', async () => {
+  test('every call is rejected before it reaches the server, independent of admission', async () => {
     const server = new FakeCiServer();
     const main = restrictCiServer(server, 'main', { scopes: ['acme'], groups: ['3'] });
     const request: RegisterRequest = {
@@ -76,7 +76,7 @@ describe('a credential is used for its scopes and groups only', () => {
       undefined,
     ],
     ['another label', { labels: ['ci-*'] }, { labels: ['ci-a', 'prod-deploy'] }, '"prod-deploy"'],
-    ['a label that only begins so', { labels: ['ci'] }, { labels: ['ci-a'] }, '"ci-a"'],
+    ['a label that only has the prefix', { labels: ['ci'] }, { labels: ['ci-a'] }, '"ci-a"'],
     ['a token, without groups', { labels: ['*'] }, { mode: 'token' }, undefined],
     ['a token, with groups', { groups: ['3'] }, { mode: 'token' }, 'static runner'],
     ['a JIT config, with groups', { groups: ['3'] }, { mode: 'jit' }, undefined],

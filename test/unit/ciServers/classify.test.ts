@@ -85,7 +85,7 @@ const rows: Row[] = [
     { kind: 'busy' },
   ],
   [
-    '422 busy with nothing left of the primary limit',
+    '422 busy with an exhausted primary limit',
     {
       call: 'remove',
       status: 422,
@@ -174,7 +174,7 @@ const rows: Row[] = [
     { kind: 'rate_limited', retryAfterMs: 301_000 },
   ],
   [
-    'reset already past: a second',
+    'reset in the past: a second',
     {
       status: 403,
       headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1000 - 5) },
@@ -183,7 +183,7 @@ const rows: Row[] = [
     { kind: 'rate_limited', retryAfterMs: 1000 },
   ],
   [
-    'reset in milliseconds is nonsense: a day',
+    'reset in milliseconds is invalid: a day',
     {
       status: 403,
       headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 5000) },
@@ -369,7 +369,7 @@ const rows: Row[] = [
   ['403 without a body', { call: 'remove', status: 403, body: '' }, { kind: 'credentials' }],
   // 404, 409
   [
-    '404 is no verdict',
+    '404 is not conclusive',
     {
       call: 'remove',
       status: 404,
@@ -444,12 +444,12 @@ const rows: Row[] = [
     { kind: 'unavailable' },
   ],
   [
-    '503 that says when',
+    '503 with retry-after',
     { status: 503, headers: { 'retry-after': '20' }, body: { message: 'Service unavailable' } },
     { kind: 'unavailable', retryAfterMs: 20_000 },
   ],
   [
-    '503 that speaks of limits is still 503',
+    '503 whose text mentions limits is still 503',
     { status: 503, body: { message: 'rate limit backend down' } },
     { kind: 'unavailable' },
   ],

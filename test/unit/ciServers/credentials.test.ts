@@ -87,15 +87,15 @@ describe('credentials', () => {
 
   test.each<[string, object, object, string[]]>([
     ['none', {}, {}, []],
-    ['one, and the other has none', { server: 'github' }, {}, []],
+    ['one, and none for the other', { server: 'github' }, {}, []],
     [
-      'an unknown one',
+      'an unknown server',
       { server: 'gitlab' },
       { server: 'github' },
       ['credentials.a.server: unknown'],
     ],
     [
-      'an unknown one, and the other has none',
+      'an unknown server, and none for the other',
       { server: 'gitlab' },
       {},
       ['credentials.a.server: unknown', 'credentials.b.server: is missing'],

@@ -16,7 +16,7 @@ interface Sent {
   readonly status_code: number;
 }
 
-/** An App's deliveries as GitHub lists them; what is sent again arrives. */
+/** An App's deliveries as GitHub lists them. Redeliveries succeed. */
 class App {
   readonly sent: Sent[] = [];
   readonly asked: number[] = [];

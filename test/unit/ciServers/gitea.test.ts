@@ -1,4 +1,4 @@
-/** Answers of Gitea that a real server does not give on demand. */
+/** Responses of Gitea that a real server does not give on demand. */
 import { describe, expect, test } from '@jest/globals';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { CredentialsError, parseCredentials } from '../../../activities/ciServers/credentials.ts';
@@ -16,7 +16,7 @@ test.each<[what: string, runAttempt: number, runnerId: number | undefined, attem
   expect(attemptOf({ runAttempt, runnerId })).toBe(attempt);
 });
 
-test('absent times are left out, and so is the runner of a job without one', () => {
+test('absent times and runners are omitted', () => {
   const { items } = jobListAnswer.parse({
     total_count: 1,
     jobs: [

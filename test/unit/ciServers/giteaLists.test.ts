@@ -16,7 +16,7 @@ class FakeList {
   readonly #maxPage: number;
   readonly #beforePage: (list: FakeList) => void;
 
-  /** @param beforePage - changes the list before a page is answered, but not before the first one */
+  /** @param beforePage - changes the list before each page except the first one */
   constructor(
     ids: readonly number[],
     beforePage: (list: FakeList) => void = () => {},
@@ -74,7 +74,7 @@ test('an entry that moves to a page that was already read is found', async () =>
   expect(await new FakeList(upTo(100), toTop).read()).toEqual({ ids: upTo(100), complete: true });
 });
 
-test('an entry that was removed while another was added has moved a third one over the edge of a page', async () => {
+test('an entry that was removed while another was added, which moves a third one across a page boundary, is found', async () => {
   const list = new FakeList(
     upTo(100),
     once((changed) => (changed.ids = upTo(101).slice(1))),
@@ -94,7 +94,7 @@ test('a list that always changes is incomplete after three reads, and an error i
   expect(() => lists.allOf(seen, REQUEST)).toThrow(CiServerError);
 });
 
-test('an entry that is always there is found, however the others change', async () => {
+test('an entry that always exists is found, however the others change', async () => {
   let next = 1_000;
   const churn = (list: FakeList): void => {
     next++;
