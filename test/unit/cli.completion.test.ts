@@ -1,4 +1,4 @@
-/** Completion in shells: what is offered, and each script in its own shell, typed into where it needs a terminal. */
+/** Completion in shells: the candidates, and each script in its own shell, with keys typed on a terminal where it needs one. */
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { runCli } from '../support/cli.ts';
 import { PROJECT } from '../support/markdown.ts';
 import { until } from '../support/until.ts';
 
-/** Nobody is at this address: what is offered is what the commands themselves say. */
+/** Nothing listens at this address, so the candidates come from the commands themselves. */
 const NOBODY = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 
 async function offered(...words: string[]): Promise<string[]> {
@@ -86,7 +86,7 @@ test('options of the command and of the program, each once', async () => {
   expect(options).toEqual([...new Set(options)]);
 });
 
-/** Is it there? What is required of this machine must be. */
+/** Whether the shell is installed. Required ones must be. */
 function there(shell: string): boolean {
   try {
     execFileSync(shell, ['-c', ':'], { stdio: 'ignore' });
@@ -113,7 +113,7 @@ describe('in a shell', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Types into a shell on a terminal: lines once the one before was carried out, each key as a person presses it. @returns what it printed */
+  /** Types into a shell on a terminal: each line after the previous one was executed, key by key. @returns its output */
   async function typed(shell: string, lines: readonly string[], ends: RegExp): Promise<string> {
     const terminal = spawn('script', ['-qfc', shell, '/dev/null'], {
       cwd: folder,
@@ -143,7 +143,7 @@ describe('in a shell', () => {
 
   const testWithBash = there('bash') ? test : test.skip;
   testWithBash(
-    'bash: a command is completed and carried out, sourced twice; a command in quotes is never run',
+    'bash: a command is completed and executed, with the script sourced twice; a command in quotes is never executed',
     async () => {
       const printed = await typed(
         'bash --norc --noprofile -i',
@@ -181,7 +181,7 @@ describe('in a shell', () => {
     const hostile = 'runner-1;touch owned;#';
     const stub = join(folder, 'stub');
     mkdirSync(stub);
-    // Whoever wrote the script that a shell has sourced may have another holdfast than today's.
+    // The sourced script may come from another version of holdfast.
     writeFileSync(
       join(stub, 'holdfast'),
       `#!/bin/sh\nif [ "$1" = complete ]; then printf '%s\\tx\\n' '${hostile}'; else printf '<%s>\\n' "$@"; fi\n`,
@@ -198,7 +198,7 @@ describe('in a shell', () => {
 
   const testWithZsh = there('zsh') ? test : test.skip;
   testWithZsh(
-    'zsh: a command is completed and carried out; files where nothing is offered',
+    'zsh: a command is completed and executed; files are offered if there are no candidates',
     async () => {
       await typed(
         'zsh -f -i',

@@ -56,14 +56,14 @@ describe('text', () => {
   });
 });
 
-test('the only one that fails throws', async () => {
+test('a single failing one throws', async () => {
   const { output } = recorded('text');
   await expect(forEachId(output, 'runners', ['missing'], act)).rejects.toMatchObject({
     code: 'not_found',
   });
 });
 
-test('a document: one as itself, several as a list', async () => {
+test('a document: one object, several as a list', async () => {
   const one = recorded('json');
   await forEachId(one.output, 'runners', ['a'], act);
   expect(JSON.parse(one.written.out)).toEqual({ id: 'a' });

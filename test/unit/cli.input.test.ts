@@ -50,7 +50,7 @@ describe('flags to input', () => {
       },
     ],
     [
-      'flags win over the file',
+      'flags override the file',
       { labels: 'x', ephemeral: true },
       { labels: ['a'], ephemeral: false, credential: 'c' },
       { labels: ['x'], ephemeral: true, credential: 'c' },
@@ -62,7 +62,7 @@ describe('flags to input', () => {
       { repository: 'acme/app' },
     ],
     [
-      'two scope flags stay two, for validation to refuse',
+      'two scope flags are kept, so that validation rejects them',
       { repo: 'a/b', org: 'a' },
       {},
       { repository: 'a/b', organization: 'a' },
@@ -86,7 +86,7 @@ describe('flags to input', () => {
       { env: { A: '1', B: 'x=y', C: '', D: '4' } },
     ],
     [
-      'what the flags do not know is left to validation',
+      'other fields are left to validation',
       {},
       { organization: 'a', typo: 1, pod: { spec: {} } },
       { organization: 'a', typo: 1, pod: { spec: {} } },
@@ -101,7 +101,7 @@ describe('flags to input', () => {
   });
 });
 
-describe('what is started', () => {
+describe('the started workflow', () => {
   test.each<[RunnerFlags, string]>([
     [{ org: 'acme', name: 'big' }, 'runner-big'],
     [{ org: 'acme', name: 'big', set: 'linux' }, 'runner-linux-big'],
@@ -128,7 +128,7 @@ describe('what is started', () => {
     expect(plan.fairnessKey).toBe('acme/app');
   });
 
-  test('a file in YAML or JSON, flags over it', async () => {
+  test('a file in YAML or JSON, with overriding flags', async () => {
     const yaml = file('r.yaml', 'organization: acme\nlabels: [linux]\ntimeouts:\n  idle: 5m\n');
     expect((await planStart({ file: yaml, name: 'n', jobTimeout: '1h' })).input).toEqual({
       organization: 'acme',
@@ -151,7 +151,7 @@ describe('what is started', () => {
     });
   });
 
-  test('generated names are what GitHub and Kubernetes take as a name', () => {
+  test('generated names are valid for GitHub and Kubernetes', () => {
     for (let i = 0; i < 200; i++)
       expect(generateName()).toMatch(/^[a-z]{3,8}-[a-z]{3,8}-[0-9a-f]{4}$/);
   });

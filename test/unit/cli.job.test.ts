@@ -16,10 +16,10 @@ const file = (text: string): string => {
 };
 
 const WEB = 'name: web\ntest:\n  - name: unit\n    commands: |\n      make deps\n      make test\n';
-// Nobody listens there: what gets so far is exit status 4.
+// Nothing listens there, so valid inputs end with exit status 4.
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 
-test('a file becomes a job with an ID of its own', async () => {
+test('a file becomes a job with a generated ID', async () => {
   const plan = await planJob(file(WEB));
   expect(plan.workflowId).toMatch(/^job-web-[a-z]+-[a-z]+-[0-9a-f]{4}$/);
   expect(plan.input).toEqual({
@@ -100,36 +100,31 @@ test('--on-sigterm is for an attached run only', async () => {
 describe('a version of a change set', () => {
   test.each<[what: string, args: string[], text: string, RegExp]>([
     [
-      'of no repository',
+      'without a repository',
       ['--commit', 'a1', '--base', 'main'],
       WEB,
       /^error: --commit: .*repository/,
     ],
     [
-      'of no branch',
+      'without a branch',
       ['--commit', 'a1'],
       `${WEB}repository: acme/web\n`,
       /^error: --commit: .*--base/,
     ],
     [
-      'that is none',
+      'that is invalid',
       ['--commit', 'a 1', '--base', 'main'],
       `${WEB}repository: acme/web\n`,
       /^error: --commit: "a 1"/,
     ],
     [
-      'of no pull request',
+      'without a pull request',
       ['--commit', 'a1', '--base', 'main', '--pull-request', 'seven'],
       `${WEB}repository: acme/web\n`,
       /^error: --pull-request: "seven"/,
     ],
     ['without a commit', ['--pull-request', '7'], WEB, /^error: --pull-request: .*--commit/],
-    [
-      'and an id of its own',
-      ['--commit', 'a1', '--id', 'mine'],
-      WEB,
-      /cannot be used with option '--id/,
-    ],
+    ['with an id', ['--commit', 'a1', '--id', 'mine'], WEB, /cannot be used with option '--id/],
   ])('%s: a separate argument', async (_what, args, text, expected) => {
     const { status, stderr } = await runCli(['job', 'run', '-f', file(text), ...args], NOWHERE);
     expect(stderr).toMatch(expected);
@@ -162,7 +157,7 @@ describe('the JSON Schema', () => {
     ['an unknown field', { name: 'web', test: [STEP], tests: [] }, false],
     ['an unknown field of a step', { name: 'web', test: [{ ...STEP, comands: 'x' }] }, false],
     ['bestEffort outside of post', { name: 'web', test: [{ ...STEP, bestEffort: true }] }, false],
-    ['a name that is none', { name: 'a b', test: [STEP] }, false],
+    ['an invalid name', { name: 'a b', test: [STEP] }, false],
   ])('%s', async (_what, job, accepted) => {
     expect(await accepts(job)).toBe(accepted);
   });

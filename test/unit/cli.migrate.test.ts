@@ -21,9 +21,9 @@ const file = (text: string): string => {
 };
 const migrate = async (text: string, ...more: string[]): Promise<CliRun> =>
   await runCli(['migrate', 'arc', '-f', file(text), ...more]);
-/** With each comment in one line. */
+/** The text with each comment on one line. */
 const unwrapped = (text: string): string => text.replaceAll(/\n *# {3}/g, ' ');
-/** As `set apply` reads them. */
+/** The documents as `set apply` reads them. */
 const applied = (text: string): RunnerSetInput[] =>
   admitSets(readSetDocuments(text, 'f'), 'f').map(({ input }) => input);
 
@@ -85,7 +85,7 @@ test.each<[format: string, written: (set: { name: string; template: object }) =>
   const documents = parseAllDocuments(stdout).map((document) => document.toJS() as unknown);
   const [set] = sets;
   expect(documents).toMatchObject(written(set!));
-  // A comment stands at its field in each format.
+  // Comments are at their fields in each format.
   expect(unwrapped(stdout)).toMatch(/^ *# .*workDir: .*\n/m);
   expect(unwrapped(stdout)).toContain('# From ');
 });
@@ -132,7 +132,7 @@ describe('to standard output', () => {
     );
   });
 
-  test('the plan names what to decide, to give to the worker, to leave out and to drain', async () => {
+  test('the plan names open decisions, settings of the worker, omitted fields and runners to drain', async () => {
     const { stdout } = await migrate(LEGACY);
     const plan = unwrapped(stdout).split('\n---\n')[0];
     expect(plan).toMatch(
@@ -150,7 +150,7 @@ describe('to standard output', () => {
     );
   });
 
-  test('a scale set is taken over by name, without a webhook; secrets are not copied', async () => {
+  test('a scale set is adopted by name, without a webhook; secrets are not copied', async () => {
     const { stdout } = await migrate(VALUES, '--release', 'arc-linux');
     expect(stdout).not.toContain('ghp_verySecret');
     expect(applied(stdout)).toMatchObject([
@@ -225,7 +225,7 @@ describe('--out', () => {
     const { status, stdout } = await migrate(LEGACY, '--out', out);
     expect(status).toBe(0);
     expect(applied(readFileSync(out, 'utf8')).map(({ name }) => name)).toEqual(['linux']);
-    // Nobody listens there: what gets so far has been taken for sets.
+    // Nothing listens there: an error of the connection shows that the sets were accepted.
     expect(
       await runCli(['set', 'apply', '-f', out, '--dry-run'], { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
     ).toMatchObject({ status: 4 });
@@ -233,7 +233,7 @@ describe('--out', () => {
     expect(stdout).toContain(`"holdfast set apply -f ${out} --dry-run"`);
   });
 
-  test('overwrites nothing, and writes no invalid set', async () => {
+  test('overwrites no file, and writes no invalid set', async () => {
     const out = path('kept.yaml');
     writeFileSync(out, 'mine');
     const { status, stderr } = await migrate(LEGACY, '--out', out);
@@ -248,24 +248,24 @@ describe('--out', () => {
 describe('errors', () => {
   test.each<[string, string, RegExp[]]>([
     [
-      'one of several',
+      'one invalid file of several',
       `${LEGACY}---\n${VALUES}`,
       [/nothing was written/, /arc-\d+\.yaml, document 4, values: runnerScaleSetName /],
     ],
     [
-      'nothing of ARC',
+      'no object of ARC',
       'apiVersion: v1\nkind: Secret\nmetadata: { name: s }\n',
       [/found no objects of ARC/, /document 1, Secret s: no runners come from this kind/],
     ],
-    ['nothing at all', '', [/found no objects of ARC/]],
+    ['an empty file', '', [/found no objects of ARC/]],
     ['a text', 'hello', [/document 1: is no object/]],
     [
-      'a kind that is no text',
+      'a kind that is not a string',
       'apiVersion: actions.summerwind.dev/v1alpha1\nkind: { toString: 1 }',
       [/no runners come from this kind/],
     ],
     [
-      'values nested as none are',
+      'deeply nested values',
       `${VALUES}runnerScaleSetName: x\ntemplate: { spec: { __proto__: ${'[{ a: '.repeat(60)}1${'}]'.repeat(60)} } }`,
       [/document 1: is nested more than 100 levels deep/],
     ],
@@ -286,12 +286,12 @@ describe('errors', () => {
       [/made by ARC from the object that owns it/],
     ],
     [
-      'an autoscaler without what it scales',
+      'an autoscaler without its target',
       'apiVersion: actions.summerwind.dev/v1alpha1\nkind: HorizontalRunnerAutoscaler\nmetadata: { name: x }\nspec: { scaleTargetRef: { name: gone } }',
       [/"RunnerDeployment\/gone"/],
     ],
     ['no YAML', 'a: [', [/is neither YAML nor JSON/, /document 1: .*line 1/]],
-    ['a file without an end', `a: ${'x'.repeat(300_000)}`, [/KiB long: write at most 256 KiB/]],
+    ['a file that is too large', `a: ${'x'.repeat(300_000)}`, [/KiB long: write at most 256 KiB/]],
   ])('%s', async (_title, text, messages) => {
     const { status, stdout, stderr } = await migrate(text);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -373,7 +373,7 @@ describe('values are data in the output', () => {
     expect(({} as { evil?: number }).evil).toBeUndefined();
   });
 
-  test('names that a set cannot have are changed, and stay different', async () => {
+  test('invalid names of sets are changed, and stay unique', async () => {
     const long = `${'a'.repeat(40)}_1`;
     const { stdout } = await runCli([
       'migrate',
@@ -393,7 +393,7 @@ describe('values are data in the output', () => {
   });
 });
 
-/** Kinds of the API server's lists, by the beginning of the resource's plural. */
+/** Kinds of the API server's lists, by the prefix of the resource's plural. */
 const KINDS = [
   ['autoscalingrunnersets', 'AutoscalingRunnerSetList'],
   ['runners', 'RunnerList'],
@@ -403,7 +403,7 @@ describe('--cluster', () => {
   const servers: Server[] = [];
   afterAll(() => servers.forEach((server) => server.close()));
 
-  /** An API server that has these lists, a page each. */
+  /** An API server that has these lists, one entry per page. */
   async function cluster(
     pages: Record<string, { status?: number; items?: object[]; next?: string }>,
   ): Promise<{ config: string; asked: string[] }> {

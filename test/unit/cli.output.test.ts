@@ -96,7 +96,7 @@ describe('wide tables', () => {
   };
   const heads = (text: string): string[] => (text.split('\n')[0] ?? '').split(/ {2,}/);
 
-  test('have the columns of the others, and more', () => {
+  test('have the columns of other tables, and more', () => {
     for (const draw of [
       (wide: boolean) => runnerTable([row], 0, wide),
       (wide: boolean) => jobTable([row], 0, wide),
@@ -116,7 +116,7 @@ describe('wide tables', () => {
 });
 
 describe('--watch', () => {
-  /** Shows one document after the other; the last one has ended. A string: Temporal does not answer then. */
+  /** Shows the documents one after the other; the last one has ended. A string is an error of Temporal. */
   async function watched(
     form: OutputForm,
     documents: readonly (object | string)[],
@@ -157,7 +157,7 @@ describe('--watch', () => {
     ).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  test('on a terminal: redrawn from its top, changed or not', async () => {
+  test('on a terminal: redrawn from the top, changed or not', async () => {
     expect((await watched('text', [{ n: 1 }, { n: 1 }], true)).stdout).toBe(
       '\u001B[H\u001B[2J{"n":1}\n'.repeat(2),
     );

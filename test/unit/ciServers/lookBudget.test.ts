@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { PollBudget } from '../../../activities/ciServers/github/pollBudget.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
-test('a number of requests per period for all callers; then none until the next', async () => {
+test('all callers share a number of requests per period; further ones must wait for the next period', async () => {
   const clock = new ManualClock();
   const budget = new PollBudget({ requests: 3, everyMs: 3_600_000 }, clock);
   const spend = (): number => {

@@ -3,7 +3,7 @@ import { QueuedJobs, type AskList } from '../../../activities/ciServers/github/q
 
 const PAGE = 100;
 
-/** An organization with so many repositories, every second one of them archived; none has a run. */
+/** An organization with this many repositories, every second one of them archived, without runs. */
 function organizationWith(repositories: number): { ask: AskList; pages: () => number } {
   let pages = 0;
   const ask: AskList = async (schema, { route, parameters }) => {
@@ -23,9 +23,9 @@ function organizationWith(repositories: number): { ask: AskList; pages: () => nu
 test.each([
   ['none', 0, 1, true],
   ['a page that is not full', 99, 1, true],
-  ['full pages, and that was all', 200, 3, true],
-  ['as many as are looked at', 399, 4, true],
-  ['more than are looked at, although those in use are few enough', 400, 4, false],
+  ['full pages without another one', 200, 3, true],
+  ['the maximum that is checked', 399, 4, true],
+  ['more than the maximum, although few enough are active', 400, 4, false],
 ])('repositories of an organization: %s', async (_what, repositories, pages, complete) => {
   const organization = organizationWith(repositories);
   expect(
@@ -34,7 +34,7 @@ test.each([
   expect(organization.pages()).toBe(pages);
 });
 
-test('for a run that waits for an approval the waiting jobs are found', async () => {
+test('the waiting jobs of a run that waits for an approval are found', async () => {
   const ask: AskList = async (schema, { route, parameters }) => {
     if (route.endsWith('/jobs'))
       return schema.parse({
@@ -89,8 +89,8 @@ test('a check of many repositories stays within its requests', async () => {
 });
 
 test.each([
-  ['stays as it is', 0, 150, true],
-  ['gets shorter while it is read, which moves a run over the edge of a page', 1, 150, false],
+  ['does not change', 0, 150, true],
+  ['gets shorter while it is read, which moves a run across a page boundary', 1, 150, false],
 ])('a list of 150 queued runs that %s', async (_what, leaving, jobs, complete) => {
   let queued = Array.from({ length: 150 }, (_, index) => ({ id: index + 1 }));
   const ask: AskList = async (schema, { route, parameters }) => {

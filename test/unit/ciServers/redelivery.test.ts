@@ -14,25 +14,33 @@ const failed = (id: number, agoMs: number, more: Partial<ListedDelivery> = {}): 
   ...more,
 });
 
-describe('what is redelivered', () => {
+describe('deliveries to redeliver', () => {
   test.each<[what: string, deliveries: ListedDelivery[], redeliver: number[]]>([
     ['nothing failed', [], []],
     ['failed just now', [failed(1, 0)], [1]],
     ['no answer', [failed(1, MINUTE, { status_code: 0 })], [1]],
-    ['a wrong secret, which may be right by now', [failed(1, MINUTE, { status_code: 401 })], [1]],
-    ['a proxy that knew no route', [failed(1, MINUTE, { status_code: 404 })], [1]],
+    ['a wrong secret, which may be correct now', [failed(1, MINUTE, { status_code: 401 })], [1]],
+    ['a proxy without a route', [failed(1, MINUTE, { status_code: 404 })], [1]],
     ['not JSON', [failed(1, MINUTE, { status_code: 400 })], []],
     ['too large', [failed(1, MINUTE, { status_code: 413 })], []],
-    ['of another type', [failed(1, MINUTE, { status_code: 415 })], []],
+    ['not an unsupported content type', [failed(1, MINUTE, { status_code: 415 })], []],
     ['too old', [failed(1, MINUTE, { status_code: 422 })], []],
     ['another event', [failed(1, MINUTE, { event: 'push' })], []],
-    ['kept no more', [failed(1, 72 * HOUR)], []],
+    ['not one past its retention', [failed(1, 72 * HOUR)], []],
     ['kept still', [failed(1, 72 * HOUR - 1)], [1]],
-    ['arrived at last', [failed(2, MINUTE, { status_code: 202 }), failed(1, HOUR)], []],
+    [
+      'not one that succeeded later',
+      [failed(2, MINUTE, { status_code: 202 }), failed(1, HOUR)],
+      [],
+    ],
     ['arrived before', [failed(1, HOUR, { status_code: 202 }), failed(2, MINUTE)], []],
-    ['failed again a moment ago', [failed(2, MINUTE - 1), failed(1, HOUR)], []],
-    ['failed again a while ago: the last one', [failed(1, HOUR), failed(2, MINUTE)], [2]],
-    ['failed three times', [failed(3, 9 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], []],
+    ['not one that failed again a moment ago', [failed(2, MINUTE - 1), failed(1, HOUR)], []],
+    ['failed again a while ago: the last delivery', [failed(1, HOUR), failed(2, MINUTE)], [2]],
+    [
+      'not one that failed three times just now',
+      [failed(3, 9 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)],
+      [],
+    ],
     [
       'failed three times, ten minutes ago',
       [failed(3, 10 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)],
@@ -43,9 +51,13 @@ describe('what is redelivered', () => {
       [1, 2, 3, 4, 5, 6].map((id) => failed(id, 25 * HOUR - id)),
       [6],
     ],
-    ['failed seven times', [1, 2, 3, 4, 5, 6, 7].map((id) => failed(id, 48 * HOUR - id)), []],
-    ['asked for before', [failed(70, MINUTE)], []],
-    ['what was asked for has failed too', [failed(70, HOUR), failed(80, 30 * MINUTE)], [80]],
+    [
+      'not one that failed seven times',
+      [1, 2, 3, 4, 5, 6, 7].map((id) => failed(id, 48 * HOUR - id)),
+      [],
+    ],
+    ['not one that was requested before', [failed(70, MINUTE)], []],
+    ['a requested redelivery that failed, too', [failed(70, HOUR), failed(80, 30 * MINUTE)], [80]],
     [
       'several events, the oldest first',
       [

@@ -24,7 +24,7 @@ test.each([
   [401, 'VssUnauthorizedException', 'credentials'],
   [409, 'SomethingElse', 'unavailable'],
   [400, 'ArgumentException', 'rejected'],
-  // A limit and an outage are what they are, whatever exception they name.
+  // A rate limit and an outage are recognized by the status, whatever exception they name.
   [429, 'JobStillRunningException', 'rate_limited'],
   [503, 'JobStillRunningException', 'unavailable'],
 ])('%d with %s is %s', (status, typeName, kind) => {
