@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hf-policy-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const ARGS = ['pod-policy', '--service-account', 'holdfast/worker'];
 
-test('prints its objects, for the worker of that service account and its settings', async () => {
+test('prints the objects for the worker with the given service account and settings', async () => {
   const file = join(folder, 'policy.yaml');
   writeFileSync(file, 'images: ["ghcr.io/acme/*"]\n');
   const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], {

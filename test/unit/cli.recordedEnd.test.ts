@@ -4,7 +4,7 @@ import { SEARCH_ATTRIBUTES, STUCK_RUNNER_MESSAGE } from '../../core/contract/ind
 import { toRecordedEnd } from '../../cli/shared/terminationDetails.ts';
 import { toRow } from '../../cli/shared/runnerRow.ts';
 
-describe('an end without a verdict, by the last event of the history', () => {
+describe('an end without a verdict, from the last event of the history', () => {
   test.each<[what: string, event: Parameters<typeof toRecordedEnd>[0], end: object | undefined]>([
     [
       'terminated, with a reason',
@@ -32,7 +32,7 @@ describe('an end without a verdict, by the last event of the history', () => {
       },
     ],
     [
-      'terminated, by nobody knows whom',
+      'terminated, by an unknown identity',
       { workflowExecutionTerminatedEventAttributes: { identity: '', reason: '' } },
       { outcome: 'terminated', message: 'the workflow was terminated' },
     ],

@@ -1,4 +1,4 @@
-/** The JSON Schemas of what people write: what they accept is what the commands and the worker do, and editors find them. */
+/** The JSON Schemas of user-written files: they accept the same as the commands and the worker, and editors find them. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -27,7 +27,7 @@ test.each<[what: string, document: object, accepted: boolean]>([
   ['a runner', RUNNER, true],
   ['an unknown field', { ...RUNNER, organisation: 'acme' }, false],
   ['an unknown timeout', { ...RUNNER, timeouts: { job: '2h' } }, false],
-  ['a label that is none', { ...RUNNER, labels: [1] }, false],
+  ['an invalid label', { ...RUNNER, labels: [1] }, false],
 ])('of a runner: %s', async (_what, document, accepted) => {
   expect(await accepts(['runner'], document)).toBe(accepted);
   expect(parseRunnerInput(document).ok).toBe(accepted);
@@ -46,8 +46,8 @@ test.each<[what: string, document: object, accepted: boolean]>([
     true,
   ],
   ['an unknown field', { image: ['a'] }, false],
-  ['a part of the node that is none', { host: ['all'] }, false],
-  ['a quantity that is none', { resources: { memory: 'much' } }, false],
+  ['an invalid host feature', { host: ['all'] }, false],
+  ['an invalid quantity', { resources: { memory: 'much' } }, false],
 ])('of a pod policy: %s', async (_what, document, accepted) => {
   expect(await accepts(['pod-policy'], document)).toBe(accepted);
   expect(podPolicySchema.safeParse(document).success).toBe(accepted);
@@ -60,14 +60,14 @@ test('a pod policy for the API server still needs the account, by name', async (
 });
 
 test.each(schemaFiles().map(({ path, text }) => [basename(path), path, text]))(
-  'schemas/%s is what the command prints: else run "npm run schemas"',
+  'schemas/%s matches the output of the command (if not, run "npm run schemas")',
   (_name, path, text) => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
 );
 
 test.each(globSync('examples/*/*.yaml', { cwd: PROJECT }).toSorted())(
-  '%s names its schema for editors, and keeps to it',
+  '%s names its schema for editors, and matches it',
   (file) => {
     const text = readFileSync(join(PROJECT, file), 'utf8');
     const [, schema = 'none'] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];

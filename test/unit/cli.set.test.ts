@@ -26,7 +26,7 @@ const file = (text: string): string => {
 const names = (text: string): unknown[] =>
   admitSets(readSetDocuments(text, 'f'), 'f').map(({ input: { name } }) => name);
 
-/** What is told of a file that is wrong: the message, then a line for each field. */
+/** The error of an invalid file: the message, then a line for each field. */
 function faults(text: string): string[] {
   let error: unknown;
   try {
@@ -94,7 +94,7 @@ describe('the documents of a file', () => {
     expect(names(shared.join(''))).toHaveLength(300);
   });
 
-  test('merged fields are there', () => {
+  test('merged fields are set', () => {
     const [, merged] = admitSets(
       readSetDocuments(
         '- { name: a, replicas: 0, template: &t { organization: acme, image: i } }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }',
@@ -105,7 +105,7 @@ describe('the documents of a file', () => {
     expect(merged?.input.template).toEqual({ organization: 'acme', image: 'i', labels: ['x'] });
   });
 
-  test.each(['- ', '[', '{"a":'])('%j without an end', (open) => {
+  test.each(['- ', '[', '{"a":'])('a very long repetition of %j', (open) => {
     const told = faults(open.repeat(20_000));
     expect(told).toEqual(
       expect.arrayContaining([
@@ -139,7 +139,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'no YAML in the second of two',
+      'invalid YAML in the second of two',
       `${LINUX}---\na: "\n`,
       [
         'f is neither YAML nor JSON; nothing was applied',
@@ -147,7 +147,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'a field twice',
+      'a repeated field',
       `${LINUX}max: 3\n`,
       [
         'f is neither YAML nor JSON; nothing was applied',
@@ -155,7 +155,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'an alias of nothing',
+      'an unknown alias',
       'name: *x',
       [
         'f is neither YAML nor JSON; nothing was applied',
@@ -163,7 +163,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'aliases that grow beyond measure',
+      'aliases that grow exponentially',
       `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`,
       [
         'f is neither YAML nor JSON; nothing was applied',
@@ -203,7 +203,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'one bad of two',
+      'one invalid set of two',
       `${LINUX}---\nname: bad\nreplicas: 1\nmax: 2\ntemplate: { organization: acme }\n`,
       [
         '1 of 2 sets in f are invalid; nothing was applied',
@@ -211,7 +211,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'everything at once',
+      'many errors at once',
       `name: a\nmax: 1\nminIdle: 2\ntemplate: {}\n---\n- name: b\n  replicas: -1\n- name: c\n  schedules: [{ cron: "0 8 * * 8-9", duration: 10h, replicas: 1 }, { cron: "0 8 * * 1", timeZone: Berlin, duration: 1h, max: 2 }]\n  replicas: 1\n  template: { organization: acme, name: x }\n`,
       [
         '3 of 3 sets in f are invalid; nothing was applied',
@@ -227,7 +227,7 @@ describe('the documents of a file', () => {
       ],
     ],
     [
-      'one name twice',
+      'a repeated name',
       `${LINUX}---\n${STATIC}---\n${LINUX}`,
       [
         '1 of 3 sets in f are invalid; nothing was applied',
@@ -239,7 +239,7 @@ describe('the documents of a file', () => {
   });
 });
 
-describe('what would change', () => {
+describe('the changes', () => {
   const base: RunnerSetInput = {
     name: 's',
     minIdle: 1,
@@ -249,7 +249,7 @@ describe('what would change', () => {
   const rows: [string, RunnerSetInput, Partial<RunnerSetInput>, string[]][] = [
     ['nothing', base, {}, []],
     [
-      'nothing, written in another order',
+      'none, with another order of fields',
       base,
       { template: { env: { KEY: 'hush' }, labels: ['a'], organization: 'acme' } },
       [],
@@ -262,7 +262,7 @@ describe('what would change', () => {
       ['- max: 5', '- minIdle: 1', '+ replicas: 3'],
     ],
     [
-      'a list of words is one value',
+      'a list of strings is one value',
       base,
       { template: { ...base.template, labels: ['a', 'b'] } },
       ['~ template.labels: [a] → [a, b]'],
@@ -280,7 +280,7 @@ describe('what would change', () => {
       ['- template.env.KEY: (not shown)'],
     ],
     [
-      'an environment that is empty',
+      'an empty environment',
       base,
       { template: { ...base.template, env: {} } },
       ['+ template.env: (not shown)', '- template.env.KEY: (not shown)'],
@@ -313,13 +313,13 @@ describe('what would change', () => {
       ],
     ],
     [
-      'schedules are told by their place',
+      'schedules are named by their index',
       { ...base, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 1 }] },
       { schedules: [{ cron: '0 9 * * *', duration: '1h', replicas: 1 }] },
       ['~ schedules.0.cron: 0 8 * * * → 0 9 * * *'],
     ],
     [
-      'a key with dots is no path',
+      'a key with dots is not a path',
       base,
       { template: { ...base.template, pod: { metadata: { annotations: { 'a.b/c': 'x' } } } } },
       ['+ template.pod.metadata.annotations."a.b/c": x'],
@@ -354,7 +354,7 @@ describe('what would change', () => {
   });
 });
 
-describe('text for people', () => {
+describe('text output', () => {
   const set = statusOf('linux', {
     desired: 3,
     min: 1,
@@ -431,7 +431,7 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
     );
   });
 
-  test('one that has ended, and one that does not respond', () => {
+  test('a set that has ended, and one that does not respond', () => {
     expect(
       setLines(
         {
@@ -627,7 +627,7 @@ describe('the JSON Schema', () => {
   test.each<[what: string, document: unknown, accepted: boolean]>([
     ['a set', SET, true],
     [
-      'a list of them',
+      'a list of sets',
       [
         SET,
         { ...SET, schedules: [{ cron: '0 7 * * 1-5', duration: '12h', minIdle: 10, max: 400 }] },
@@ -638,12 +638,12 @@ describe('the JSON Schema', () => {
     ['an unknown field', { ...SET, replica: 3 }, false],
     ['an unknown field of the template', { ...SET, template: { organisation: 'acme' } }, false],
     [
-      "a name in the template, which is the set's to give",
+      'a name in the template, which the set generates',
       { ...SET, template: { ...SET.template, name: 'x' } },
       false,
     ],
-    ['a number that is none', { ...SET, max: '20' }, false],
-    ['a name that is none', { ...SET, name: 'a b' }, false],
+    ['an invalid number', { ...SET, max: '20' }, false],
+    ['an invalid name', { ...SET, name: 'a b' }, false],
   ])('%s', async (_what, document, accepted) => {
     expect(await accepts(document)).toBe(accepted);
   });

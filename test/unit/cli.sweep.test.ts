@@ -13,7 +13,7 @@ describe('the exit status, and the error', () => {
     [0, NO_ERROR, { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
     [0, NO_ERROR, { counts: { orphaned_pod: { found: 1, repaired: 1 } } }],
     [0, NO_ERROR, { dryRun: true, counts: { orphaned_pod: { found: 1 } } }],
-    // What this process may do without is no failure.
+    // An optional list that failed is not an error.
     [0, NO_ERROR, { skippedLists: [{ list: 'secrets', reason: 'forbidden' }] }],
     [
       1,
@@ -35,7 +35,7 @@ describe('the exit status, and the error', () => {
         },
       },
     ],
-    // Whatever else is the case.
+    // In addition to all other findings.
     [
       1,
       /^error: 1 could not be repaired/,
@@ -52,7 +52,7 @@ describe('the exit status, and the error', () => {
   });
 });
 
-test('the report as text: what was done, to what and why, and what was left alone', () => {
+test('the report as text: actions with objects and reasons, and skipped objects', () => {
   const report = sweepReport({
     counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 }, stuck_runner: { found: 1 } },
     skipped: { on_hold: 1, too_young: 12 },
@@ -131,7 +131,7 @@ test.each<[args: string[], error: RegExp]>([
 });
 
 test.each([[['sweep']], [['sweep', '--standalone']]])(
-  '%j without Temporal: status 4, whatever else exists',
+  '%j without Temporal: status 4, with or without other servers',
   async (args) => {
     const { status, stdout, stderr } = await runCli(args, {
       TEMPORAL_ADDRESS: '127.0.0.1:1',

@@ -17,14 +17,14 @@ test.each([
   ],
   ['has a meaning in Markdown', 'echo *', String.raw`echo \*`],
   ['is too long', 'a'.repeat(300), `${'a'.repeat(197)}…`],
-  ['is of characters of four bytes', '🏃'.repeat(100), `${'🏃'.repeat(49)}…`],
+  ['consists of characters of four bytes', '🏃'.repeat(100), `${'🏃'.repeat(49)}…`],
 ])('the summary of a workflow whose text %s', (_what, text, summary) => {
   expect(workflowSummary(text)).toBe(summary);
   expect(Buffer.byteLength(summary)).toBeLessThanOrEqual(200);
 });
 
 describe('text from outside', () => {
-  test('cleanDeep cleans strings and keys, and leaves the rest', () => {
+  test('cleanDeep cleans strings and keys, and keeps other values', () => {
     expect(cleanDeep({ 'a\u0007': ['x\u001B[2J', 1, null, true], at: new Date(0) })).toEqual({
       a: ['x[2J', 1, null, true],
       at: '1970-01-01T00:00:00.000Z',
@@ -60,7 +60,7 @@ describe('text from outside', () => {
       );
       line.end();
       expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(
-        // oxlint-disable-next-line no-control-regex -- that none is printed is the point
+        // oxlint-disable-next-line no-control-regex -- the test checks that none is printed
         /[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/,
       );
     }
@@ -152,7 +152,7 @@ describe('the phase line', () => {
     waitingUntil: '2026-01-01T00:00:00Z',
   };
 
-  test('shows what is known', () => {
+  test('shows the known facts', () => {
     expect(describeObservation({ phase: 'Busy', status })).toBe(
       'Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z',
     );
@@ -183,7 +183,7 @@ describe('the phase line', () => {
     expect(lines[0]?.split('\r')[1]?.replace('\u001B[2K', '')).toHaveLength(79);
   });
 
-  test('on a terminal without a size: as if it had 80 columns', () => {
+  test('on a terminal without a size: like 80 columns', () => {
     const terminal = recordingTerminal({}, true);
     const line = new ProgressLine(
       new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, 'text'),

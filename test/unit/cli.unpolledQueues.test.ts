@@ -6,11 +6,11 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 
 test.each<[what: string, secondsAgo: number[], polled: boolean]>([
   ['nobody ever', [], false],
-  ['one that polls', [0], true],
-  ['one in the middle of a long poll', [60], true],
-  ['one that Temporal still lists, and that has gone', [120], false],
-  ['one that has gone, and another', [200, 5], true],
-])('is it polled: %s', (_what, secondsAgo, polled) => {
+  ['a worker that polls', [0], true],
+  ['a worker in a long poll', [60], true],
+  ['a stopped worker that Temporal still lists', [120], false],
+  ['a stopped worker and a running one', [200, 5], true],
+])('whether a queue is polled: %s', (_what, secondsAgo, polled) => {
   expect(
     hasRecentPoller(
       secondsAgo.map((seconds) => NOW - seconds * 1_000),
@@ -32,10 +32,10 @@ test.each<
 >([
   ['stays on its version', 1, undefined, true],
   ['moves on', 2, undefined, false],
-  ['has been told to move on', 1, { autoUpgrade: true }, false],
+  ['was requested to move to another version', 1, { autoUpgrade: true }, false],
   ['has no version', undefined, undefined, false],
 ])(
-  'the workers of its version have ended, others poll: one that %s',
+  'the workers of its version have ended, and others poll: a workflow that %s',
   async (_what, behavior, versioningOverride, told) => {
     const raw = {
       workflowExecutionInfo: {

@@ -12,7 +12,7 @@ describe('help and usage', () => {
     ['run', '--help'],
     ['runner', 'cancel', '--help'],
     ['help', 'doctor'],
-  ])('%j is answered on stdout with status 0', async (...args) => {
+  ])('%j prints to stdout with status 0', async (...args) => {
     const { status, stdout, stderr } = await runCli(args);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).not.toBe('');
@@ -68,7 +68,7 @@ describe('help and usage', () => {
   });
 });
 
-/** The process tells at its end which packages it has loaded; what Node itself tells of it (NODE_DEBUG) gets lost when a process ends. */
+/** The process prints the loaded packages at its end. The output of NODE_DEBUG gets lost when a process ends. */
 const TELLS_PACKAGES = {
   NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(
     "import { writeSync } from 'node:fs'; import { createRequire } from 'node:module'; const { cache } = createRequire(process.cwd() + '/'); process.on('exit', () => writeSync(2, [...new Set(Object.keys(cache).map((path) => /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(path)?.[1]))].join(' ')));",
@@ -80,7 +80,7 @@ test('--help loads no Temporal SDK', async () => {
   expect((await run.exited).code).toBe(0);
   expect(run.stderr).toContain('commander');
   expect(run.stderr).not.toContain('@temporalio');
-  // The same look at a command that needs the SDK does see it.
+  // The same check of a command that needs the SDK finds it.
   const using = new CliProcess(['runner', 'list', '--address', 'x:y'], TELLS_PACKAGES);
   expect((await using.exited).code).toBe(2);
   expect(using.stderr).toContain('@temporalio');
@@ -107,7 +107,7 @@ describe('the demo is a separate program', () => {
     );
   });
 
-  test('one that cannot start is an error', async () => {
+  test('a program that cannot start is an error', async () => {
     await expect(runProgram('/does/not/exist', [])).rejects.toThrow(
       /^failed to start \/does\/not\/exist/,
     );

@@ -1,4 +1,4 @@
-/** What `holdfast why` takes for a subject, and the text of its answer. */
+/** The subjects that `holdfast why` accepts, and the text of its answer. */
 import { expect, test } from '@jest/globals';
 import { answerLines } from '../../cli/why/answerLines.ts';
 import { parseSubject, type Subject } from '../../cli/why/subject.ts';
