@@ -54,18 +54,18 @@ describe('the body of the cancel signal', () => {
     ['a mode', { mode: 'drain' }, { mode: 'drain', reason: '' }],
     ['a mode and a reason', { mode: 'force', reason: 'now' }, { mode: 'force', reason: 'now' }],
     ['a reason without a mode', { reason: 'x' }, { mode: 'stop', reason: 'x' }],
-    ['no mode, in so many words', { mode: null, reason: 'x' }, { mode: 'stop', reason: 'x' }],
+    ['an explicit null as mode', { mode: null, reason: 'x' }, { mode: 'stop', reason: 'x' }],
     [
-      'a mode that is none',
+      'an invalid mode',
       { mode: 'gently' },
       { mode: 'drain', reason: 'unknown cancel mode "gently", so it drains' },
     ],
     [
-      'a mode that is no text, with a reason',
+      'a mode that is not a string, with a reason',
       { mode: 7, reason: 'x' },
       { mode: 'drain', reason: 'unknown cancel mode 7, so it drains: x' },
     ],
-    ['a reason that is no text', { mode: 'drain', reason: 5 }, { mode: 'drain', reason: '' }],
+    ['a reason that is not a string', { mode: 'drain', reason: 5 }, { mode: 'drain', reason: '' }],
     ['a number', 7, { mode: 'stop', reason: '' }],
     ['control characters', 'a\u0000b\r\nc', { mode: 'stop', reason: 'ab c' }],
   ])('%s', (_what, body, expected) => {
@@ -73,13 +73,13 @@ describe('the body of the cancel signal', () => {
   });
 
   test.each<[what: string, body: unknown, by: Cancellation['by']]>([
-    ['a drain that retires, as the update does', { mode: 'drain', planned: true }, 'drain'],
-    ['nothing but a drain can retire', { mode: 'stop', planned: true }, 'cancelled'],
-    ['nor without a mode', { planned: true }, 'cancelled'],
-    ['nor with a word that is none', { mode: 'drain', planned: 'yes' }, 'cancelled'],
-    ['a timeout of the job whose step it is', { stopReason: 'timeout' }, 'run_timeout'],
+    ['a planned drain, like the update', { mode: 'drain', planned: true }, 'drain'],
+    ['a stop cannot be planned', { mode: 'stop', planned: true }, 'cancelled'],
+    ['planned without a mode', { planned: true }, 'cancelled'],
+    ['planned with an invalid value', { mode: 'drain', planned: 'yes' }, 'cancelled'],
+    ['a timeout of the job of the step', { stopReason: 'timeout' }, 'run_timeout'],
     ['a newer version', { mode: 'stop', stopReason: 'superseded' }, 'superseded'],
-    ['a reason that is none', { stopReason: 'drain' }, 'cancelled'],
+    ['an invalid stop reason', { stopReason: 'drain' }, 'cancelled'],
   ])('%s', (_what, body, by) => {
     expect(parseCancelRequest(body as never)).toMatchObject({ by });
   });
@@ -93,7 +93,7 @@ test.each<[what: string, body: unknown, reason: string]>([
   ['nothing', undefined, ''],
   ['null, as the CLI sends it', null, ''],
   ['a reason', { reason: ' old\nimage ' }, 'old image'],
-  ['a reason that is no text', { reason: 5 }, ''],
+  ['a reason that is not a string', { reason: 5 }, ''],
 ])('the body of the update drain: %s', (_what, body, reason) => {
   expect(parseDrainRequest(body as never)).toEqual({ mode: 'drain', by: 'drain', reason });
 });

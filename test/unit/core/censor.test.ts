@@ -16,18 +16,33 @@ describe('secrets are masked', () => {
   test.each<[what: string, pieces: string[], secrets: string[], expected: string]>([
     ['in the middle', ['token=hunter22 ok'], ['hunter22'], 'token=******** ok'],
     ['at both ends', ['hunter22 x hunter22'], ['hunter22'], '******** x ********'],
-    ['nothing to hide', ['token=hunter22'], [], 'token=hunter22'],
-    ['across a border', ['token=hun', 'ter22 ok'], ['hunter22'], 'token=******** ok'],
+    ['no secrets', ['token=hunter22'], [], 'token=hunter22'],
+    ['across a chunk boundary', ['token=hun', 'ter22 ok'], ['hunter22'], 'token=******** ok'],
     ['byte by byte', Array.from('token=hunter22 ok'), ['hunter22'], 'token=******** ok'],
     ['with empty pieces between', ['hunter', '', '22'], ['hunter22'], '********'],
-    ['what only begins like one', ['hunter2', '3'], ['hunter22'], 'hunter23'],
-    ['… and ends there', ['hunter2'], ['hunter22'], 'hunter2'],
-    ['one that begins within what only began like one', ['aaa', 'ab'], ['aaab'], 'a****'],
-    ['two that overlap', ['abcdef'], ['abcd', 'cdef'], '******'],
-    ['two that overlap, across a border', ['abc', 'def'], ['abcd', 'cdef'], '******'],
-    ['one within another, across borders', ['abc', 'd', 'efg'], ['bc', 'abcdef'], '******g'],
-    ['the shorter, where the longer does not come', ['abc', 'dxx'], ['bc', 'abcdef'], 'a**dxx'],
-    ['one after itself, sharing its end', ['abab', 'ab'], ['abab'], '******'],
+    ['not a text with only the prefix of a secret', ['hunter2', '3'], ['hunter22'], 'hunter23'],
+    ['… at the end', ['hunter2'], ['hunter22'], 'hunter2'],
+    ['a secret that starts within such a prefix', ['aaa', 'ab'], ['aaab'], 'a****'],
+    ['two overlapping secrets', ['abcdef'], ['abcd', 'cdef'], '******'],
+    [
+      'two overlapping secrets, across a chunk boundary',
+      ['abc', 'def'],
+      ['abcd', 'cdef'],
+      '******',
+    ],
+    [
+      'a secret within another, across chunk boundaries',
+      ['abc', 'd', 'efg'],
+      ['bc', 'abcdef'],
+      '******g',
+    ],
+    [
+      'the shorter secret, if the longer one does not follow',
+      ['abc', 'dxx'],
+      ['bc', 'abcdef'],
+      'a**dxx',
+    ],
+    ['a secret that overlaps with itself', ['abab', 'ab'], ['abab'], '******'],
     [
       'several lines',
       ['-----\nline one\nline', ' two\n'],
@@ -75,7 +90,7 @@ describe('secrets are masked', () => {
 
 describe('the variants of a secret', () => {
   test.each<[what: string, secret: string, forms: string[]]>([
-    ['as it is, and as Kubernetes shows it', 'hunter22', ['hunter22', 'aHVudGVyMjI=']],
+    ['unchanged, and in base64 as Kubernetes shows it', 'hunter22', ['hunter22', 'aHVudGVyMjI=']],
     [
       'without the line break of its file',
       'hunter22\n',
@@ -83,11 +98,11 @@ describe('the variants of a secret', () => {
     ],
     ['line by line', 'first\nlast', ['first\nlast', 'first', 'last', 'Zmlyc3QKbGFzdA==']],
     [
-      'short lines are none',
+      'short lines are no variants',
       '{\nlong enough\n}',
       ['{\nlong enough\n}', 'long enough', 'ewpsb25nIGVub3VnaAp9'],
     ],
-    ['other characters than those of ASCII', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
+    ['non-ASCII characters', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
   ])('%s', (_what, secret, forms) => {
     expect(secretVariants(secret)).toEqual(expect.arrayContaining(forms));
   });
