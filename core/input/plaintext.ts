@@ -3,13 +3,10 @@
  * Pure.
  */
 import type { RunnerInput } from '../contract/index.ts';
+import { isObject } from '../domain/isObject.ts';
 
 /** Maximum number of names in one warning. */
 const MAX_NAMES = 20;
-
-interface Container {
-  readonly env?: readonly { readonly name?: unknown; readonly value?: unknown }[];
-}
 
 /** Names of variables whose values are usually secret. */
 const SECRET_NAME = /TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
@@ -22,12 +19,9 @@ const LOCATION_NAME = /_(FILE|PATH|DIR)$/i;
  * @param input - valid input, or the template of a valid set
  */
 export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
-  const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as {
-    containers?: readonly Container[];
-    initContainers?: readonly Container[];
-  };
-  const written = [...containers, ...initContainers]
-    .flatMap((container) => container.env ?? [])
+  const { containers, initContainers } = pod?.spec ?? {};
+  const written = [...objectsOf(containers), ...objectsOf(initContainers)]
+    .flatMap(({ env: variables }) => objectsOf(variables))
     .filter(({ value }) => typeof value === 'string' && value !== '');
   const names = [
     ...new Set(
@@ -46,3 +40,7 @@ export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | '
     `env: ${shown} ${names.length === 1 ? 'is' : 'are'} stored in Temporal in clear text; take secrets from a Secret (valueFrom.secretKeyRef in the env of the container "runner" in pod.spec.containers), or encrypt all payloads (HOLDFAST_CODEC_KEY_FILE)`,
   ];
 }
+
+/** Returns the objects of a list. The input may have another value in its place. */
+const objectsOf = (list: unknown): Readonly<Record<string, unknown>>[] =>
+  Array.isArray(list) ? list.filter(isObject) : [];

@@ -27,3 +27,19 @@ test('a mount of a missing volume is an error that names container and volume', 
     expect.stringMatching(/dind .*lib/),
   ]);
 });
+
+test.each<[what: string, spec: Record<string, unknown>]>([
+  ['lists', { containers: null, initContainers: null, volumes: null }],
+  ['lists of a container', { containers: [{ name: 'mine', volumeMounts: null, env: null }] }],
+])('%s that are null count as absent', (_what, spec) => {
+  expect(errorsOf(spec)).toEqual([]);
+});
+
+test.each<[what: string, spec: Record<string, unknown>]>([
+  ['a container', { containers: [null] }],
+  ['a variable', { containers: [{ name: 'runner', env: [null] }] }],
+  ['mounts', { containers: [{ name: 'mine', volumeMounts: 'x' }] }],
+  ['a list', { initContainers: 'x' }],
+])('%s of the wrong type is an error, not an exception', (_what, spec) => {
+  expect(errorsOf(spec)).toEqual([expect.stringContaining('PodSpec')]);
+});

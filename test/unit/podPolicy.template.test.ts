@@ -116,3 +116,24 @@ test('with "template: fixed" a runner may not have a template, but may name an a
     "metadata: a template of the runner's own",
   ]);
 });
+
+test.each<[what: string, request: Partial<PodRequest>]>([
+  ['a field', spec({ nodeSelector: null })],
+  ['a field of the runner', runner({ resources: null, env: null, securityContext: null })],
+  ['all containers and volumes', spec({ containers: null, volumes: null })],
+  ['a field of another container', spec({ containers: [{ name: 'proxy', image: null }] })],
+])('null does not remove %s of the worker’s template', (_what, request) => {
+  const pod = (more: Partial<PodRequest>) =>
+    podSpec(
+      {
+        identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 },
+        labels: {},
+        terminationGracePeriodSeconds: 1,
+        ...more,
+      },
+      { image: 'runner:1', template: TEMPLATE },
+      'holdfast',
+      undefined,
+    );
+  expect(pod(request)).toEqual(pod({}));
+});

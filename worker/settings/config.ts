@@ -10,6 +10,7 @@ import { readCredentials } from './credentialSettings.ts';
 import { settings, type Settings } from './settings.ts';
 import { artifactStoreLocation, jobClaimConfig } from './artifactStore.ts';
 import { workerTemplateErrors } from '../../core/input/podTemplate.ts';
+import { withoutNulls } from '../../core/domain/withoutNulls.ts';
 import { podTemplateSchema } from '../../core/input/runnerSchema.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { type TimeoutPolicy, timeoutPolicySchema } from '../../core/input/timeoutPolicy.ts';
@@ -296,7 +297,7 @@ export function readPodTemplate(set: Env, problems: ConfigProblem[]): PodTemplat
   const template = readDocument(set, { file: setting }, podTemplateSchema, problems);
   for (const { field, message } of workerTemplateErrors(template ?? {}))
     problems.push({ setting, message: `${field} ${message}` });
-  return template;
+  return template && withoutNulls(template);
 }
 
 /** Returns the message of an error on one line. */

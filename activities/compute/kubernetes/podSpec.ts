@@ -14,6 +14,8 @@ import {
 } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import { withoutNulls } from '../../../core/domain/withoutNulls.ts';
+import { NOT_A_POD_SPEC } from './podPolicy/policyViolations.ts';
 import { claimName, podName } from '../naming.ts';
 import { ComputeError } from '../../ports/computeError.ts';
 import type { RegistrationOrigin } from '../../ports/compute.ts';
@@ -87,7 +89,8 @@ export interface SecretEnv {
  * Builds the pod from the worker's defaults, the request's template, the request's own fields, and
  * the parts that Holdfast injects. Later ones override earlier ones. Fields that a request must not
  * set were rejected when the runner was admitted (core/input/).
- * @throws ComputeError `invalid` if there is no image, or the supervisor cannot be injected
+ * @throws ComputeError `invalid` if there is no image, the supervisor cannot be injected, or the
+ * template does not match Kubernetes' PodSpec
  */
 export function podSpec(
   request: PodRequest,
@@ -95,8 +98,34 @@ export function podSpec(
   installation: string,
   secret: SecretEnv | undefined,
 ): V1Pod {
+  return withTemplateErrors(() => buildPod(request, ofWorker, installation, secret));
+}
+
+/**
+ * Runs a function on a template, of which anyone may have written the parts that Holdfast does not
+ * validate.
+ * @throws ComputeError `invalid` instead of a TypeError
+ */
+function withTemplateErrors<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof TypeError ? new ComputeError('invalid', NOT_A_POD_SPEC) : error;
+  }
+}
+
+function buildPod(
+  request: PodRequest,
+  ofWorker: PodDefaults,
+  installation: string,
+  secret: SecretEnv | undefined,
+): V1Pod {
   const defaults = defaultsOfKind(request, ofWorker);
-  const template = mergeTemplates(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
+  // Otherwise a request could remove fields of the worker's template.
+  const template = mergeTemplates(
+    withoutNulls(defaults.template ?? {}),
+    withoutNulls(request.template ?? {}),
+  ) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
   const unregistered = runnerContainer(
@@ -258,7 +287,7 @@ export function podErrors(
       keys: at?.mode === 'token' ? tokenVariables(request) : [],
       annotations: registrationAnnotations({ runnerName: '', ...omitUndefined({ at }), env: {} }),
     });
-    return [...mountErrors(pod), ...judge(pod, request)];
+    return withTemplateErrors(() => [...mountErrors(pod), ...judge(pod, request)]);
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
     throw error;

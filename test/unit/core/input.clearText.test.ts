@@ -22,6 +22,8 @@ describe('unencrypted secrets in an input', () => {
       ['npm_token', 'AWS_ACCESS_KEY_ID', 'DB_PASSWORD', 'MY_SECRETS'],
     ],
     ['an empty value', { env: { TOKEN: '' } }, []],
+    ['null instead of lists', { pod: { spec: { containers: null, initContainers: 'x' } } }, []],
+    ['null instead of items', pod({ name: 'x', env: [null] }, { name: 'y', env: null }), []],
     [
       'a variable of a container in the template',
       pod({ name: 'runner', env: [{ name: 'PASSWORD', value: 'hunter2' }] }),

@@ -21,6 +21,10 @@ import { overriddenFields } from './templateOverrides.ts';
  */
 const LONGEST = 500;
 
+/** Error of a pod with parts of the wrong type, which cannot be checked. */
+export const NOT_A_POD_SPEC =
+  "pod: does not match Kubernetes' PodSpec; check for fields of the wrong type (list, object or string) and for empty items of lists";
+
 /**
  * Returns a sentence for each violation of the policy, with the rule and the fix. The list is empty
  * if the pod is allowed.
@@ -37,10 +41,7 @@ export function policyViolations(
       : refusals(pod, applicable, own);
   } catch (error) {
     // Anyone may have written the template. A pod that cannot be checked is not allowed.
-    if (error instanceof TypeError)
-      return [
-        "pod: does not match Kubernetes' PodSpec, so the worker's pod policy cannot check it; check for fields of the wrong type (list, object or string)",
-      ];
+    if (error instanceof TypeError) return [NOT_A_POD_SPEC];
     throw error;
   }
 }
