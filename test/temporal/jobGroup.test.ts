@@ -1,6 +1,7 @@
 /** Versions of a change set, one after the other, on a real Temporal server. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import pMap from 'p-map';
 import {
   JOB_GROUP_WORKFLOW,
   groupedJobId,
@@ -100,6 +101,27 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     expect(all.compute.created.map(({ identity }) => identity.workflowId)).toEqual(
       [1, 2].map((generation) => `${groupedJobId(group, generation)}-test-1`),
     );
+  });
+
+  test('a revision is run after 500 signals that cannot be read', async () => {
+    playsByItself(all.compute, 'end');
+    await come('a');
+    await reaches('a is over', ({ outcome }) => outcome === 'succeeded');
+    const handle = all.world.client.workflow.getHandle(group);
+    await pMap(
+      Array.from({ length: 500 }),
+      async () => await handle.signal(jobRevisionSignal, {} as JobRevision),
+      {
+        concurrency: 50,
+      },
+    );
+    await come('b', { at: '2026-11-22T11:00:00Z' });
+    expect(
+      await reaches(
+        'b is over',
+        ({ runNumber, outcome }) => runNumber === 2 && outcome !== undefined,
+      ),
+    ).toMatchObject({ commit: 'b', outcome: 'succeeded' });
   });
 
   test('a rejected job does not end the group', async () => {

@@ -94,7 +94,8 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     );
   };
 
-  const hasEvents = (): boolean => received.length > 0;
+  // Signals without a readable revision fill the gate, too.
+  const hasEvents = (): boolean => received.length > 0 || gate.isFull;
   for (;;) {
     if (state.running === undefined) await condition(hasEvents, IDLE_TIMEOUT);
     else await condition(hasEvents);
@@ -110,7 +111,7 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     if (gate.isFull) {
       await workerActivities('Take in more signals').getTime();
       gate.open();
-      continue;
+      if (hasEvents()) continue;
     }
     if (state.queued && (await condition(hasEvents, SETTLED))) continue;
     const next = begin(state);

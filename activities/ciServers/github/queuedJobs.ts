@@ -76,9 +76,10 @@ export class QueuedJobs {
     // rate limit.
     for (const status of ['queued', 'waiting', 'in_progress'])
       jobs.push(...(await this.#jobsOfAll(repositories, status, seen)));
+    const complete = this.#complete;
     if (this.#requests + repositories.length <= MAX_REQUESTS)
       jobs.push(...(await this.#jobsOfAll(repositories, 'queued', seen)));
-    return { jobs, complete: this.#complete };
+    return { jobs, complete };
   }
 
   async #jobsOfAll(
