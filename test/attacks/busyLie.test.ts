@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals';
 import type { RunnerStatus } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
 import { together } from '../support/together.ts';

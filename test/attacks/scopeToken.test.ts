@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 

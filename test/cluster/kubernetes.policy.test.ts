@@ -135,10 +135,10 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
 
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))(
     '%s',
-    async (_what, { spec, metadata, policy, refusedBy }) => {
+    async (_what, { spec, metadata, policy, rejectedBy }) => {
       expect(
         await judge(accountOf(policy), podOf(spec), metadata === undefined ? {} : { metadata }),
-      ).toBe(refusedBy[0]);
+      ).toBe(rejectedBy[0]);
     },
   );
 

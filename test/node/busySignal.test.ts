@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import type { RunnerPhase, RunnerStatus } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together } from '../support/together.ts';
 

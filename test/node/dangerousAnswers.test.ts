@@ -4,7 +4,7 @@ import type { PodTemplate } from '../../core/domain/pod.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';

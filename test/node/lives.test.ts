@@ -1,14 +1,14 @@
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { cleanEnd, demoLives, toldOnce } from '../support/demoLives.ts';
+import { cleanEnd, demoRunners, toldOnce } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together } from '../support/together.ts';
 
 await describeWithLab('runners with pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab), demoLives, { afterwards: cleanEnd });
+  together(async () => await ClusterWorld.open(lab), demoRunners, { afterwards: cleanEnd });
 });
 
 await describeWithLab('runners with two workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoLives, {
+  together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoRunners, {
     afterwards: { ...cleanEnd, ...toldOnce },
   });
 });
@@ -17,7 +17,7 @@ await describeWithLab(
   'runners with pods without a supervisor',
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
-    together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoLives, {
+    together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoRunners, {
       afterwards: cleanEnd,
     });
   },

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import type { RunnerResult } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob } from '../support/clusterRun.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 

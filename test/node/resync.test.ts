@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob } from '../support/clusterRun.ts';
-import { cleanEnd, demoLives } from '../support/demoLives.ts';
+import { cleanEnd, demoRunners } from '../support/demoRunners.ts';
 import { readable } from '../support/secretSearch.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
@@ -10,7 +10,7 @@ import { together, type Scenario } from '../support/together.ts';
 const MUTED = fileURLToPath(new URL('../support/mutedWorker.ts', import.meta.url));
 
 const lives: Record<string, Scenario<ClusterWorld>> = {
-  ...demoLives,
+  ...demoRunners,
 
   'a busy runner that is evicted': async (world) => {
     const run = await world.start('evicted');

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 

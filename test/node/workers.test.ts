@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, countingJob, type ClusterRun } from '../support/clusterRun.ts';
-import { cleanEnd } from '../support/demoLives.ts';
+import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
 

@@ -43,11 +43,11 @@ export class CommandRun {
     input: Partial<RunnerInput> = {},
   ): Promise<CommandRun> {
     const mark = `${name}-${Math.random()}`;
-    const words = typeof command === 'string' ? ['sh', '-c', command] : [...command];
+    const args = typeof command === 'string' ? ['sh', '-c', command] : [...command];
     const run = await world.start(name, {
       ciServer: 'none',
       image: 'holdfast.test/busybox:1',
-      command: words,
+      command: args,
       env: { TEST_LIFE: mark },
       ...input,
     });

@@ -143,7 +143,7 @@ export class FakeCompute implements Compute {
     if (existing !== undefined) return existing;
     this.created.push(request);
     const { workflowId } = request.identity;
-    const told = this.probes
+    const reported = this.probes
       ? {
           online: false,
           busy: false,
@@ -160,7 +160,7 @@ export class FakeCompute implements Compute {
       ended: false,
       deleted: false,
       terminating: false,
-      ...told,
+      ...reported,
       ...this.born,
     };
     this.#set(pod);
@@ -254,12 +254,12 @@ export class FakeCompute implements Compute {
   // ------------------------------------------------------------------------ what the test controls
 
   start(name: string): void {
-    const told = this.probes ? { online: true, busy: false } : {};
+    const reported = this.probes ? { online: true, busy: false } : {};
     this.change(name, {
       scheduled: true,
       node: 'node-1',
       startedAt: new Date().toISOString(),
-      ...told,
+      ...reported,
     });
   }
 
@@ -308,7 +308,7 @@ export class FakeCompute implements Compute {
     if (refusal !== undefined) throw refusal();
     const index = this.failures.findIndex((failure) => failure.method === method);
     if (index < 0) return;
-    const [told] = this.failures.splice(index, 1);
-    throw told?.error ?? new Error('no failure');
+    const [failure] = this.failures.splice(index, 1);
+    throw failure?.error ?? new Error('no failure');
   }
 }

@@ -88,10 +88,10 @@ export async function inContainer(
   script: string,
   container = 'runner',
 ): Promise<string> {
-  const said: string[] = [];
+  const chunks: string[] = [];
   const output = new PassThrough()
     .setEncoding('utf8')
-    .on('data', (chunk: string) => said.push(chunk));
+    .on('data', (chunk: string) => chunks.push(chunk));
   const socket = await new Exec(kubeConfig).exec(
     name,
     pod,
@@ -103,5 +103,5 @@ export async function inContainer(
     false,
   );
   await once(socket, 'close');
-  return said.join('');
+  return chunks.join('');
 }

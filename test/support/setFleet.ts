@@ -56,7 +56,7 @@ export class Fleet {
   }
 
   /** As the webhook does. */
-  tell(one: JobEvent): void {
+  deliver(one: JobEvent): void {
     const home = new JobRouter(this.listed).setFor(one, { ciServer: 'github' })?.workflowId ?? '';
     this.#at(home, [one]);
   }
@@ -71,7 +71,7 @@ export class Fleet {
     if (!decideSet(state, this.now).rerouteJobs) return;
     const next = state.passing.next(state, this.now);
     const substitutes = new RerouteTargets({ workflowId, routing: next.routing }, this.listed);
-    const passed = new Map<string, string[]>();
+    const rerouted = new Map<string, string[]>();
     for (const { key, repository, since } of next.jobs) {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
       const to = substitutes.next(
@@ -82,13 +82,16 @@ export class Fleet {
       this.#at(to, [
         event('queued', jobId, { runAttempt, repository, at: since, reroutedBy: workflowId }),
       ]);
-      passed.set(to, [...(passed.get(to) ?? []), key]);
+      rerouted.set(to, [...(rerouted.get(to) ?? []), key]);
     }
     for (const { to, event: news } of next.forwardedEvents) this.#at(to, [news]);
     meanwhile();
     state.passing.done(
       next,
-      { rerouted: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size },
+      {
+        rerouted: [...rerouted].map(([to, keys]) => ({ to, keys })),
+        substitutes: substitutes.size,
+      },
       state,
       this.now,
     );

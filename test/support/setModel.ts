@@ -25,7 +25,7 @@ interface ModelRunner {
 }
 
 /** Kinds of messages between a set and its runners. */
-export type Word = 'start' | 'drain' | 'online' | 'busy' | 'ended';
+export type MessageKind = 'start' | 'drain' | 'online' | 'busy' | 'ended';
 
 export interface ModelDrain {
   readonly workflowId: string;
@@ -33,7 +33,7 @@ export interface ModelDrain {
   readonly phase: ModelRunner['phase'];
   readonly held: boolean;
   readonly at: number;
-  /** Runners that stay after it, and the most that were wanted within `scaleDownDelay`. */
+  /** Runners that stay after it, and the largest desired number within `scaleDownDelay`. */
   readonly left: number;
   readonly recentPeak: number;
 }
@@ -55,8 +55,8 @@ export function setSpec(input: Partial<RunnerSetInput> = {}): SetSpec {
 }
 
 /**
- * A set's decisions in a world in memory. Its requests are carried out; everything else happens
- * when the test says so.
+ * A set's decisions in a world in memory. Its requests are executed; the test triggers all other
+ * events.
  */
 export class SetModel {
   now = 1_000_000;
@@ -79,21 +79,24 @@ export class SetModel {
    */
   look?: () => { jobs: CiJob[]; complete: boolean } | undefined;
   /** Number of messages of each kind. */
-  readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, busy: 0, ended: 0 };
-  readonly #loses: (word: Word, index: number) => boolean;
+  readonly sent: Record<MessageKind, number> = { start: 0, drain: 0, online: 0, busy: 0, ended: 0 };
+  readonly #loses: (kind: MessageKind, index: number) => boolean;
   /**
    * Whether a start or an end was lost, so that the set may count a runner that does not exist, and
    * drain it.
    */
   #someUnknown = false;
-  /** Every number of runners that was wanted, and when it last was. */
+  /** Every desired number of runners, and the last time at which it was desired. */
   readonly #wanted: { readonly runners: number; until: number }[] = [];
 
   /**
    * @param loses - whether a message is lost, by its index among those of its kind; its sender does
    * not learn of it
    */
-  constructor(input: RunnerSetInput, loses: (word: Word, index: number) => boolean = () => false) {
+  constructor(
+    input: RunnerSetInput,
+    loses: (kind: MessageKind, index: number) => boolean = () => false,
+  ) {
     this.#loses = loses;
     this.input = input;
     this.state = SetState.begin(setSpec(input), input, {}, this.now);
@@ -127,7 +130,7 @@ export class SetModel {
     throw new Error('the set does not come to rest');
   }
 
-  /** The set's own clock rings, until this much time has passed. */
+  /** Lets this much time pass, in which the set's timers fire. */
   pass(ms: number): void {
     const until = this.now + ms;
     while (this.now < until) {
@@ -156,7 +159,7 @@ export class SetModel {
     this.state.jobEvents([event], this.now);
   }
 
-  comeUp(runner: ModelRunner): void {
+  comeOnline(runner: ModelRunner): void {
     if (runner.phase !== 'Provisioning') return;
     runner.phase = 'Idle';
     if (this.#arrives('online'))
@@ -184,15 +187,19 @@ export class SetModel {
     else runner.phase = 'Idle';
   }
 
-  /** @param how - `told`: the runner was drained; otherwise it failed by itself. @default 'told' */
-  end(runner: ModelRunner, how: 'told' | 'never_registered' | 'crashed' = 'told'): void {
+  /** @param how - `drained`, or how it failed by itself. @default 'drained' */
+  end(runner: ModelRunner, how: 'drained' | 'never_registered' | 'crashed' = 'drained'): void {
     this.runners.delete(runner.workflowId);
     if (!this.#arrives('ended')) {
       this.#someUnknown = true;
       return;
     }
     const wasOnline = runner.phase !== 'Provisioning';
-    const outcome = { told: 'succeeded', never_registered: 'errored', crashed: 'failed' } as const;
+    const outcome = {
+      drained: 'succeeded',
+      never_registered: 'errored',
+      crashed: 'failed',
+    } as const;
     this.state.onRunnerEnded(
       {
         workflowId: runner.workflowId,
@@ -231,8 +238,8 @@ export class SetModel {
 
   #random = (): number => this.#below(GRAIN) / GRAIN;
 
-  #arrives(word: Word): boolean {
-    return !this.#loses(word, this.said[word]++);
+  #arrives(kind: MessageKind): boolean {
+    return !this.#loses(kind, this.sent[kind]++);
   }
 
   #list(): void {
@@ -296,7 +303,7 @@ export class SetModel {
       this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
-  /** Runners of the current template that the set takes for staying. */
+  /** Runners of the current template that the set expects to stay. */
   #staying(): number {
     const { runners, facts } = this.state;
     return runners

@@ -103,9 +103,9 @@ export const FORWARDS = `sh -c 't=0; u=0; trap "t=1" TERM; trap "u=1" USR1; echo
 child=$!; trap 'kill -USR1 $child' TERM; status=200; while [ $status -gt 128 ]; do wait $child; status=$?; done; exit $status`;
 
 /** The supervisor's log lines. */
-export const interrupted = (word: string): string => `Entrypoint received interrupt: ${word}`;
-export const swallowed = (word: string): string =>
-  `${interrupted(word)} (already stopping, not passed on)`;
+export const interrupted = (signal: string): string => `Entrypoint received interrupt: ${signal}`;
+export const swallowed = (signal: string): string =>
+  `${interrupted(signal)} (already stopping, not passed on)`;
 export const timedOut = (timeout: string): string =>
   `Process did not finish before ${timeout} timeout`;
 export const gracefully = (grace: string): string =>

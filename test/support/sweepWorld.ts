@@ -193,7 +193,7 @@ export class SweepWorld {
     const worker = await Worker.create({
       connection,
       taskQueue,
-      workflowsPath: new URL('sweptLives/workflows.ts', import.meta.url).pathname,
+      workflowsPath: new URL('sweptRunners/workflows.ts', import.meta.url).pathname,
     });
     this.#workers.push({ worker, connection, done: worker.run() });
     this.#queues.push(taskQueue);

@@ -1,4 +1,4 @@
-/** Equal sets share the jobs: that the choice is fair is in unit/core/jobRouting, what a set passes on in unit/workflows/runnerSet.passing; here it is carried out. */
+/** Execution of the distribution of jobs over equal sets. The decisions are tested in unit/core/jobRouting and unit/workflows/runnerSet.rerouting. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { JobEventBatcher } from '../../worker/webhook/jobEventBatcher.ts';
 import { SetDirectory } from '../../worker/webhook/setDirectory.ts';

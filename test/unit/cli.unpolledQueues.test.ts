@@ -28,7 +28,7 @@ test.each<[queue: string, fix: RegExp]>([
 });
 
 test.each<
-  [what: string, behavior: number | undefined, override: object | undefined, told: boolean]
+  [what: string, behavior: number | undefined, override: object | undefined, isShown: boolean]
 >([
   ['stays on its version', 1, undefined, true],
   ['moves on', 2, undefined, false],
@@ -36,7 +36,7 @@ test.each<
   ['has no version', undefined, undefined, false],
 ])(
   'the workers of its version have ended, and others poll: a workflow that %s',
-  async (_what, behavior, versioningOverride, told) => {
+  async (_what, behavior, versioningOverride, isShown) => {
     const raw = {
       workflowExecutionInfo: {
         versioningInfo: {
@@ -60,6 +60,6 @@ test.each<
     const move: unknown = expect.stringMatching(
       /^it stays on version one of ns\/holdfast-worker, .* --workflow-id runner-1 --versioning-override-behavior auto_upgrade$/,
     );
-    expect(queues.map(({ fix }) => fix)).toEqual(told ? [move] : []);
+    expect(queues.map(({ fix }) => fix)).toEqual(isShown ? [move] : []);
   },
 );

@@ -319,12 +319,12 @@ describe('the images', () => {
 
   /**
    * Runs a container's script with a fake runner that records its calls and registers like GitHub's, by creating files.
-   * @param left - files in the runner's own folder; `handed`: the folder that the two containers share
+   * @param existing - files in the runner's own folder; `shared`: the folder that the two containers share
    */
   function enter(
     env: Record<string, string>,
     [shell = '', ...args] = GITHUB_RUNNER.image.command,
-    { left = [], handed = '' }: { left?: string[]; handed?: string } = {},
+    { existing = [], shared = '' }: { existing?: string[]; shared?: string } = {},
   ): string[] {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
     const tell = (name: string): string =>
@@ -339,8 +339,8 @@ describe('the images', () => {
       `${tell('run.sh')}cat .runner* .credentials* 2>/dev/null || :\n`,
       { mode: 0o755 },
     );
-    for (const name of left) writeFileSync(join(home, name), 'an earlier one\n');
-    const dir = handed === '' ? {} : { HOLDFAST_REGISTRATION_DIR: handed };
+    for (const name of existing) writeFileSync(join(home, name), 'an earlier one\n');
+    const dir = shared === '' ? {} : { HOLDFAST_REGISTRATION_DIR: shared };
     try {
       return execFileSync(shell, args, {
         env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...dir, ...env },
@@ -429,20 +429,20 @@ describe('the images', () => {
   ])(
     'a separate container registers, and the runner runs with its files and without a token: %s',
     (_what, more, options) => {
-      withSharedFolder((handed) => {
+      withSharedFolder((shared) => {
         const registered = enter({ ...TOKEN, ...more }, GITHUB_RUNNER.registration.token.command, {
-          handed,
+          shared,
         });
         expect(registered).toEqual([
           `config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit=`,
         ]);
-        expect(readdirSync(handed).toSorted()).toEqual([
+        expect(readdirSync(shared).toSorted()).toEqual([
           '.credentials',
           '.credentials_rsaparams',
           '.runner',
         ]);
-        const left = ['.runner', '.runner_migrated', '.credentials_migrated'];
-        const [first, ...files] = enter({}, GITHUB_RUNNER.image.command, { handed, left });
+        const existing = ['.runner', '.runner_migrated', '.credentials_migrated'];
+        const [first, ...files] = enter({}, GITHUB_RUNNER.image.command, { shared, existing });
         const of = 'of https://github.com/acme';
         expect({ first, files: files.toSorted() }).toEqual({
           first: 'run.sh  token= jit=',
@@ -455,18 +455,21 @@ describe('the images', () => {
   test.each<[string, Record<string, string>, string[], number]>([
     ['of config.sh', TOKEN, ['.refuse'], 3],
     ['of a missing variable', { RUNNER_TOKEN: 'AAA' }, [], 2],
-  ])('a failed registration ends its container with the status %s', (_what, env, left, status) => {
-    withSharedFolder((handed) => {
-      let failure: unknown;
-      try {
-        enter(env, GITHUB_RUNNER.registration.token.command, { handed, left });
-      } catch (error) {
-        failure = error;
-      }
-      expect(failure).toMatchObject({ status });
-      expect(readdirSync(handed)).toEqual([]);
-    });
-  });
+  ])(
+    'a failed registration ends its container with the status %s',
+    (_what, env, existing, status) => {
+      withSharedFolder((shared) => {
+        let failure: unknown;
+        try {
+          enter(env, GITHUB_RUNNER.registration.token.command, { shared, existing });
+        } catch (error) {
+          failure = error;
+        }
+        expect(failure).toMatchObject({ status });
+        expect(readdirSync(shared)).toEqual([]);
+      });
+    },
+  );
 });
 
 test("Docker Compose and the documentation name the version of Temporal's server that the lab runs as a cluster", () => {

@@ -14,11 +14,11 @@ interface Diagnostic {
 }
 
 /** A file, a line of it, and the linter's message. */
-type Case = readonly [file: string, line: string, says: string];
+type Case = readonly [file: string, line: string, message: string];
 const imports = (...targets: string[]): string[] =>
   targets.map((target) => `export * from '${target}';`);
-const forbidden = (file: string, says: string, lines: readonly string[]): Case[] =>
-  lines.map((line) => [file, line, says]);
+const forbidden = (file: string, message: string, lines: readonly string[]): Case[] =>
+  lines.map((line) => [file, line, message]);
 
 const FORBIDDEN: readonly Case[] = [
   ...forbidden(
@@ -306,22 +306,22 @@ describe('the linter', () => {
   beforeAll(() => {
     found = lint([...FILES, ...CIRCLE]);
   });
-  const said = (index: number): string[] =>
+  const messagesOf = (index: number): string[] =>
     (found.get(FILES[index]?.path ?? '') ?? []).map(
       ({ message, help = '' }) => `${message} ${help}`,
     );
 
-  test.each(FORBIDDEN.map(([file, line, says], index) => ({ index, file, line, says })))(
+  test.each(FORBIDDEN.map(([file, line, message], index) => ({ index, file, line, message })))(
     'in $file rejects: $line',
-    ({ index, says }) => {
-      expect(said(index)).toEqual([expect.stringContaining(says)]);
+    ({ index, message }) => {
+      expect(messagesOf(index)).toEqual([expect.stringContaining(message)]);
     },
   );
 
   test.each(
     ALLOWED.map(([file, line], index) => ({ index: FORBIDDEN.length + index, file, line })),
   )('in $file accepts: $line', ({ index }) => {
-    expect(said(index)).toEqual([]);
+    expect(messagesOf(index)).toEqual([]);
   });
 
   test('has no rule between folders that is not tested here', () => {
@@ -330,7 +330,7 @@ describe('the linter', () => {
     ].map(([, message = '']) => message);
     expect(messages.length).toBeGreaterThan(15);
     expect(
-      messages.filter((message) => !FORBIDDEN.some(([, , says]) => message.includes(says))),
+      messages.filter((message) => !FORBIDDEN.some(([, , expected]) => message.includes(expected))),
     ).toEqual([]);
   });
 

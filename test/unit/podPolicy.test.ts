@@ -47,7 +47,7 @@ describe('a pod may have', () => {
       POD_RULES.filter(
         (rule) => rule.violations(pod, policyFor(pod, policyOf(each)), own).length > 0,
       ).map(({ field }) => field),
-    ).toEqual(each.refusedBy);
+    ).toEqual(each.rejectedBy);
     for (const fault of policyViolations(pod, policyOf(each), own))
       expect(fault).toMatch(
         /^[A-Za-z[\]0-9./-]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/,
@@ -55,9 +55,9 @@ describe('a pod may have', () => {
   });
 
   test('every rule rejects one of the cases, and every field of the policy has a rule', () => {
-    const refusing = new Set(POLICY_CASES.flatMap(({ refusedBy }) => refusedBy));
+    const rejecting = new Set(POLICY_CASES.flatMap(({ rejectedBy }) => rejectedBy));
     expect(
-      POD_RULES.map(({ field }) => field).filter((field) => !(refusing as Set<string>).has(field)),
+      POD_RULES.map(({ field }) => field).filter((field) => !(rejecting as Set<string>).has(field)),
     ).toEqual([
       'namespaces',
       // Rules that the API server cannot check. Each has a separate test below.

@@ -2,8 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { MAX_TERMINATION_MESSAGE, terminationMessage } from '../../uploader/terminationMessage.ts';
 
-const parsed = (said: Parameters<typeof terminationMessage>[0]): Record<string, unknown> => {
-  const line = terminationMessage(said);
+const parsed = (fields: Parameters<typeof terminationMessage>[0]): Record<string, unknown> => {
+  const line = terminationMessage(fields);
   expect(Buffer.byteLength(line)).toBeLessThanOrEqual(MAX_TERMINATION_MESSAGE);
   expect(line.endsWith('\n')).toBe(true);
   return JSON.parse(line) as Record<string, unknown>;
@@ -20,14 +20,16 @@ test('a short message is unchanged', () => {
 });
 
 test('a fault precedes the number of skipped files, of which only a few are listed', () => {
-  const said = parsed({
+  const fields = parsed({
     end: 'stored',
     skippedFiles: FILES,
     sharedDirFault: 'SHARED_DIR: too much',
   });
-  expect(said).toMatchObject({ sharedDirFault: 'SHARED_DIR: too much', skipped: 5_000 });
-  expect(said['skippedFiles']).toEqual(FILES.slice(0, (said['skippedFiles'] as string[]).length));
-  expect((said['skippedFiles'] as string[]).length).toBeGreaterThan(10);
+  expect(fields).toMatchObject({ sharedDirFault: 'SHARED_DIR: too much', skipped: 5_000 });
+  expect(fields['skippedFiles']).toEqual(
+    FILES.slice(0, (fields['skippedFiles'] as string[]).length),
+  );
+  expect((fields['skippedFiles'] as string[]).length).toBeGreaterThan(10);
 });
 
 test.each([

@@ -35,17 +35,17 @@ async function folder(): Promise<string> {
 }
 
 /** A step's supervisor, as its uploader sees it: a port in use. */
-async function listener(): Promise<{ port: number; looks(): number; close(): Promise<void> }> {
-  let looks = 0;
+async function listener(): Promise<{ port: number; checks(): number; close(): Promise<void> }> {
+  let checks = 0;
   const server = createServer((socket) => {
-    looks++;
+    checks++;
     socket.on('error', () => undefined).destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = async (): Promise<void> =>
     await new Promise((resolve) => server.close(() => resolve()));
   leftovers.push(close);
-  return { port: (server.address() as AddressInfo).port, looks: () => looks, close };
+  return { port: (server.address() as AddressInfo).port, checks: () => checks, close };
 }
 
 interface Step {
@@ -117,8 +117,8 @@ describe('the uploader of a step', () => {
     const signal = new AbortController();
     const record = runUploader(options, signal.signal);
     signal.abort();
-    const before = supervisor.looks();
-    await until('it looks at the step again', () => supervisor.looks() > before + 2);
+    const before = supervisor.checks();
+    await until('it looks at the step again', () => supervisor.checks() > before + 2);
     expect(await keys()).toEqual([]);
     await writeFile(join(options.records, 'build-log.txt'), 'login hunter22\n');
     await mkdir(join(options.artifactDir, 'reports'));
@@ -161,12 +161,12 @@ describe('the uploader of a step', () => {
     expect(await readFile(join(next, 'cluster'), 'utf8')).toBe('c-1');
   });
 
-  test.each<[what: string, notes: Record<string, string>, handedOn: string]>([
+  test.each<[what: string, notes: Record<string, string>, expected: string]>([
     ['a snapshot that the supervisor has taken', { after: 'a', before: 'b', started: '' }, 'a'],
     ['the folder, of a step whose supervisor was killed', { before: 'b', started: '' }, 'folder'],
     ['the files of the earlier steps, of a command that never started', { before: 'b' }, 'b'],
     ['the folder, if the snapshot is invalid', { after: '', started: '' }, 'folder'],
-  ])('hands on %s', async (_what, notes, handedOn) => {
+  ])('hands on %s', async (_what, notes, expected) => {
     const { options, supervisor } = await step();
     const snapshot = (text: string): string =>
       text === '' ? 'x' : JSON.stringify({ it: { mode: 0o600, base64: btoa(text) } });
@@ -180,7 +180,7 @@ describe('the uploader of a step', () => {
     expect((await runUploader(options, new AbortController().signal)).end).toBe('stored');
     const next = await folder();
     await restoreSnapshot((await options.store.get('shared/1.json')) ?? new Uint8Array(), next);
-    expect(await readFile(join(next, 'it'), 'utf8')).toBe(handedOn);
+    expect(await readFile(join(next, 'it'), 'utf8')).toBe(expected);
   });
 
   test('exits without an upload if it is stopped before the step has started', async () => {
@@ -310,7 +310,7 @@ describe('the uploader of a step', () => {
     ]);
   });
 
-  test.each<[what: string, put: ArtifactStore['put'], says: RegExp]>([
+  test.each<[what: string, put: ArtifactStore['put'], message: RegExp]>([
     [
       'refuses',
       async () => await Promise.reject(new Error('403 AccessDenied')),
@@ -323,7 +323,7 @@ describe('the uploader of a step', () => {
     ],
   ])(
     'a store that %s: an error within the time limit that names the cause',
-    async (_what, put, says) => {
+    async (_what, put, message) => {
       const { options, supervisor } = await step({ timeoutMs: 300 });
       await writeFile(join(options.records, 'started.json'), START);
       await supervisor.close();
@@ -332,7 +332,7 @@ describe('the uploader of a step', () => {
           { ...options, store: { get: async (key) => await options.store.get(key), put } },
           new AbortController().signal,
         ),
-      ).rejects.toThrow(says);
+      ).rejects.toThrow(message);
     },
   );
 });

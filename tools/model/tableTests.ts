@@ -11,7 +11,7 @@ const TESTS: Readonly<Record<keyof Tables, readonly string[]>> = {
   onlineDecision: ['test/unit/workflows/runner.onlineDecision.test.ts'],
   verdicts: [
     'test/unit/workflows/runner.verdict.test.ts',
-    'test/unit/workflows/runner.verdict.words.test.ts',
+    'test/unit/workflows/runner.verdict.messages.test.ts',
     'test/unit/workflows/runner.jobEvents.test.ts',
     'test/unit/viewOfPod.exit.test.ts',
   ],

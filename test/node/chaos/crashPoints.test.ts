@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { cancelSignal } from '../../../core/contract/index.ts';
 import { countingJob, type ClusterRun } from '../../support/clusterRun.ts';
-import { cleanEnd } from '../../support/demoLives.ts';
+import { cleanEnd } from '../../support/demoRunners.ts';
 import { describeWithLab } from '../../support/lab.ts';
 import { together, type Scenario } from '../../support/together.ts';
 import { CrashWorld } from './crashWorld.ts';

@@ -11,7 +11,7 @@ import {
   type RunnerResult,
 } from '../../../core/contract/index.ts';
 import type { ClusterRun } from '../../support/clusterRun.ts';
-import { cleanEnd } from '../../support/demoLives.ts';
+import { cleanEnd } from '../../support/demoRunners.ts';
 import { states } from '../../support/jobRun.ts';
 import { describeIf } from '../../support/lab.ts';
 import { restartsLabFolder } from '../../support/labFolder.ts';

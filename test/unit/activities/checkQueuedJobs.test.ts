@@ -44,21 +44,21 @@ const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
 });
 
 /** @returns the single signal that the set got, or `undefined` */
-async function look(
-  ...args: Parameters<typeof lookInParts>
+async function check(
+  ...args: Parameters<typeof checkInParts>
 ): Promise<QueueCheckResult | undefined> {
-  const told = await lookInParts(...args);
-  expect(told.length).toBeLessThan(2);
-  return told[0];
+  const results = await checkInParts(...args);
+  expect(results.length).toBeLessThan(2);
+  return results[0];
 }
 
-async function lookInParts(
+async function checkInParts(
   answers: Pick<CiServer, 'listQueuedJobs' | 'getJob'>,
   more: Partial<CheckQueuedJobsInput> = {},
   sets: Record<string, SetRoutingInfo> = { 'set-linux': cover },
 ): Promise<QueueCheckResult[]> {
   const server = { kind: 'github', ...answers };
-  const told: QueueCheckResult[] = [];
+  const results: QueueCheckResult[] = [];
   const client = {
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),
     withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await run(),
@@ -70,7 +70,7 @@ async function lookInParts(
       getHandle: (workflowId: string) => ({
         signal: async (_definition: unknown, seen: QueueCheckResult) => {
           expect(workflowId).toBe('set-linux');
-          told.push(seen);
+          results.push(seen);
         },
       }),
     },
@@ -92,8 +92,8 @@ async function lookInParts(
         { ...input, ...more },
       ),
   );
-  expect(supported).toBe(told.length > 0);
-  return told;
+  expect(supported).toBe(results.length > 0);
+  return results;
 }
 
 const listing = (
@@ -112,7 +112,7 @@ describe("a set's check of the CI server's jobs", () => {
       runnerName: 'linux-abcdefghij-0a1b2c3d4e',
     });
     const jobs = [job(1), job(2, { labels: ['gpu'] }), job(3, { labels: ['gpu'] }), own];
-    expect(await look(listing(jobs), { reroutedHere: ['3/1'] }, sets)).toEqual({
+    expect(await check(listing(jobs), { reroutedHere: ['3/1'] }, sets)).toEqual({
       checkedAt: 1_000_000,
       complete: true,
       jobs: [jobs[0], jobs[2], own].map((one) => ({ ...one, labels: [] })),
@@ -124,7 +124,7 @@ describe("a set's check of the CI server's jobs", () => {
   test('jobs without labels belong only to a set with groupJobs', async () => {
     const jobs = listing([job(1, { labels: [] })]);
     const ids = async (more: Partial<SetRoutingInfo>): Promise<string[] | undefined> =>
-      (await look(jobs, {}, { 'set-linux': { ...cover, ...more } }))?.jobs.map(({ id }) => id);
+      (await check(jobs, {}, { 'set-linux': { ...cover, ...more } }))?.jobs.map(({ id }) => id);
     expect([await ids({}), await ids({ groupJobs: true })]).toEqual([[], ['1']]);
   });
 
@@ -133,9 +133,9 @@ describe("a set's check of the CI server's jobs", () => {
     const jobs = Array.from({ length: 10_000 }, (_none, index) =>
       job(40_000_000_000 + index, { labels, repository: 'acme/'.padEnd(60, 'x') }),
     );
-    const told = await lookInParts(listing(jobs), {}, { 'set-linux': { ...cover, labels } });
-    for (const part of told) expect(JSON.stringify(part).length).toBeLessThan(512 * 1_024);
-    const [last, ...before] = told.toReversed();
+    const results = await checkInParts(listing(jobs), {}, { 'set-linux': { ...cover, labels } });
+    for (const part of results) expect(JSON.stringify(part).length).toBeLessThan(512 * 1_024);
+    const [last, ...before] = results.toReversed();
     expect(before.map(({ complete }) => complete)).toEqual(before.map(() => false));
     expect(last?.complete).toBe(true);
     expect([last, ...before].map((part) => part?.continues)).toEqual([
@@ -150,7 +150,7 @@ describe("a set's check of the CI server's jobs", () => {
   test('each of equal sets gets its own part, and all of them together every job', async () => {
     const sets = { 'set-linux': cover, 'set-linux-2': cover, 'set-linux-3': cover };
     const jobs = Array.from({ length: 60 }, (_none, index) => job(index));
-    const seen = await look(listing(jobs), {}, sets);
+    const seen = await check(listing(jobs), {}, sets);
     expect(seen?.jobs.length).toBeGreaterThan(5);
     expect(seen?.jobs.length).toBeLessThan(40);
   });
@@ -159,15 +159,15 @@ describe("a set's check of the CI server's jobs", () => {
     { complete: false, budgetUntil: 5_000_000 },
     { complete: false, unsupported: true },
   ])('reports why it is incomplete: %j', async (list) => {
-    expect(await look(listing([job(1)], list))).toMatchObject(list);
+    expect(await check(listing([job(1)], list))).toMatchObject(list);
   });
 
   test('reports its own age', async () => {
-    expect(await look(listing([], { ageMs: 700 }))).toMatchObject({ checkedAt: 999_300 });
+    expect(await check(listing([], { ageMs: 700 }))).toMatchObject({ checkedAt: 999_300 });
   });
 
   test('names ended sets that have jobs of this one', async () => {
-    expect(await look(listing([]), { reroutedTo: ['set-linux', 'set-gone'] })).toMatchObject({
+    expect(await check(listing([]), { reroutedTo: ['set-linux', 'set-gone'] })).toMatchObject({
       endedSets: ['set-gone'],
     });
   });
@@ -188,7 +188,7 @@ describe("a set's check of the CI server's jobs", () => {
       },
     };
     const overdue = [6, 7, 8, 9].map((id) => ({ key: `${id}/1`, repository: 'acme/app' }));
-    expect(await look(server, { overdue })).toEqual({
+    expect(await check(server, { overdue })).toEqual({
       checkedAt: 1_000_000,
       complete: false,
       jobs: [job(6, { labels: [] }), job(7, { labels: [] })],
@@ -197,7 +197,7 @@ describe("a set's check of the CI server's jobs", () => {
     });
     expect(asked).toEqual(['7', '8', '9']);
     asked.length = 0;
-    await look({ ...server, ...listing([job(6)]) }, { overdue });
+    await check({ ...server, ...listing([job(6)]) }, { overdue });
     expect(asked).toEqual([]);
   });
 
@@ -208,7 +208,7 @@ describe("a set's check of the CI server's jobs", () => {
         await Promise.reject(new CiServerError('rate_limited', 'wait', { retryAfterMs: 1 })),
     };
     expect(
-      await look(server, {
+      await check(server, {
         overdue: [
           { key: '7/1', repository: 'acme/app' },
           { key: '8/1', repository: 'acme/app' },
@@ -220,7 +220,7 @@ describe("a set's check of the CI server's jobs", () => {
   test('reports an overdue job that another set has to serve now as absent', async () => {
     const sets = { 'set-linux': { ...cover, labels: ['linux', 'big'] }, 'set-new': cover };
     expect(
-      await look(
+      await check(
         listing([job(5)], { complete: false }),
         { overdue: [{ key: '5/1', repository: 'acme/app' }] },
         sets,
@@ -229,6 +229,6 @@ describe("a set's check of the CI server's jobs", () => {
   });
 
   test('a CI server without a list is not queried', async () => {
-    expect(await look({})).toBeUndefined();
+    expect(await check({})).toBeUndefined();
   });
 });

@@ -77,10 +77,10 @@ test.each([
 });
 
 test('nothing completes before the activity has done its work: what was observed in the meantime is its result', () => {
-  const lookOut = waits.addWaiter(POD, 'deleted');
+  const waiter = waits.addWaiter(POD, 'deleted');
   expect(waits.changed({ ...POD, deleted: true, ended: true }, 'deleted')).toBe(false);
-  expect(waits.defer(lookOut, TASK, seen, 5_000)).toBe(false);
-  expect(lookOut.seen).toMatchObject({ deleted: true });
+  expect(waits.defer(waiter, TASK, seen, 5_000)).toBe(false);
+  expect(waiter.seen).toMatchObject({ deleted: true });
   jest.advanceTimersByTime(10_000);
   expect(answers).toEqual([]);
 });
@@ -109,12 +109,12 @@ test('completes immediately without a time, before the start, and after the stop
 });
 
 describe('waiting in the activity', () => {
-  const look = async (withinMs = 5_000) =>
+  const wait = async (withinMs = 5_000) =>
     await waits.until(waits.addWaiter(POD, 'deleted'), withinMs);
   const GONE = { ...ONLINE, ended: true, deleted: true };
 
   test('until the condition is met', async () => {
-    const waiting = look();
+    const waiting = wait();
     expect(waits.changed(ONLINE, 'deleted')).toBe(false);
     expect(waits.changed(GONE, 'deleted')).toBe(true);
     expect(await waiting).toEqual(GONE);
@@ -123,7 +123,7 @@ describe('waiting in the activity', () => {
 
   test('until the time is over or the watch ends: with the last view', async () => {
     const [timed, closed] = [
-      look(1_000),
+      wait(1_000),
       waits.until(waits.addWaiter({ ...POD, name: 'runner-2-ab' }, 'deleted'), 5_000),
     ];
     waits.changed(ONLINE, 'deleted');
@@ -134,11 +134,11 @@ describe('waiting in the activity', () => {
   });
 
   test('not if nothing reports changes, or the condition is already met', async () => {
-    const lookOut = waits.addWaiter(POD, 'deleted');
+    const waiter = waits.addWaiter(POD, 'deleted');
     waits.changed(GONE, 'deleted');
-    expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
+    expect(await waits.until(waiter, 5_000)).toEqual(GONE);
     waits.close();
-    expect(await look()).toBeUndefined();
+    expect(await wait()).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { runnerHash } from '../../../activities/compute/naming.ts';
 import { earlierRunnerCheck } from '../../../activities/sweep/earlierRunners.ts';
-import { pod } from '../../support/sweptThings.ts';
+import { pod } from '../../support/sweptObjects.ts';
 
 const identity = { workflowId: 'runner-w', firstRunId: 'f', attempt: 2 };
 const first = `w-${runnerHash(identity)}`;

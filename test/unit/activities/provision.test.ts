@@ -35,14 +35,14 @@ const temporalNamespaceId = async (): Promise<string> => 'ns-1';
 
 /** A CI server that registers slowly, and resolves a promise when it gets the request. */
 class SlowCiServer extends FakeCiServer {
-  readonly asked = Promise.withResolvers<void>();
+  readonly requested = Promise.withResolvers<void>();
   readonly answered = Promise.withResolvers<void>();
 
   override async register(
     request: Parameters<CiServer['register']>[0],
     signal?: AbortSignal,
   ): Promise<Registration> {
-    this.asked.resolve();
+    this.requested.resolve();
     const aborted = new Promise<never>((_, reject) =>
       signal?.addEventListener('abort', () => reject(signal.reason as Error)),
     );
@@ -54,11 +54,11 @@ class SlowCiServer extends FakeCiServer {
 describe('for a registration that outlives its runner', () => {
   async function provisioned(
     labels: readonly string[],
-  ): Promise<{ asked: readonly string[]; stored: Registration | undefined }> {
-    let asked: readonly string[] = [];
+  ): Promise<{ requested: readonly string[]; stored: Registration | undefined }> {
+    let requested: readonly string[] = [];
     class NotingCiServer extends FakeCiServer {
       override async register(request: Parameters<CiServer['register']>[0]): Promise<Registration> {
-        asked = request.labels;
+        requested = request.labels;
         return await super.register(request);
       }
     }
@@ -81,12 +81,12 @@ describe('for a registration that outlives its runner', () => {
           input,
         ),
     );
-    return { asked, stored: await compute.readRegistrationSecret(INPUT.pod.identity) };
+    return { requested, stored: await compute.readRegistrationSecret(INPUT.pod.identity) };
   }
 
   test('it has a label of its location, and its Secret has the location', async () => {
-    const { asked, stored } = await provisioned(['linux']);
-    expect(asked).toEqual(['linux', locationLabel('process/c/i')]);
+    const { requested, stored } = await provisioned(['linux']);
+    expect(requested).toEqual(['linux', locationLabel('process/c/i')]);
     expect(stored).toMatchObject({
       runnerName: 'r',
       at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
@@ -95,7 +95,7 @@ describe('for a registration that outlives its runner', () => {
 
   test('a runner with the maximum number of labels gets no other', async () => {
     const most = Array.from({ length: 100 }, (_, index) => `l${index}`);
-    expect((await provisioned(most)).asked).toEqual(most);
+    expect((await provisioned(most)).requested).toEqual(most);
   });
 });
 
@@ -232,7 +232,7 @@ describe('while the CI server registers', () => {
         () => undefined,
         (error: unknown) => error,
       );
-    await ci.asked.promise;
+    await ci.requested.promise;
     activity.cancel(reason);
     if (thenAnswers) ci.answered.resolve();
     return { error: await ended, ci, compute };

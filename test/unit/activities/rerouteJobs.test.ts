@@ -44,10 +44,10 @@ interface World {
 async function run(
   { sets, failing = {} }: World,
   more: Partial<RerouteJobsInput>,
-  told: Record<string, JobEvent[]> = {},
+  signaled: Record<string, JobEvent[]> = {},
 ): Promise<{
   answer: Timestamped & RerouteJobsResult;
-  told: Record<string, JobEvent[]>;
+  signaled: Record<string, JobEvent[]>;
   signals: number;
   lists: number;
 }> {
@@ -69,7 +69,7 @@ async function run(
           signals++;
           expect(Math.abs(Date.now() - at)).toBeLessThan(3_600_000);
           if (failing[workflowId] !== undefined) throw failing[workflowId];
-          (told[workflowId] ??= []).push(...events);
+          (signaled[workflowId] ??= []).push(...events);
         },
       }),
     },
@@ -84,7 +84,7 @@ async function run(
     Timestamped & RerouteJobsResult,
     () => Promise<Timestamped & RerouteJobsResult>
   >(async () => await rerouteJobs(running, { ...input, ...more }));
-  return { answer, told, signals, lists };
+  return { answer, signaled, signals, lists };
 }
 
 const ended = (workflowId: string): Error =>
@@ -100,9 +100,9 @@ describe('rerouting jobs', () => {
   };
 
   test('each goes to one set with free capacity, in few signals, with the name of the sender', async () => {
-    const { answer, told, signals } = await run({ sets }, { jobs: jobs(500) });
-    expect(Object.keys(told).toSorted()).toEqual(['set-a', 'set-b']);
-    const all = Object.values(told).flat();
+    const { answer, signaled, signals } = await run({ sets }, { jobs: jobs(500) });
+    expect(Object.keys(signaled).toSorted()).toEqual(['set-a', 'set-b']);
+    const all = Object.values(signaled).flat();
     expect(all.map(({ jobId }) => Number(jobId)).toSorted((a, b) => a - b)).toEqual(
       jobs(500).map((_job, index) => index),
     );
@@ -118,7 +118,7 @@ describe('rerouting jobs', () => {
     expect(signals).toBeLessThanOrEqual(4);
     expect(answer.substitutes).toBe(3);
     for (const { to, keys } of answer.rerouted)
-      for (const key of keys) expect(told[to]?.map(({ jobId }) => `${jobId}/2`)).toContain(key);
+      for (const key of keys) expect(signaled[to]?.map(({ jobId }) => `${jobId}/2`)).toContain(key);
     expect(answer.rerouted.flatMap(({ keys }) => keys)).toHaveLength(500);
   });
 
@@ -134,12 +134,12 @@ describe('rerouting jobs', () => {
   });
 
   test('jobs that an ended set did not accept come back', async () => {
-    const { answer, told } = await run(
+    const { answer, signaled } = await run(
       { sets, failing: { 'set-a': ended('set-a') } },
       { jobs: jobs(50) },
     );
     expect(answer.rerouted).toEqual([
-      { to: 'set-b', keys: told['set-b']?.map(({ jobId }) => `${jobId}/2`) },
+      { to: 'set-b', keys: signaled['set-b']?.map(({ jobId }) => `${jobId}/2`) },
     ]);
     expect(answer.rerouted[0]?.keys.length).toBeLessThan(50);
   });
@@ -165,15 +165,15 @@ describe('rerouting jobs', () => {
       labels: [],
       at: 1,
     };
-    const told: Record<string, JobEvent[]> = {};
+    const signaled: Record<string, JobEvent[]> = {};
     await expect(
       run(
         { sets, failing: { 'set-gone': new Error('down') } },
         { jobs: jobs(5), forwardedEvents: [{ to: 'set-gone', event }] },
-        told,
+        signaled,
       ),
     ).rejects.toThrow('down');
-    expect(told).toEqual({});
+    expect(signaled).toEqual({});
   });
 
   test('events go to the set with the job, or, if that set has ended, to all that may have it; sets are listed only if necessary', async () => {
@@ -186,10 +186,10 @@ describe('rerouting jobs', () => {
       at: 1,
     };
     const forwardedEvents = [{ to: 'set-a', event }];
-    const { told, lists } = await run({ sets }, { forwardedEvents });
-    expect([told, lists]).toEqual([{ 'set-a': [event] }, 0]);
+    const { signaled, lists } = await run({ sets }, { forwardedEvents });
+    expect([signaled, lists]).toEqual([{ 'set-a': [event] }, 0]);
     expect(
-      (await run({ sets, failing: { 'set-a': ended('set-a') } }, { forwardedEvents })).told,
+      (await run({ sets, failing: { 'set-a': ended('set-a') } }, { forwardedEvents })).signaled,
     ).toEqual({ 'set-b': [event], 'set-full': [event] });
   });
 });

@@ -9,7 +9,7 @@ import type { SetNotification } from '../../../core/activities/index.ts';
 import type { RunnerEvent, TimedRunnerEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
-const word = (
+const notification = (
   kind: 'ended' | 'online' | 'busy',
   workflowId: string,
   set = 'linux',
@@ -27,11 +27,11 @@ beforeEach(() => void jest.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void jest.useRealTimers());
 
 /** The signal of the running activity, with which the SDK cancels its requests. */
-const CALLED_OFF_WITH = new AsyncLocalStorage<string>();
+const CANCELLED_WITH = new AsyncLocalStorage<string>();
 
 /** Sends events in an activity whose client calls `signal` for each signal. */
-function telling(
-  signal: (to: string, news: TimedRunnerEvent[]) => Promise<void> = async () => undefined,
+function batching(
+  signal: (to: string, events: TimedRunnerEvent[]) => Promise<void> = async () => undefined,
 ) {
   const sent: string[] = [];
   let activities = 0;
@@ -42,7 +42,7 @@ function telling(
         _signal: unknown,
         { events }: { events: TimedRunnerEvent[] },
       ): Promise<void> => {
-        expect(CALLED_OFF_WITH.getStore()).toBeUndefined();
+        expect(CANCELLED_WITH.getStore()).toBeUndefined();
         sent.push(
           `${to} ${Date.now() - 1_000_000}: ${events.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`,
         );
@@ -54,7 +54,7 @@ function telling(
     workflow,
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),
     withAbortSignal: async (_signal: AbortSignal, run: () => unknown) =>
-      await CALLED_OFF_WITH.run(`activity ${++activities}`, run),
+      await CANCELLED_WITH.run(`activity ${++activities}`, run),
   } as unknown as Client;
   const environment = new MockActivityEnvironment(
     {},
@@ -62,16 +62,20 @@ function telling(
   );
   return {
     sent,
-    tell: async (told: SetNotification): Promise<void> =>
-      await environment.run(async () => await batches.notify(told)),
+    notify: async (one: SetNotification): Promise<void> =>
+      await environment.run(async () => await batches.notify(one)),
   };
 }
 
 describe('a batch', () => {
   test('an end is sent immediately, and later events together', async () => {
-    const { sent, tell } = telling();
-    await tell(word('ended', 'a'));
-    const others = [tell(word('ended', 'b')), tell(word('online', 'c')), tell(word('busy', 'd'))];
+    const { sent, notify } = batching();
+    await notify(notification('ended', 'a'));
+    const others = [
+      notify(notification('ended', 'b')),
+      notify(notification('online', 'c')),
+      notify(notification('busy', 'd')),
+    ];
     await jest.advanceTimersByTimeAsync(249);
     expect(sent).toEqual(['set-linux 0: ended a 0']);
     await jest.advanceTimersByTimeAsync(1);
@@ -80,13 +84,13 @@ describe('a batch', () => {
   });
 
   test('an online event waits for other events for a limited time', async () => {
-    const { sent, tell } = telling();
-    const first = [tell(word('online', 'a')), tell(word('online', 'b'))];
+    const { sent, notify } = batching();
+    const first = [notify(notification('online', 'a')), notify(notification('online', 'b'))];
     await jest.advanceTimersByTimeAsync(500);
     await Promise.all(first);
-    const second = tell(word('online', 'c'));
+    const second = notify(notification('online', 'c'));
     await jest.advanceTimersByTimeAsync(100);
-    await Promise.all([second, tell(word('ended', 'a'))]);
+    await Promise.all([second, notify(notification('ended', 'a'))]);
     expect(sent).toEqual([
       'set-linux 500: online a 0, online b 0',
       'set-linux 600: online c 500, ended a 600',
@@ -94,34 +98,43 @@ describe('a batch', () => {
   });
 
   test('a deferrable end waits with others until a non-deferrable event arrives', async () => {
-    const { sent, tell } = telling();
+    const { sent, notify } = batching();
     const late = [
-      tell({ ...word('ended', 'a'), mayWait: true }),
-      tell({ ...word('ended', 'b'), mayWait: true }),
+      notify({ ...notification('ended', 'a'), mayWait: true }),
+      notify({ ...notification('ended', 'b'), mayWait: true }),
     ];
     await jest.advanceTimersByTimeAsync(400);
-    await Promise.all([...late, tell(word('ended', 'c'))]);
+    await Promise.all([...late, notify(notification('ended', 'c'))]);
     expect(sent).toEqual(['set-linux 400: ended a 0, ended b 0, ended c 400']);
   });
 
   test('too many deferrable events do not wait: each takes a slot of the worker', async () => {
-    const { sent, tell } = telling();
+    const { sent, notify } = batching();
     await Promise.all(
-      Array.from({ length: 20 }, async (_, index) => await tell(word('online', `r${index}`))),
+      Array.from(
+        { length: 20 },
+        async (_, index) => await notify(notification('online', `r${index}`)),
+      ),
     );
     expect(sent).toHaveLength(1);
   });
 
   test('each set has a batch of its own', async () => {
-    const { sent, tell } = telling();
-    await Promise.all([tell(word('ended', 'a')), tell(word('ended', 'b', 'arm'))]);
+    const { sent, notify } = batching();
+    await Promise.all([
+      notify(notification('ended', 'a')),
+      notify(notification('ended', 'b', 'arm')),
+    ]);
     expect(sent).toEqual(['set-linux 0: ended a 0', 'set-arm 0: ended b 0']);
   });
 
   test('no signal is longer than Temporal accepts', async () => {
-    const { sent, tell } = telling();
+    const { sent, notify } = batching();
     const all = Promise.all(
-      Array.from({ length: 450 }, async (_, index) => await tell(word('ended', `r${index}`))),
+      Array.from(
+        { length: 450 },
+        async (_, index) => await notify(notification('ended', `r${index}`)),
+      ),
     );
     await jest.advanceTimersByTimeAsync(2_000);
     await all;
@@ -131,20 +144,20 @@ describe('a batch', () => {
 
 describe('events that are not delivered', () => {
   test('an ended set is not a failure', async () => {
-    const { tell } = telling(
+    const { notify } = batching(
       async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)),
     );
-    await expect(tell(word('ended', 'a'))).resolves.toBeUndefined();
+    await expect(notify(notification('ended', 'a'))).resolves.toBeUndefined();
   });
 
   test('an unreachable Temporal is a failure, and the sender retries', async () => {
     let away = true;
-    const { sent, tell } = telling(async () =>
+    const { sent, notify } = batching(async () =>
       away ? await Promise.reject(grpcError(14)) : undefined,
     );
-    await expect(tell(word('ended', 'a'))).rejects.toThrow('refused');
+    await expect(notify(notification('ended', 'a'))).rejects.toThrow('refused');
     away = false;
-    const again = tell(word('ended', 'a'));
+    const again = notify(notification('ended', 'a'));
     await jest.advanceTimersByTimeAsync(250);
     await again;
     expect(sent).toHaveLength(2);
@@ -152,14 +165,14 @@ describe('events that are not delivered', () => {
 
   test('a sender that waited too long retries: its event is not sent twice, nor before newer ones', async () => {
     let answers = (): void => undefined;
-    const { sent, tell } = telling(
+    const { sent, notify } = batching(
       async () =>
         await (sent.length === 1 ? new Promise<void>((resolve) => (answers = resolve)) : undefined),
     );
-    const first = tell(word('ended', 'a'));
-    const late = tell(word('ended', 'b')).catch(String);
+    const first = notify(notification('ended', 'a'));
+    const late = notify(notification('ended', 'b')).catch(String);
     await jest.advanceTimersByTimeAsync(10_001);
-    const again = tell(word('ended', 'b'));
+    const again = notify(notification('ended', 'b'));
     answers();
     await jest.advanceTimersByTimeAsync(1_000);
     await Promise.all([first, again]);
@@ -168,16 +181,16 @@ describe('events that are not delivered', () => {
   });
 
   test('an event that Temporal rejects permanently does not block others', async () => {
-    const { sent, tell } = telling(async (_to, news) =>
-      news.some(({ workflowId }) => workflowId === 'bad')
+    const { sent, notify } = batching(async (_to, events) =>
+      events.some(({ workflowId }) => workflowId === 'bad')
         ? await Promise.reject(grpcError(3))
         : undefined,
     );
-    await tell(word('ended', 'a'));
+    await notify(notification('ended', 'a'));
     const others = Promise.all([
-      tell(word('ended', 'b')),
-      tell(word('ended', 'bad')),
-      tell(word('ended', 'c')),
+      notify(notification('ended', 'b')),
+      notify(notification('ended', 'bad')),
+      notify(notification('ended', 'c')),
     ]);
     await jest.advanceTimersByTimeAsync(250);
     await others;

@@ -50,8 +50,8 @@ function ports(): ActivityPorts {
   const session = {
     id: CURSOR.sessionId,
     statistics: NONE,
-    next: async (_last: number, told: number, signal?: AbortSignal) => {
-      calls.push(`next ${told}`);
+    next: async (_last: number, capacity: number, signal?: AbortSignal) => {
+      calls.push(`next ${capacity}`);
       return await poll(++polls, signal);
     },
     acknowledge: async () => undefined,

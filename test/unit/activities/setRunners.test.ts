@@ -30,7 +30,7 @@ describe('starting the runners of a set', () => {
   const start = async (
     outcome: (workflowId: string) => unknown,
     started: WorkflowStartOptions[] = [],
-    tells = false,
+    notifies = false,
   ): ReturnType<typeof startRunners> => {
     const workflow = {
       start: async (_type: string, options: WorkflowStartOptions) => {
@@ -51,8 +51,8 @@ describe('starting the runners of a set', () => {
           set: 'linux',
           templateHash: 'g1',
           ephemeral: true,
-          notifyBusy: tells,
-          notifyEndEarly: tells,
+          notifyBusy: notifies,
+          notifyEndEarly: notifies,
           priority: 'normal',
           template: { organization: 'acme' },
           runners,
@@ -111,11 +111,11 @@ describe('starting the runners of a set', () => {
 const ended = new WorkflowNotFoundError('ended', 'runner-linux-a', undefined);
 
 describe('draining a runner of a set', () => {
-  const drain = async (failure?: Error): Promise<{ gone: string[]; signalled: unknown[] }> => {
-    const signalled: unknown[] = [];
+  const drain = async (failure?: Error): Promise<{ ended: string[]; signaled: unknown[] }> => {
+    const signaled: unknown[] = [];
     const handle = {
       signal: async (_definition: unknown, body: unknown) => {
-        signalled.push(body);
+        signaled.push(body);
         if (failure !== undefined) throw failure;
       },
     };
@@ -124,13 +124,13 @@ describe('draining a runner of a set', () => {
       async () =>
         await drainRunners({ runners: [{ workflowId: 'runner-linux-a', reason: 'idle' }] }),
     );
-    return { gone: ended, signalled };
+    return { ended, signaled };
   };
   const asked = [{ mode: 'drain', planned: true, reason: 'idle' }];
 
   test.each([
-    ['it gets a signal for a planned drain', undefined, { gone: [], signalled: asked }],
-    ['it has ended', ended, { gone: ['runner-linux-a'], signalled: asked }],
+    ['it gets a signal for a planned drain', undefined, { ended: [], signaled: asked }],
+    ['it has ended', ended, { ended: ['runner-linux-a'], signaled: asked }],
   ])('%s', async (_what, failure, expected) => {
     expect(await drain(failure)).toEqual(expected);
   });
@@ -155,14 +155,14 @@ describe('runners that are missing in all lists', () => {
         return handles[workflowId];
       },
     });
-    const { ended: gone } = await withClient(
+    const { ended: endedIds } = await withClient(
       { getHandle },
       async () =>
         await findEndedRunners({
           workflowIds: ['runner-a', 'runner-b', 'runner-c', 'runner-d'],
         }),
     );
-    expect(gone).toEqual(['runner-b', 'runner-c']);
+    expect(endedIds).toEqual(['runner-b', 'runner-c']);
   });
 
   test('are queried again if Temporal does not respond', async () => {

@@ -34,10 +34,10 @@ import {
   UNKNOWN,
   ago,
   ghost,
-  life,
+  runnerWorkflow,
   object,
   pod,
-} from '../../support/sweptThings.ts';
+} from '../../support/sweptObjects.ts';
 
 /** The state that the repairs read, and their actions. */
 class Seen {
@@ -63,7 +63,7 @@ class Seen {
   job: RunnerWorkflow['job'];
   readonly terminations: string[] = [];
   readonly signals: unknown[][] = [];
-  readonly handedOn: { id: string; input: unknown; summary: string }[] = [];
+  readonly handOffs: { id: string; input: unknown; summary: string }[] = [];
   readonly marks: (string | null)[] = [];
 
   tools(): RepairTools {
@@ -85,7 +85,7 @@ class Seen {
             args,
             staticSummary,
           }: { workflowId: string; args: unknown[]; staticSummary: string },
-        ) => void this.handedOn.push({ id: workflowId, input: args[0], summary: staticSummary }),
+        ) => void this.handOffs.push({ id: workflowId, input: args[0], summary: staticSummary }),
         getHandle: () => ({
           terminate: async (reason: string) => void this.terminations.push(reason),
           signal: async ({ name }: { name: string }, body: unknown) =>
@@ -152,7 +152,7 @@ describe('a pod', () => {
     const seen = new Seen();
     Object.assign(seen, { now, facts });
     expect(await repair(seen)).toEqual(expected);
-    expect([seen.deletions, seen.ciServer.calls, seen.handedOn]).toEqual([[], [], []]);
+    expect([seen.deletions, seen.ciServer.calls, seen.handOffs]).toEqual([[], [], []]);
   });
 
   test('under the supervisor gets the reason, so that it does not wait for its job', async () => {
@@ -187,7 +187,7 @@ describe('a pod', () => {
       note: expect.stringContaining('was removed'),
     });
     expect(seen.ciServer.registrations.size).toBe(0);
-    expect(seen.handedOn).toEqual([
+    expect(seen.handOffs).toEqual([
       {
         id: 'deregistration-w-0123456789',
         summary: ORPHANED_POD_MESSAGE,
@@ -236,7 +236,7 @@ describe('a pod', () => {
       kind: 'repaired',
       note: expect.stringContaining('no answer'),
     });
-    expect([seen.deletions, seen.handedOn.map(({ id }) => id)]).toEqual([
+    expect([seen.deletions, seen.handOffs.map(({ id }) => id)]).toEqual([
       [{}],
       ['deregistration-w-0123456789'],
     ]);
@@ -258,7 +258,7 @@ describe('a pod', () => {
       },
     );
     await repair(seen);
-    expect(seen.handedOn).toMatchObject([
+    expect(seen.handOffs).toMatchObject([
       {
         input: {
           repository: 'acme/app',
@@ -284,7 +284,7 @@ describe('a pod', () => {
       },
     );
     expect(await repair(seen)).toEqual({ kind: 'repaired' });
-    expect(seen.handedOn).toEqual([]);
+    expect(seen.handOffs).toEqual([]);
   });
 });
 
@@ -391,7 +391,7 @@ describe('a registration', () => {
 });
 
 describe('a stuck runner', () => {
-  const zombie = life({ hasPoller: false, pods: [], phase: 'Busy' });
+  const zombie = runnerWorkflow({ hasPoller: false, pods: [], phase: 'Busy' });
   const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
     await terminateStuckRunner(
       seen.tools(),
@@ -431,7 +431,7 @@ describe('a stuck runner', () => {
 });
 
 describe('a hanging runner', () => {
-  const hung = life({ registration: ghost({ hasRunner: true, hasPod: true }) });
+  const hung = runnerWorkflow({ registration: ghost({ hasRunner: true, hasPod: true }) });
   const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
     await replaceUnresponsive(
       seen.tools(),
@@ -479,7 +479,7 @@ describe('a hanging runner', () => {
 
 describe('a step whose job has ended', () => {
   const job = { workflowId: 'job-a', ...TERMINATED };
-  const step = life({ phase: 'Busy', job });
+  const step = runnerWorkflow({ phase: 'Busy', job });
   const stop = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
     await stopStep(
       seen.tools(),

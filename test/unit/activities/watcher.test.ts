@@ -15,7 +15,7 @@ class RecordingCompleter implements WaitCompleter {
   readonly offers: string[] = [];
   readonly states: string[] = [];
   readonly answered: unknown[] = [];
-  readonly lookedAgain: string[] = [];
+  readonly readAgain: string[] = [];
   readonly changes: (string | undefined)[] = [];
   /** Existing waits, by activity id. */
   readonly waits = new Map<string, string>();
@@ -44,7 +44,7 @@ class RecordingCompleter implements WaitCompleter {
   }
 
   async requestRecheck(_workflowId: string, activityId: string): Promise<void> {
-    this.lookedAgain.push(activityId);
+    this.readAgain.push(activityId);
   }
 
   async *pendingWaits(
@@ -382,10 +382,10 @@ test('reports them in order, even if one takes long', async () => {
   const { compute, completer, watcher, name } = await world();
   let arrive = (): void => undefined;
   const onItsWay = new Promise<void>((resolve) => (arrive = resolve));
-  const tell = completer.signalPodState.bind(completer);
+  const notify = completer.signalPodState.bind(completer);
   completer.signalPodState = async (workflowId, state) => {
     if (state.state === 'busy') await onItsWay;
-    await tell(workflowId, state);
+    await notify(workflowId, state);
   };
   compute.start(name);
   compute.startJob(name);
@@ -400,11 +400,11 @@ test('reports them in order, even if one takes long', async () => {
 
 test('a report that is repeated keeps its place before the next', async () => {
   const { compute, completer, watcher, name } = await world();
-  const tell = completer.signalPodState.bind(completer);
+  const notify = completer.signalPodState.bind(completer);
   let failures = 1;
   completer.signalPodState = async (workflowId, state) => {
     if (failures-- > 0) throw new Error('no answer');
-    await tell(workflowId, state);
+    await notify(workflowId, state);
   };
   compute.start(name);
   compute.startJob(name);
@@ -421,8 +421,8 @@ test('a new watcher makes waits of pods that it does not find read again, and co
   compute.vanish(name);
   const next = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
   await next.idle();
-  expect({ lookedAgain: completer.lookedAgain, offers: completer.offers }).toEqual({
-    lookedAgain: [`ended/${name}`],
+  expect({ readAgain: completer.readAgain, offers: completer.offers }).toEqual({
+    readAgain: [`ended/${name}`],
     offers: [],
   });
   await next.stop();

@@ -29,10 +29,10 @@ describe('a credential is used for its scopes and groups only', () => {
     const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).accessError?.(scope, {
       id: '7',
     });
-    const refused: unknown = expect.stringMatching(
+    const rejected: unknown = expect.stringMatching(
       /^credential "main" is not for .*: the worker's config has it for Acme, other\/Web, enterprises\/big$/,
     );
-    expect(refusal).toEqual(allowed ? undefined : refused);
+    expect(refusal).toEqual(allowed ? undefined : rejected);
   });
 
   test('every call is rejected before it reaches the server, independent of admission', async () => {
@@ -46,14 +46,14 @@ describe('a credential is used for its scopes and groups only', () => {
       ephemeral: true,
       mode: 'jit',
     };
-    const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
-    await expect(main.register(request)).rejects.toMatchObject(refused);
+    const rejected = { kind: 'rejected', message: expect.stringContaining('not for victim') };
+    await expect(main.register(request)).rejects.toMatchObject(rejected);
     await expect(main.findRunner(organization('victim'), { name: 'r' })).rejects.toMatchObject(
-      refused,
+      rejected,
     );
-    await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(refused);
+    await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(rejected);
     await expect(main.removeRegistration(organization('victim'), '1')).rejects.toMatchObject(
-      refused,
+      rejected,
     );
     await expect(
       main.register({ ...request, scope: organization('acme'), group: 'default' }),
@@ -96,8 +96,8 @@ describe('a credential is used for its scopes and groups only', () => {
       () => undefined,
       (error: Error) => error.message,
     );
-    const refused: unknown = expect.stringContaining(why ?? '');
-    const expected = why === undefined ? undefined : refused;
+    const rejected: unknown = expect.stringContaining(why ?? '');
+    const expected = why === undefined ? undefined : rejected;
     expect(main.accessError?.(request.scope, request.group, asked)).toEqual(expected);
     expect(await registered).toEqual(expected);
     expect(server.calls).toHaveLength(why === undefined ? 1 : 0);
@@ -181,8 +181,8 @@ describe('a credential is used for its scopes and groups only', () => {
   ])('a credential belongs to a CI server of its kind: input %s', async (_what, input, error) => {
     const ciServers = createCiServers(parseCredentials({ any: { type: 'pat', tokenEnv: 'T' } }));
     const use = { credential: 'any', scope: organization('acme'), ...input };
-    const refused: unknown = expect.stringMatching(error ?? '');
-    expect(credentialError(ciServers, use)).toEqual(error === undefined ? undefined : refused);
+    const rejected: unknown = expect.stringMatching(error ?? '');
+    expect(credentialError(ciServers, use)).toEqual(error === undefined ? undefined : rejected);
     await ciServers.close();
   });
 

@@ -15,7 +15,7 @@ function admitted(input: object, policy?: TimeoutPolicy): JobSpec {
   return parsed.spec;
 }
 
-function refused(input: unknown, policy?: TimeoutPolicy): string[] {
+function errorsOf(input: unknown, policy?: TimeoutPolicy): string[] {
   const parsed = parseJobInput(input, { workflowId: 'job-web', policy });
   return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
@@ -284,7 +284,7 @@ describe('all errors are reported at once', () => {
       ['invalid input'],
     ],
   ])('%#', (input, expected) => {
-    expect(refused(input)).toEqual(expected);
+    expect(errorsOf(input)).toEqual(expected);
   });
 });
 
@@ -298,8 +298,8 @@ test('the security context of a step becomes that of its container', () => {
 
 test('a grace period of the job that the worker’s config lowers still leaves time for the post steps', () => {
   const input = { ...JOB, test: [{ ...STEP, gracePeriod: '10m' }], post: [STEP_AFTER] };
-  expect(refused(input)).toEqual([]);
-  expect(refused(input, { default: { jobs: { gracePeriod: '10m' } } })).toEqual([
+  expect(errorsOf(input)).toEqual([]);
+  expect(errorsOf(input, { default: { jobs: { gracePeriod: '10m' } } })).toEqual([
     'conflict test.0.gracePeriod',
   ]);
 });
@@ -364,8 +364,8 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
   });
 
   test('only the worker’s config names jobs with a higher cap', () => {
-    expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual(['out_of_range timeout']);
-    expect(refused({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([
+    expect(errorsOf({ ...JOB, timeout: '30h' }, policy)).toEqual(['out_of_range timeout']);
+    expect(errorsOf({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([
       'out_of_range timeout',
     ]);
   });
@@ -398,10 +398,10 @@ describe("an outsider's run", () => {
 
   test('may set only harmless fields, in every stage: other fields are rejected', () => {
     expect(
-      refused(job([SCRATCH, ...OTHERS])).filter((error) => error.startsWith('denied')),
+      errorsOf(job([SCRATCH, ...OTHERS])).filter((error) => error.startsWith('denied')),
     ).toHaveLength(3 * OTHERS.length);
     expect(
-      refused(job([SCRATCH, ...OTHERS], {})).filter((error) => error.startsWith('denied')),
+      errorsOf(job([SCRATCH, ...OTHERS], {})).filter((error) => error.startsWith('denied')),
     ).toEqual([]);
   });
 

@@ -21,7 +21,7 @@ function accepted(input: object, workflowId = '', policy: TimeoutPolicy = {}): R
 }
 
 /** The errors of an invalid input: `code field`. */
-function refused(input: unknown): string[] {
+function errorsOf(input: unknown): string[] {
   const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
   return parsed.ok ? [] : parsed.errors.map(({ code, field }) => `${code} ${field}`);
 }
@@ -184,7 +184,7 @@ describe('given values are kept', () => {
     expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toEqual({
       name: 'GPU pool',
     });
-    expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual([
+    expect(errorsOf({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual([
       'not_applicable runnerGroup',
     ]);
   });
@@ -219,7 +219,7 @@ describe('given values are kept', () => {
     ['the longest job timeout', { timeouts: { jobTimeout: '1d' } }],
     ['a name with dots', { name: 'a.b_c-d' }],
   ])('at the limit: %s', (_what, fields) => {
-    expect(refused({ organization: 'acme', ...fields })).toEqual([]);
+    expect(errorsOf({ organization: 'acme', ...fields })).toEqual([]);
   });
 
   test.each([
@@ -233,7 +233,7 @@ describe('given values are kept', () => {
     [`runner-${'y'.repeat(80)}`, 'y'.repeat(50)],
   ])('workflow %p names its runner %p', (workflowId, name) => {
     expect(accepted({ organization: 'acme' }, workflowId).name).toBe(name);
-    expect(refused({ organization: 'acme', name })).toEqual([]);
+    expect(errorsOf({ organization: 'acme', name })).toEqual([]);
   });
 });
 
@@ -351,7 +351,7 @@ describe('errors of invalid input name the field and the fix', () => {
       'reserved pod.metadata.labels',
     ],
   ])('%s', (_what, fields, expected) => {
-    expect(refused({ organization: 'acme', ...fields })).toEqual([expected]);
+    expect(errorsOf({ organization: 'acme', ...fields })).toEqual([expected]);
   });
 
   test.each<[what: string, fields: object, field: string]>([
@@ -376,11 +376,11 @@ describe('errors of invalid input name the field and the fix', () => {
     ],
     ['name: null', { name: null }, 'name'],
   ])('a wrong type: %s', (_what, fields, field) => {
-    expect(refused({ organization: 'acme', ...fields })).toEqual([`invalid ${field}`]);
+    expect(errorsOf({ organization: 'acme', ...fields })).toEqual([`invalid ${field}`]);
   });
 
   test('no scope', () => {
-    expect(refused({})).toEqual(['required organization']);
+    expect(errorsOf({})).toEqual(['required organization']);
   });
 
   test.each([
@@ -395,31 +395,31 @@ describe('errors of invalid input name the field and the fix', () => {
     `a/${'x'.repeat(101)}`,
     'https://github.com/a/b',
   ])('the repository %p', (repository) => {
-    expect(refused({ repository })).toEqual(['invalid repository']);
+    expect(errorsOf({ repository })).toEqual(['invalid repository']);
   });
 
   test.each(['a/b', '..', '.', '', 'x'.repeat(101)])('the organization %p', (organization) => {
-    expect(refused({ organization })).toEqual(['invalid organization']);
+    expect(errorsOf({ organization })).toEqual(['invalid organization']);
   });
 
   test.each([null, 'acme', 5, []])('the input %p', (input) => {
-    expect(refused(input)).toEqual(['invalid input']);
+    expect(errorsOf(input)).toEqual(['invalid input']);
   });
 
   test('no input', () => {
-    expect(refused(undefined)).toEqual(['required input']);
+    expect(errorsOf(undefined)).toEqual(['required input']);
   });
 
   test('all errors are reported at once', () => {
     expect(
-      refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map(
+      errorsOf({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map(
         (line) => line.split(' ')[1],
       ),
     ).toEqual(
       expect.arrayContaining(['organization', 'labels', 'nonsense', 'timeouts.idle', 'timeouts.y']),
     );
     expect(
-      refused({
+      errorsOf({
         organization: 'a',
         repository: 'b/c',
         timeouts: { jobTimeout: '25h' },

@@ -20,11 +20,11 @@ import {
   TERMINATED,
   ago,
   ghost,
-  life,
+  runnerWorkflow,
   object,
   pod,
   specOf,
-} from '../../support/sweptThings.ts';
+} from '../../support/sweptObjects.ts';
 
 const seen = (it: OwnedObject, its: OwnerWorkflow = TERMINATED): ObjectWithOwner => ({
   object: it,
@@ -51,7 +51,7 @@ test('objects in order are not findings, and skipped objects are counted by reas
   const plan = decide({
     pods: [seen(pod(), RUNNING), seen(pod({}, { onHold: true })), seen(pod({}, { onHold: true }))],
     registrations: [{ ...ghost(), proof: undefined as never }],
-    runners: [life({ startedAtMs: NOW - 8 * 24 * HOUR })],
+    runners: [runnerWorkflow({ startedAtMs: NOW - 8 * 24 * HOUR })],
   });
   expect(plan).toEqual({
     findings: [],
@@ -129,7 +129,7 @@ describe('a registration', () => {
 });
 
 test('a stuck runner keeps the time of the last poller until it is terminated', () => {
-  const stuck = life({
+  const stuck = runnerWorkflow({
     hasPoller: false,
     pods: [],
     startedAtMs: NOW - 24 * HOUR,
@@ -153,7 +153,7 @@ test('a stuck runner keeps the time of the last poller until it is terminated', 
 });
 
 test('a step whose job has ended is marked, then stopped, by a separate kind of mark', () => {
-  const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
+  const step = runnerWorkflow({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
   const [first] = decide({ runners: [step] }, [
     { kind: 'stuck_runner', key: 'w r', since: ago(HOUR) },
   ]).findings;
@@ -171,7 +171,7 @@ test('a step whose job has ended is marked, then stopped, by a separate kind of 
 
 describe('a hanging runner', () => {
   const hung = (name: string, online = false): RunnerWorkflow =>
-    life({
+    runnerWorkflow({
       workflowId: name,
       pods: [pod({}, { registration: { name } })],
       registration: ghost({ name, online, hasRunner: true, hasPod: true }),
@@ -202,7 +202,7 @@ describe('a hanging runner', () => {
     expect(decide({ runners: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
   });
 
-  test.each<[what: string, lives: RunnerWorkflow[], step: string[], skipped: number]>([
+  test.each<[what: string, runnerWorkflows: RunnerWorkflow[], step: string[], skipped: number]>([
     ['three of three', [hung('a'), hung('b'), hung('c')], ['mark', 'mark', 'mark'], 0],
     ['two of four', [hung('a'), hung('b'), hung('c', true), hung('d', true)], ['mark', 'mark'], 0],
     [
@@ -217,7 +217,7 @@ describe('a hanging runner', () => {
         hung('a'),
         hung('b'),
         hung('c', true),
-        life({
+        runnerWorkflow({
           workflowId: 'd',
           registration: ghost({ scope: { kind: 'repository', name: 'acme/web' } }),
         }),
@@ -243,7 +243,10 @@ test('that has continued as new in between is marked again', () => {
   };
   expect(
     steps(
-      decide({ runners: [life({ hasPoller: false, pods: [], taskPendingSinceMs: NOW })] }, [mark]),
+      decide(
+        { runners: [runnerWorkflow({ hasPoller: false, pods: [], taskPendingSinceMs: NOW })] },
+        [mark],
+      ),
     ),
   ).toEqual(['mark']);
 });

@@ -33,19 +33,19 @@ import {
   UNKNOWN,
   ago,
   ghost,
-  life,
+  runnerWorkflow,
   object,
   pod,
   view,
-} from '../../support/sweptThings.ts';
+} from '../../support/sweptObjects.ts';
 
 const FINE = { kind: 'fine' };
 const skips = (why: SweepSkip) => ({ kind: 'skip', why });
-const finds = (as: FindingKind, ...words: string[]) => ({
+const finds = (as: FindingKind, ...parts: string[]) => ({
   kind: 'finding',
   as,
-  ...(words.length > 0
-    ? { reason: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))) }
+  ...(parts.length > 0
+    ? { reason: expect.stringMatching(new RegExp(parts.map((part) => `(?=.*${part})`).join(''))) }
     : {}),
 });
 
@@ -54,7 +54,7 @@ const OVERDUE = { terminating: true, terminationDeadline: ago(MINUTE) };
 const old = { createdAtMs: NOW - 24 * HOUR };
 
 describe('a pod', () => {
-  test.each<[what: string, pod: OwnedObject, life: OwnerWorkflow, expected: object]>([
+  test.each<[what: string, pod: OwnedObject, workflow: OwnerWorkflow, expected: object]>([
     ['of a running workflow', pod(), RUNNING, FINE],
     [
       '… that has ended, and is old: its workflow deletes it',
@@ -153,7 +153,9 @@ describe('a pod', () => {
 describe('a Secret or claim', () => {
   const claim = (more: Partial<OwnedObject> = {}): OwnedObject =>
     object({ kind: 'claim', ...more });
-  test.each<[what: string, it: OwnedObject, life: OwnerWorkflow, used: boolean, expected: object]>([
+  test.each<
+    [what: string, it: OwnedObject, workflow: OwnerWorkflow, used: boolean, expected: object]
+  >([
     ['of a running workflow', object(), RUNNING, false, FINE],
     [
       'a claim that an input names, such as that of a slot',
@@ -292,16 +294,16 @@ describe('a running workflow', () => {
   const command = (ms: number): OwnedObject =>
     pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
   const step = (job: OwnerWorkflow, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
-    life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
+    runnerWorkflow({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
   const hung = (
     listed: Partial<ObservedRegistration> = {},
     more: Partial<RunnerWorkflow> = {},
   ): RunnerWorkflow =>
-    life({ registration: ghost({ hasRunner: true, hasPod: true, ...listed }), ...more });
+    runnerWorkflow({ registration: ghost({ hasRunner: true, hasPod: true, ...listed }), ...more });
   const lost = (phase: RunnerPhase, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
-    life({ phase, pods: [], ...more });
+    runnerWorkflow({ phase, pods: [], ...more });
   test.each<[what: string, it: RunnerWorkflow, expected: object]>([
-    ['with its pod and a worker', life(), FINE],
+    ['with its pod and a worker', runnerWorkflow(), FINE],
     [
       'younger than 30 s',
       lost('Idle', { ...away, startedAtMs: NOW - 30 * SECOND + 1 }),
@@ -309,30 +311,37 @@ describe('a running workflow', () => {
     ],
     [
       'whose pod is on hold',
-      life({ ...away, pods: [pod({ ended: true }, { onHold: true })] }),
+      runnerWorkflow({ ...away, pods: [pod({ ended: true }, { onHold: true })] }),
       skips('on_hold'),
     ],
 
-    ['without a worker while its pod runs', life(away), skips('no_worker')],
-    ['… while its job runs', life({ ...away, pods: [busyFor(24 * HOUR)] }), skips('no_worker')],
+    ['without a worker while its pod runs', runnerWorkflow(away), skips('no_worker')],
+    [
+      '… while its job runs',
+      runnerWorkflow({ ...away, pods: [busyFor(24 * HOUR)] }),
+      skips('no_worker'),
+    ],
     [
       '… when its job’s timeout is over',
-      life({ ...away, pods: [busyFor(24 * HOUR + 1)] }),
+      runnerWorkflow({ ...away, pods: [busyFor(24 * HOUR + 1)] }),
       finds('stuck_runner', '24h0m0s, the most that it may', 'no worker polls'),
     ],
     [
       '… that is idle for longer than a job may run: it may just have taken one',
-      life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }),
+      runnerWorkflow({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }),
       skips('no_worker'),
     ],
     [
       '… and does not report whether it is busy',
-      life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }),
+      runnerWorkflow({
+        ...away,
+        pods: [pod({ online: undefined as never, busy: undefined as never })],
+      }),
       skips('no_worker'),
     ],
     [
       '… and its job timeout is unknown',
-      life({
+      runnerWorkflow({
         ...away,
         pods: [
           object({
@@ -344,20 +353,24 @@ describe('a running workflow', () => {
       }),
       skips('no_worker'),
     ],
-    ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('no_worker')],
+    [
+      '… one of two',
+      runnerWorkflow({ ...away, pods: [busyFor(48 * HOUR), pod()] }),
+      skips('no_worker'),
+    ],
     [
       '… a plain command, while it may run',
-      life({ ...away, pods: [command(24 * HOUR)] }),
+      runnerWorkflow({ ...away, pods: [command(24 * HOUR)] }),
       skips('no_worker'),
     ],
     [
       '… and when its timeout is over',
-      life({ ...away, pods: [command(24 * HOUR + 1)] }),
+      runnerWorkflow({ ...away, pods: [command(24 * HOUR + 1)] }),
       finds('stuck_runner', '24h0m0s, the most that it may'),
     ],
     [
       'whose job’s timeout is over, with a worker: the workflow handles it',
-      life({ pods: [busyFor(48 * HOUR)] }),
+      runnerWorkflow({ pods: [busyFor(48 * HOUR)] }),
       FINE,
     ],
 
@@ -371,7 +384,7 @@ describe('a running workflow', () => {
     ],
     ['… and busy: never', hung({ busy: true }), FINE],
     ['… and online', hung({ online: true }), FINE],
-    ['… and that the CI server does not list', life(), FINE],
+    ['… and that the CI server does not list', runnerWorkflow(), FINE],
     ['… while its pod is busy', hung({}, { pods: [pod({ busy: true })] }), FINE],
     [
       '… while its pod does not report whether it is busy',
@@ -395,7 +408,7 @@ describe('a running workflow', () => {
     ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('too_young')],
     ['… one of two', hung({}, { pods: [pod(), pod()] }), FINE],
 
-    ['a step whose job runs', life({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
+    ['a step whose job runs', runnerWorkflow({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
     [
       'a step whose job was terminated',
       step(TERMINATED),
@@ -440,7 +453,7 @@ describe('a running workflow', () => {
     ],
     [
       'whose pod has ended, with a worker',
-      life({ pods: [pod({ ended: true })] }),
+      runnerWorkflow({ pods: [pod({ ended: true })] }),
       skips('in_transition'),
     ],
     ['whose pod was deleted by its tear-down', lost('TearingDown'), skips('in_transition')],
@@ -464,7 +477,7 @@ describe('a running workflow', () => {
     ],
     [
       'whose pod has ended, without a worker: the end of the pod can still be read',
-      life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
+      runnerWorkflow({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
       skips('no_worker'),
     ],
     [
@@ -480,7 +493,7 @@ describe('a running workflow', () => {
     const { busy: _, ...new_ } = view;
     expect(
       assessRunner(
-        life({
+        runnerWorkflow({
           ...away,
           pods: [
             object({

@@ -311,16 +311,16 @@ describe('the causes', () => {
   });
 
   test("have the words, times and runner of the system that reported them, and a set's fix", () => {
-    const words = '0/3 nodes are available: 3 Insufficient cpu';
+    const message = '0/3 nodes are available: 3 Insufficient cpu';
     const facts = job({
       ...waitingFor('breaker'),
-      starting: [pod({ scheduled: false, unschedulable: words })],
+      starting: [pod({ scheduled: false, unschedulable: message })],
     });
     expect(explain(facts).causes).toEqual([
       { cause: 'breaker', text: 'words of breaker', until: UNTIL, fix: expect.any(String) },
       {
         cause: 'unschedulable',
-        text: expect.stringContaining(words),
+        text: expect.stringContaining(message),
         since: SINCE,
         runner: 'runner-linux-a',
       },

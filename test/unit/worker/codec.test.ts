@@ -85,8 +85,8 @@ describe('the file of the keys', () => {
 
   test('is read again when it changes; while it is unreadable the previous keys are used, with one warning', () => {
     write(OLD);
-    const told: string[] = [];
-    const file = new CodecKeyFile(path, ({ message }) => told.push(message));
+    const warnings: string[] = [];
+    const file = new CodecKeyFile(path, ({ message }) => warnings.push(message));
     const ids = (): string[] => file.keys().map(({ id }) => id);
     expect(ids()).toEqual(['old']);
     write('# half written');
@@ -94,7 +94,7 @@ describe('the file of the keys', () => {
     expect(ids()).toEqual(['old']);
     rmSync(path);
     expect(ids()).toEqual(['old']);
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       expect.stringMatching(
         /^HOLDFAST_CODEC_KEY_FILE: .*keys has no key: .*; the keys of before are used on$/,
       ),
@@ -102,7 +102,7 @@ describe('the file of the keys', () => {
     ]);
     write(NEW, OLD);
     expect(ids()).toEqual(['new', 'old']);
-    expect(told).toHaveLength(2);
+    expect(warnings).toHaveLength(2);
   });
 });
 

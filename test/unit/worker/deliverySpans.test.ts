@@ -84,11 +84,11 @@ test('all deliveries about a run are in the trace of its id, independent of thei
 });
 
 test('a delivery without the id of a run starts a trace, and passes its span on', async () => {
-  const handed: (string | undefined)[] = [];
+  const contexts: (string | undefined)[] = [];
   for (const news of [job('queued'), job('completed')])
-    await traces(news, 'd', async (given) => (handed.push(given), ACCEPTED));
+    await traces(news, 'd', async (given) => (contexts.push(given), ACCEPTED));
   const spans = exported.getFinishedSpans();
-  expect(handed).toEqual(
+  expect(contexts).toEqual(
     spans.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`),
   );
   expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(2);

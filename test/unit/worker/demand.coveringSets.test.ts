@@ -21,14 +21,14 @@ describe('the running sets', () => {
   let listed: Record<string, SetRoutingInfo | undefined>;
   /** The responses of sets to their status query. A missing set does not respond. */
   let answers: Record<string, Partial<SetRoutingInfo>>;
-  let looks: number;
+  let lists: number;
   let queries: number;
   let warnings: number;
   let list: () => Promise<void>;
   let sets: SetDirectory;
 
   beforeEach(() => {
-    [now, listed, answers, looks, queries, warnings, list] = [
+    [now, listed, answers, lists, queries, warnings, list] = [
       1_000_000,
       { 'set-linux': linux },
       {},
@@ -41,7 +41,7 @@ describe('the running sets', () => {
       withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
       workflow: {
         async *list() {
-          looks++;
+          lists++;
           await list();
           for (const [workflowId, cover] of Object.entries(listed))
             yield { workflowId, memo: cover && { [SET_ROUTING_MEMO]: cover } };
@@ -70,10 +70,10 @@ describe('the running sets', () => {
     expect(new Set(chosen)).toEqual(new Set(['set-linux']));
     now += 4_999;
     await sets.route(job('linux'), false);
-    expect(looks).toBe(1);
+    expect(lists).toBe(1);
     now += 2;
     await sets.route(job('linux'), false);
-    expect(looks).toBe(2);
+    expect(lists).toBe(2);
   });
 
   test('are listed again if none covers a job, or if the chosen one has ended', async () => {
@@ -84,11 +84,11 @@ describe('the running sets', () => {
       chosen: 'set-gpu',
       running: new Set(['set-linux', 'set-gpu']),
     });
-    expect(looks).toBe(2);
+    expect(lists).toBe(2);
     delete listed['set-linux'];
     now += 1;
     expect((await sets.route(job('linux'), true)).chosen).toBeUndefined();
-    expect(looks).toBe(3);
+    expect(lists).toBe(3);
   });
 
   test('that are missing in one list continue as new; that are missing in two have ended', async () => {
@@ -108,10 +108,10 @@ describe('the running sets', () => {
     await sets.route(job('linux'), false);
     now += 14_999;
     await sets.route(job('linux'), false);
-    expect(looks).toBe(1);
+    expect(lists).toBe(1);
     now += 2;
     await sets.route(job('linux'), false);
-    expect(looks).toBe(2);
+    expect(lists).toBe(2);
   });
 
   test('are listed again for a request that joined a failed or too early list', async () => {
@@ -152,11 +152,11 @@ describe('the running sets', () => {
       list = down;
       now += 6_000;
       for (let event = 0; event < 10; event++) await sets.route(job('linux'), false);
-      expect(looks).toBe(2);
+      expect(lists).toBe(2);
       now += 5_000;
       list = async () => undefined;
       await sets.route(job('linux'), false);
-      expect([looks, sets.ageMs]).toEqual([3, 0]);
+      expect([lists, sets.ageMs]).toEqual([3, 0]);
     });
 
     test('are not those of the last list for a job whose set has ended', async () => {

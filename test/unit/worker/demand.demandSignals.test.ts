@@ -20,7 +20,7 @@ interface Sent {
   readonly to: string;
   readonly jobs: number[];
   readonly accept: () => void;
-  readonly refuse: (error: Error) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** Signals through a client that calls `signal` for each. */
@@ -49,7 +49,7 @@ function gated(limits: BatchLimits = {}): { batches: JobEventBatcher; sent: Sent
         to,
         jobs: events.map(({ jobId }) => Number(jobId)),
         accept: resolve,
-        refuse: reject,
+        reject,
       });
       await promise;
     },
@@ -138,7 +138,7 @@ describe('batches of events', () => {
     const { batches, sent } = gated();
     const one = batches.send('set-a', event(1), never);
     const two = batches.send('set-a', event(2), never);
-    sent[0]?.refuse(grpcError(3, 'too large'));
+    sent[0]?.reject(grpcError(3, 'too large'));
     await expect(one).rejects.toThrow('refused');
     await until('the next signal', () => sent.length === 2);
     expect(sent[1]?.jobs).toEqual([2]);
@@ -152,7 +152,7 @@ describe('batches of events', () => {
       batches.send('set-a', event(1), never),
       batches.send('set-b', event(1), never),
     ];
-    sent[0]?.refuse(new WorkflowNotFoundError('no such workflow', 'set-a', undefined));
+    sent[0]?.reject(new WorkflowNotFoundError('no such workflow', 'set-a', undefined));
     sent[1]?.accept();
     expect(await Promise.all([one, two])).toEqual([false, true]);
   });
@@ -184,26 +184,26 @@ describe('batches of events', () => {
       'workflow operation can not be applied because workflow is closing',
     );
 
-    async function refusedOnce(limits: BatchLimits = {}): Promise<ReturnType<typeof gated>> {
+    async function rejectedOnce(limits: BatchLimits = {}): Promise<ReturnType<typeof gated>> {
       const gate = gated({ retryPauseMs: 0, ...limits });
       const [one, two] = [
         gate.batches.send('set-a', event(1), never),
         gate.batches.send('set-a', event(2), never),
       ];
-      gate.sent[0]?.refuse(closing);
+      gate.sent[0]?.reject(closing);
       await expect(one).rejects.toBe(closing);
       await until('the next signal', () => gate.sent.length === 2);
-      gate.sent[1]?.refuse(closing);
+      gate.sent[1]?.reject(closing);
       await expect(two).rejects.toBe(closing);
       return gate;
     }
     const jobsOf = (sent: readonly Sent[]): number[][] => sent.map(({ jobs }) => jobs);
 
     test('gets the rejected events as soon as it accepts signals, with those that arrived in between', async () => {
-      const { batches, sent } = await refusedOnce();
+      const { batches, sent } = await rejectedOnce();
       await until('the next signal', () => sent.length === 3);
       const three = batches.send('set-a', event(3), never);
-      sent[2]?.refuse(closing);
+      sent[2]?.reject(closing);
       await until('the next signal', () => sent.length === 4);
       sent[3]?.accept();
       expect(await three).toBe(true);
@@ -216,7 +216,7 @@ describe('batches of events', () => {
     });
 
     test('is not signaled endlessly', async () => {
-      const { batches, sent } = await refusedOnce({ backgroundRetryMs: 0 });
+      const { batches, sent } = await rejectedOnce({ backgroundRetryMs: 0 });
       const three = batches.send('set-a', event(3), never);
       await until('the next signal', () => sent.length === 3);
       sent[2]?.accept();
@@ -225,17 +225,17 @@ describe('batches of events', () => {
     });
 
     test('is retried only for a maximum number of events', async () => {
-      const { sent } = await refusedOnce({ maxBackgroundRetries: 1 });
+      const { sent } = await rejectedOnce({ maxBackgroundRetries: 1 });
       await until('the next signal', () => sent.length === 3);
       sent[2]?.accept();
       expect(jobsOf(sent)).toEqual([[1], [1, 2], [1]]);
     });
 
     test('gets no events after the shutdown', async () => {
-      const { batches, sent } = await refusedOnce();
+      const { batches, sent } = await rejectedOnce();
       await until('the next signal', () => sent.length === 3);
       batches.close();
-      sent[2]?.refuse(closing);
+      sent[2]?.reject(closing);
       const three = batches.send('set-a', event(3), never);
       await until('the next signal', () => sent.length === 4);
       sent[3]?.accept();

@@ -5,20 +5,20 @@ import { signalRunner } from '../../../worker/webhook/signalRunner.ts';
 
 const event: RunnerJobEvent = { action: 'in_progress', jobId: '7', runnerName: 'x' };
 
-async function tell(
+async function send(
   name: string,
   failure?: Error,
-): Promise<{ signaled: string | undefined; asked: string[] }> {
-  const asked: string[] = [];
+): Promise<{ signaled: string | undefined; queried: string[] }> {
+  const queried: string[] = [];
   const getHandle = (workflowId: string): object => ({
     signal: async () => {
-      asked.push(workflowId);
+      queried.push(workflowId);
       if (failure !== undefined) throw failure;
     },
   });
   return {
     signaled: await signalRunner({ workflow: { getHandle } } as unknown as Client, name, event),
-    asked,
+    queried,
   };
 }
 
@@ -31,12 +31,12 @@ test.each([
   ],
   ['a runner without a set', 'brisk-otter-7f3a-0a1b2c3d4e', 'runner-brisk-otter-7f3a'],
 ])('%s is recognized by its name, without a list', async (_what, name, workflowId) => {
-  expect(await tell(name)).toEqual({ signaled: workflowId, asked: [workflowId] });
-  expect(await tell(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({
+  expect(await send(name)).toEqual({ signaled: workflowId, queried: [workflowId] });
+  expect(await send(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({
     signaled: undefined,
-    asked: [workflowId],
+    queried: [workflowId],
   });
-  await expect(tell(name, new Error('down'))).rejects.toThrow('down');
+  await expect(send(name, new Error('down'))).rejects.toThrow('down');
 });
 
 test.each([
@@ -51,5 +51,5 @@ test.each([
   'linux-0123456789\n',
   'linux-ABCDEF0123',
 ])('%j is not a name of Holdfast: nothing is queried', async (name) => {
-  expect(await tell(name)).toEqual({ signaled: undefined, asked: [] });
+  expect(await send(name)).toEqual({ signaled: undefined, queried: [] });
 });

@@ -13,53 +13,53 @@ const event = (action: RunnerJobEvent['action'], jobId = 1): RunnerJobEvent => (
 });
 
 function hints(failure?: Error) {
-  const told: string[] = [];
+  const sent: string[] = [];
   const failed: unknown[] = [];
   const tell = async (name: string, { action, jobId }: RunnerJobEvent): Promise<boolean> => {
-    told.push(`${name} ${action} ${jobId}`);
+    sent.push(`${name} ${action} ${jobId}`);
     return failure === undefined ? true : await Promise.reject(failure);
   };
   return {
-    told,
+    sent,
     failed,
     hints: new DelayedRunnerSignals(tell, (error) => failed.push(error), 5_000),
   };
 }
 
 test('a running job is reported after a while, and its end later', async () => {
-  const { told, hints: later } = hints();
+  const { sent, hints: later } = hints();
   later.schedule('a', event('in_progress'));
   await jest.advanceTimersByTimeAsync(4_999);
-  expect(told).toEqual([]);
+  expect(sent).toEqual([]);
   await jest.advanceTimersByTimeAsync(1);
   later.schedule('a', event('completed'));
   await jest.advanceTimersByTimeAsync(5_000);
-  expect(told).toEqual(['a in_progress 1', 'a completed 1']);
+  expect(sent).toEqual(['a in_progress 1', 'a completed 1']);
 });
 
 test('only the end of a short job is reported, in every order of its events', async () => {
-  const { told, hints: later } = hints();
+  const { sent, hints: later } = hints();
   for (const action of ['in_progress', 'completed'] as const) later.schedule('a', event(action));
   for (const action of ['completed', 'in_progress'] as const) later.schedule('b', event(action));
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(told).toEqual(['a completed 1', 'b completed 1']);
+  expect(sent).toEqual(['a completed 1', 'b completed 1']);
 });
 
 test('each job of each runner is reported separately', async () => {
-  const { told, hints: later } = hints();
+  const { sent, hints: later } = hints();
   later.schedule('a', event('completed', 1));
   later.schedule('a', event('in_progress', 2));
   later.schedule('b', event('in_progress', 2));
   await jest.advanceTimersByTimeAsync(5_000);
-  expect(told).toEqual(['a completed 1', 'a in_progress 2', 'b in_progress 2']);
+  expect(sent).toEqual(['a completed 1', 'a in_progress 2', 'b in_progress 2']);
 });
 
 test('at the shutdown all pending events are sent; a failure is logged, and does not block others', async () => {
-  const { told, failed, hints: later } = hints(new Error('away'));
+  const { sent, failed, hints: later } = hints(new Error('away'));
   later.schedule('a', event('in_progress'));
   later.schedule('b', event('in_progress'));
   await later.close();
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(told).toEqual(['a in_progress 1', 'b in_progress 1']);
+  expect(sent).toEqual(['a in_progress 1', 'b in_progress 1']);
   expect(failed).toHaveLength(2);
 });

@@ -59,9 +59,9 @@ test('an hour without the server causes five attempts a second; when it is back,
 test('a cancelled waiter takes no slot', async () => {
   const slots = new GatedSlotSupplier({ limit: 1, reachable: () => true });
   const first = await slots.reserveSlot({}, never);
-  const gone = new AbortController();
-  const second = slots.reserveSlot({}, gone.signal);
-  gone.abort(new Error('the worker shuts down'));
+  const aborted = new AbortController();
+  const second = slots.reserveSlot({}, aborted.signal);
+  aborted.abort(new Error('the worker shuts down'));
   const third = slots.reserveSlot({}, never);
   slots.releaseSlot({ permit: first });
   await expect(second).rejects.toThrow('the worker shuts down');
@@ -75,8 +75,8 @@ test('a waiter is released when the worker shuts down', async () => {
     clock: new ManualClock(),
   });
   await slots.reserveSlot({}, never);
-  const gone = new AbortController();
-  const waiting = slots.reserveSlot({}, gone.signal);
-  gone.abort();
+  const aborted = new AbortController();
+  const waiting = slots.reserveSlot({}, aborted.signal);
+  aborted.abort();
   await expect(waiting).rejects.toThrow('abort');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { evaluateOtherTemporal } from '../../../worker/checks/otherTemporalCheck.ts';
-import { pod } from '../../support/sweptThings.ts';
+import { pod } from '../../support/sweptObjects.ts';
 
 const podOf = (temporalNamespaceId?: string): OwnedObject =>
   pod(

@@ -58,23 +58,23 @@ describe("the webhook's server", () => {
     await server.listen({ host: '127.0.0.1', port: 0 });
   }
 
-  interface Stranger {
+  interface Connection {
     /** All response data so far. */
-    answered(): string;
-    gone(): boolean;
+    response(): string;
+    isClosed(): boolean;
     send(bytes: string | Buffer): void;
   }
-  async function stranger(): Promise<Stranger> {
+  async function connection(): Promise<Connection> {
     const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
     sockets.push(socket);
-    let answered = '';
-    let gone = false;
-    socket.on('data', (bytes) => (answered += bytes.toString()));
-    socket.on('error', () => undefined).on('close', () => (gone = true));
+    let response = '';
+    let isClosed = false;
+    socket.on('data', (bytes) => (response += bytes.toString()));
+    socket.on('error', () => undefined).on('close', () => (isClosed = true));
     await until('the connection', () => !socket.connecting);
     return {
-      answered: () => answered,
-      gone: () => gone,
+      response: () => response,
+      isClosed: () => isClosed,
       send: (bytes) => void socket.write(bytes),
     };
   }
@@ -97,10 +97,10 @@ describe("the webhook's server", () => {
       .join('')}\r\n`;
   };
   async function delivered(): Promise<string> {
-    const github = await stranger();
+    const github = await connection();
     github.send(head({ 'x-github-delivery': String(Math.random()).slice(2) }) + BODY);
-    await until('the answer', () => github.answered() !== '' || github.gone());
-    return github.answered().slice(9, 12);
+    await until('the answer', () => github.response() !== '' || github.isClosed());
+    return github.response().slice(9, 12);
   }
 
   test.each<[string, string, string]>([
@@ -115,19 +115,19 @@ describe("the webhook's server", () => {
     '%s is rejected before the body is sent, and its connection is closed if the body does not arrive',
     async (_what, bytes, status) => {
       await start();
-      const one = await stranger();
+      const one = await connection();
       one.send(bytes);
-      await until('the refusal', () => one.answered().startsWith(`HTTP/1.1 ${status} `));
-      await until('the end of the connection', () => one.gone() || bytes.startsWith('GET'));
+      await until('the refusal', () => one.response().startsWith(`HTTP/1.1 ${status} `));
+      await until('the end of the connection', () => one.isClosed() || bytes.startsWith('GET'));
     },
   );
 
   test('a request for an unknown CI server gets the list of the known ones, and is not counted', async () => {
     await start();
-    const one = await stranger();
+    const one = await connection();
     one.send(head({}, 'POST /webhooks/gitlab') + BODY);
-    await until('the answer', () => one.answered().includes('\r\n\r\n'));
-    expect(JSON.parse(one.answered().split('\r\n\r\n')[1] ?? '')).toMatchObject({
+    await until('the answer', () => one.response().includes('\r\n\r\n'));
+    expect(JSON.parse(one.response().split('\r\n\r\n')[1] ?? '')).toMatchObject({
       servers: ['github', 'gitea'],
     });
     expect(outcomes).toEqual([]);
@@ -135,19 +135,19 @@ describe("the webhook's server", () => {
 
   test('a new connection closes the one that has waited longest for its request', async () => {
     await start({ maxConnections: 3 });
-    const slow = [await stranger(), await stranger(), await stranger()];
+    const slow = [await connection(), await connection(), await connection()];
     for (const one of slow) one.send(head());
     expect(await delivered()).toBe('202');
-    await until('the first to go', () => slow[0]?.gone() === true);
+    await until('the first to go', () => slow[0]?.isClosed() === true);
     expect(await delivered()).toBe('202');
     await until(
       'the delivery before, which waits since, to have made room, or the second',
-      () => slow.filter((one) => one.gone()).length === 2,
+      () => slow.filter((one) => one.isClosed()).length === 2,
     );
     slow[2]?.send(BODY);
     await until(
       'the last, which was in time',
-      () => slow[2]?.answered().startsWith('HTTP/1.1 202 ') === true,
+      () => slow[2]?.response().startsWith('HTTP/1.1 202 ') === true,
     );
     expect(outcomes.filter((outcome) => outcome === 'incomplete')).toHaveLength(2);
   });
@@ -160,23 +160,23 @@ describe("the webhook's server", () => {
       asked = true;
       await promise;
     };
-    const github = await stranger();
+    const github = await connection();
     github.send(head() + BODY);
     await until('Temporal to be asked', () => asked);
-    const others = [await stranger(), await stranger(), await stranger()];
-    await until('the first to go', () => others[0]?.gone() === true);
+    const others = [await connection(), await connection(), await connection()];
+    await until('the first to go', () => others[0]?.isClosed() === true);
     resolve();
-    await until('the answer', () => github.answered().startsWith('HTTP/1.1 202 '));
+    await until('the answer', () => github.response().startsWith('HTTP/1.1 202 '));
   });
 
   test('when the budget of bodies is exhausted, the oldest delivery is rejected with a retryable status', async () => {
     await start({ bodyBudget: 100 * 1_024 });
-    const slow = await stranger();
+    const slow = await connection();
     slow.send(head({ 'content-length': '1000000' }) + 'x'.repeat(60 * 1_024));
-    const next = await stranger();
+    const next = await connection();
     next.send(head({ 'content-length': '1000000' }) + 'x'.repeat(60 * 1_024));
-    await until('the refusal', () => slow.answered() !== '' || next.answered() !== '');
-    const refused = [slow, next].map((one) => one.answered()).find((answer) => answer !== '');
+    await until('the refusal', () => slow.response() !== '' || next.response() !== '');
+    const refused = [slow, next].map((one) => one.response()).find((answer) => answer !== '');
     expect(refused).toMatch(/^HTTP\/1\.1 503 /);
     expect(refused).toMatch(/^retry-after: 10\r$/m);
     expect(await delivered()).toBe('202');
@@ -190,10 +190,10 @@ describe("the webhook's server", () => {
 
   test('a missing head or body is waited for only some seconds', async () => {
     await start();
-    const silent = await stranger();
-    const slow = await stranger();
+    const silent = await connection();
+    const slow = await connection();
     slow.send(`${head()}${BODY.slice(1)}`);
-    await until('both to be closed', () => silent.gone() && slow.gone());
+    await until('both to be closed', () => silent.isClosed() && slow.isClosed());
     expect(outcomes).toEqual(['incomplete']);
   });
 
@@ -205,14 +205,14 @@ describe("the webhook's server", () => {
       asked = true;
       await promise;
     };
-    const [silent, slow, github] = [await stranger(), await stranger(), await stranger()];
+    const [silent, slow, github] = [await connection(), await connection(), await connection()];
     slow.send(head());
     github.send(head() + BODY);
     await until('Temporal to be asked', () => asked);
     const closed = server.close();
-    await until('the strangers to go', () => silent.gone() && slow.gone());
+    await until('the strangers to go', () => silent.isClosed() && slow.isClosed());
     resolve();
-    await until('the answer', () => github.answered().startsWith('HTTP/1.1 202 '));
+    await until('the answer', () => github.response().startsWith('HTTP/1.1 202 '));
     await closed;
   });
 });

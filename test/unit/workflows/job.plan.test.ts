@@ -9,7 +9,7 @@ import {
 } from '../../../workflows/job/plan.ts';
 
 const NOW = 1_000_000;
-type Word =
+type StateName =
   | 'waiting'
   | 'running'
   | 'stopping'
@@ -30,7 +30,7 @@ const untilOf = (action: JobAction): number | undefined =>
 function steps(text: string): StepFacts[] {
   return text.split(' ').map((each, index) => {
     const [stage = '', rest = ''] = each.split(':');
-    const [word, flag] = rest.split('/') as [Word, string?];
+    const [state, flag] = rest.split('/') as [StateName, string?];
     const base = {
       stage: stage as StepFacts['stage'],
       name: `s${index}`,
@@ -38,12 +38,12 @@ function steps(text: string): StepFacts[] {
       skipOnSuccess: flag === 'optional',
       isRunning: false,
     };
-    switch (word) {
+    switch (state) {
       case 'waiting':
       case 'running':
       case 'skipped':
       case 'not_run':
-        return { ...base, state: word };
+        return { ...base, state };
       case 'stopping':
         return { ...base, state: 'running', stopRequested: 'stop' };
       case 'killed':

@@ -18,7 +18,7 @@ import {
   type GroupState,
 } from '../../../workflows/jobGroup/groupState.ts';
 
-const asked = (commit: string, atMs = 1_000, rerun = false): GroupEvent => ({
+const requested = (commit: string, atMs = 1_000, rerun = false): GroupEvent => ({
   kind: 'asked',
   version: { commit, atMs },
   rerun,
@@ -64,114 +64,136 @@ function play(events: readonly GroupEvent[]): GroupAction[][] {
 
 describe('a version of a change set', () => {
   test.each<[what: string, events: GroupEvent[], expected: GroupAction[][]]>([
-    ['the first version runs at once', [asked('a')], [[start(1, 'a')]]],
+    ['the first version runs at once', [requested('a')], [[start(1, 'a')]]],
     [
       'the next version runs at once, if none is running',
-      [asked('a'), ended(1), asked('b')],
+      [requested('a'), ended(1), requested('b')],
       [[start(1, 'a')], [], [start(2, 'b')]],
     ],
     [
       'a newer version first ends the older one',
-      [asked('a'), asked('b')],
+      [requested('a'), requested('b')],
       [[start(1, 'a')], [supersede(1)]],
     ],
     [
       '… and starts when that has ended',
-      [asked('a'), asked('b'), ended(1, 'aborted')],
+      [requested('a'), requested('b'), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [start(2, 'b')]],
     ],
     [
       'of several waiting versions the newest runs; the running one is superseded once',
-      [asked('a'), asked('b'), asked('c'), ended(1, 'aborted')],
+      [requested('a'), requested('b'), requested('c'), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [], [start(3, 'c')]],
     ],
     [
       'the same commit, while it runs: ignored',
-      [asked('a'), asked('a', 2_000)],
+      [requested('a'), requested('a', 2_000)],
       [[start(1, 'a')], []],
     ],
     [
       '… while it waits: ignored',
-      [asked('a'), asked('b'), asked('b', 2_000)],
+      [requested('a'), requested('b'), requested('b', 2_000)],
       [[start(1, 'a')], [supersede(1)], []],
     ],
     [
       '… after it has run: ignored',
-      [asked('a'), ended(1), asked('a', 2_000)],
+      [requested('a'), ended(1), requested('a', 2_000)],
       [[start(1, 'a')], [], []],
     ],
     [
       '… unless a user requests it',
-      [asked('a'), ended(1), asked('a', 1_000, true)],
+      [requested('a'), ended(1), requested('a', 1_000, true)],
       [[start(1, 'a')], [], [start(2, 'a')]],
     ],
     [
       '… also before its end',
-      [asked('a'), asked('a', 1_000, true), ended(1, 'aborted')],
+      [requested('a'), requested('a', 1_000, true), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [start(2, 'a')]],
     ],
     [
       'a push back to an older commit is a newer version',
-      [asked('a'), asked('b', 2_000), asked('a', 3_000), ended(1, 'aborted')],
+      [requested('a'), requested('b', 2_000), requested('a', 3_000), ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [], [start(3, 'a')]],
     ],
     [
       'an older version that arrives late is ignored',
-      [asked('b', 2_000), asked('a', 1_000)],
+      [requested('b', 2_000), requested('a', 1_000)],
       [[start(1, 'b')], []],
     ],
     [
       '… also if nothing runs',
-      [asked('b', 2_000), ended(1), asked('a', 1_000)],
+      [requested('b', 2_000), ended(1), requested('a', 1_000)],
       [[start(1, 'b')], [], []],
     ],
     [
       '… unless a user requests it',
-      [asked('b', 2_000), ended(1), asked('a', 1_000, true)],
+      [requested('b', 2_000), ended(1), requested('a', 1_000, true)],
       [[start(1, 'b')], [], [start(2, 'a')]],
     ],
     [
       '… and a repetition of it is still ignored',
       [
-        asked('a', 1_000),
-        asked('b', 2_000),
-        asked('a', 1_000, true),
-        asked('b', 2_000),
+        requested('a', 1_000),
+        requested('b', 2_000),
+        requested('a', 1_000, true),
+        requested('b', 2_000),
         ended(1, 'aborted'),
       ],
       [[start(1, 'a')], [supersede(1)], [], [], [start(3, 'a')]],
     ],
     [
       '… and so is the same commit that was pushed in between',
-      [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')],
+      [
+        requested('b', 2_000),
+        requested('a', 1_000, true),
+        requested('a', 3_000),
+        ended(1, 'aborted'),
+      ],
       [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]],
     ],
     ['a cancel without a version', [cancelled], [[]]],
-    ['… while a version runs', [asked('a'), cancelled], [[start(1, 'a')], [cancel(1)]]],
+    ['… while a version runs', [requested('a'), cancelled], [[start(1, 'a')], [cancel(1)]]],
     [
       '… drops the waiting version',
-      [asked('a'), asked('b'), cancelled, ended(1, 'aborted')],
+      [requested('a'), requested('b'), cancelled, ended(1, 'aborted')],
       [[start(1, 'a')], [supersede(1)], [cancel(1)], []],
     ],
     [
       '… after which the same commit runs again',
-      [asked('a'), cancelled, ended(1, 'aborted'), asked('a', 2_000)],
+      [requested('a'), cancelled, ended(1, 'aborted'), requested('a', 2_000)],
       [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')]],
     ],
     [
       '… but not if it arrives late, and neither does an older one',
-      [asked('b', 2_000), cancelled, ended(1, 'aborted'), asked('b', 2_000), asked('a', 1_000)],
+      [
+        requested('b', 2_000),
+        cancelled,
+        ended(1, 'aborted'),
+        requested('b', 2_000),
+        requested('a', 1_000),
+      ],
       [[start(1, 'b')], [cancel(1)], [], [], []],
     ],
     [
       '… only once',
-      [asked('a'), cancelled, ended(1, 'aborted'), asked('a', 2_000), ended(2), asked('a', 3_000)],
+      [
+        requested('a'),
+        cancelled,
+        ended(1, 'aborted'),
+        requested('a', 2_000),
+        ended(2),
+        requested('a', 3_000),
+      ],
       [[start(1, 'a')], [cancel(1)], [], [start(2, 'a')], [], []],
     ],
-    ['an end that is reported twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
+    [
+      'an end that is reported twice',
+      [requested('a'), ended(1), ended(1)],
+      [[start(1, 'a')], [], []],
+    ],
     [
       'the end of a version that ended earlier',
-      [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)],
+      [requested('a'), requested('b'), ended(1, 'aborted'), ended(1)],
       [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []],
     ],
   ])('%s', (_what, events, expected) => {
@@ -179,11 +201,11 @@ describe('a version of a change set', () => {
   });
 
   test.each<[what: string, taken: GroupEvent[], unread: GroupEvent[], expected: boolean]>([
-    ['no event arrived', [asked('a'), ended(1)], [], false],
-    ['another version arrived', [asked('a'), ended(1)], [asked('b')], true],
-    ['an ignored version arrived', [asked('a'), ended(1)], [asked('a', 2_000)], false],
-    ['the run ended', [asked('a')], [ended(1)], false],
-    ['an older run ended', [asked('a'), asked('b')], [ended(1)], true],
+    ['no event arrived', [requested('a'), ended(1)], [], false],
+    ['another version arrived', [requested('a'), ended(1)], [requested('b')], true],
+    ['an ignored version arrived', [requested('a'), ended(1)], [requested('a', 2_000)], false],
+    ['the run ended', [requested('a')], [ended(1)], false],
+    ['an older run ended', [requested('a'), requested('b')], [ended(1)], true],
   ])(
     'will start another run, according to unprocessed events: %s',
     (_what, taken, unread, expected) => {
@@ -195,22 +217,26 @@ describe('a version of a change set', () => {
   );
 
   test.each<[what: string, events: GroupEvent[], expected: GroupState['outcome']]>([
-    ['while it runs: undefined', [asked('a')], undefined],
-    ['after its end: its own', [asked('a'), ended(1, 'failed')], 'failed'],
+    ['while it runs: undefined', [requested('a')], undefined],
+    ['after its end: its own', [requested('a'), ended(1, 'failed')], 'failed'],
     [
       'after a newer version arrived: undefined',
-      [asked('a'), ended(1, 'failed'), asked('b')],
+      [requested('a'), ended(1, 'failed'), requested('b')],
       undefined,
     ],
-    ['… and superseded the older one: undefined', [asked('a'), asked('b'), ended(1)], undefined],
+    [
+      '… and superseded the older one: undefined',
+      [requested('a'), requested('b'), ended(1)],
+      undefined,
+    ],
     [
       'when it was cancelled before its run: aborted',
-      [asked('a'), asked('b'), cancelled, ended(1)],
+      [requested('a'), requested('b'), cancelled, ended(1)],
       'aborted',
     ],
     [
       '… and ended: that of the newer one',
-      [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)],
+      [requested('a'), requested('b'), ended(1, 'aborted'), ended(2)],
       'succeeded',
     ],
   ])('the outcome %s', (_what, events, expected) => {
@@ -220,7 +246,7 @@ describe('a version of a change set', () => {
   });
 
   test('of 20 pushes within a second the last one runs to its end', () => {
-    const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
+    const pushes = Array.from({ length: 20 }, (_, index) => requested(`c${index}`, 1_000));
     expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([
       start(1, 'c0'),
       supersede(1),
@@ -229,7 +255,7 @@ describe('a version of a change set', () => {
   });
 
   test('20 pushes that arrive together cause one run', () => {
-    const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
+    const pushes = Array.from({ length: 20 }, (_, index) => requested(`c${index}`, 1_000));
     expect(hear(INITIAL_STATE, pushes).actions).toEqual([start(20, 'c19')]);
   });
 

@@ -97,7 +97,7 @@ describe('the state of a runner: busy, deadline, job', () => {
   afterEach(() => void jest.useRealTimers());
 
   const PROBES = { online: true, busy: false } as const;
-  function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerState {
+  function runnerState(ephemeral: boolean, reported: Partial<PodView> = {}): RunnerState {
     const parsed = parseRunnerInput(
       { organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } },
       { workflowId: 'runner-1', nameHash: '0a1b2' },
@@ -118,7 +118,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       ended: false,
       deleted: false,
       terminating: false,
-      ...told,
+      ...reported,
     };
     return it;
   }
@@ -167,7 +167,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       [true, 3, 'job (2)', true],
     ],
   ])('a static runner that does not report jobs: %s', (_what, steps, expected) =>
-    expect(play(life(false), steps)).toEqual(expected),
+    expect(play(runnerState(false), steps)).toEqual(expected),
   );
 
   test.each<[string, Step[], unknown[]]>([
@@ -221,7 +221,7 @@ describe('the state of a runner: busy, deadline, job', () => {
     ],
     ['… known by its pod', ['busy', 'again'], [true, 2, undefined, true]],
   ])('a static runner that reports jobs: %s', (_what, steps, expected) =>
-    expect(play(life(false, PROBES), steps)).toEqual(expected),
+    expect(play(runnerState(false, PROBES), steps)).toEqual(expected),
   );
 
   test.each<[string, Step[], unknown[]]>([
@@ -238,7 +238,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       [true, 3 + 10 - 60, 'job (1)', true],
     ],
   ])('an ephemeral runner: %s', (_what, steps, expected) =>
-    expect(play(life(true, PROBES), steps)).toEqual(expected),
+    expect(play(runnerState(true, PROBES), steps)).toEqual(expected),
   );
 
   // A job may take at most three minutes.
@@ -279,7 +279,7 @@ describe('the state of a runner: busy, deadline, job', () => {
   ])(
     'whether a runner is suspect that only its pod reported as busy for %s',
     (_what, steps, expected, kind) => {
-      const it = life(kind === 'ephemeral', PROBES);
+      const it = runnerState(kind === 'ephemeral', PROBES);
       it.admit({
         ...it.spec,
         ...(kind === 'alone' ? {} : { set: 'linux' }),
@@ -295,7 +295,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       ...currentFacts(it),
       ...initialProgress(absentSinceMs),
     });
-    const it = life(false, PROBES);
+    const it = runnerState(false, PROBES);
     play(it, ['busy', 'idle', 'busy']);
     expect(waitMs(it, 'jobDeadline', facts(it))).toBe(HOUR);
     expect(waitMs(it, 'jobDeadline', facts(it, NOW))).toBe(HOUR);
@@ -304,7 +304,7 @@ describe('the state of a runner: busy, deadline, job', () => {
   });
 
   test('its own record that it had no job overrides a probe and an event', () => {
-    const it = life(true, PROBES);
+    const it = runnerState(true, PROBES);
     play(it, ['busy', starts(1)]);
     recordPod(it, {
       ...(it.runner.pod as PodView),
@@ -320,7 +320,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       { nameHash: '0a1b2' },
     );
     if (!parsed.ok) throw new Error('a bad input');
-    const it = life(false, { online: false });
+    const it = runnerState(false, { online: false });
     it.admit({ ...parsed.spec, location: it.spec.location });
     const { pod } = it.runner;
     expect([it.observedActivity(), (delete it.runner.pod, it.observedActivity())]).toEqual([
@@ -333,19 +333,19 @@ describe('the state of a runner: busy, deadline, job', () => {
   });
 
   test('a runner that had a job counts as started, even if its pod was not seen again before it vanished', () => {
-    const [told, called, neither] = [life(true), life(true), life(true)];
-    for (const it of [told, called, neither])
+    const [reported, called, neither] = [runnerState(true), runnerState(true), runnerState(true)];
+    for (const it of [reported, called, neither])
       it.runner.pod = {
         ...(it.runner.pod as PodView),
         startedAt: undefined,
         ended: true,
         deleted: true,
       } as unknown as PodView;
-    told.onJobEvent(starts(1));
+    reported.onJobEvent(starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     expect(
       [
-        verdictFacts(told, unregistered),
+        verdictFacts(reported, unregistered),
         verdictFacts(called, { ...unregistered, removal: 'busy' }),
         verdictFacts(neither, unregistered),
       ].map(({ started }) => started),
@@ -360,7 +360,7 @@ describe('the state of a runner: busy, deadline, job', () => {
   });
 
   test('a runner that came online after its deadline and ran a job is not never_registered', () => {
-    const [worked, idle] = [life(true), life(true)];
+    const [worked, idle] = [runnerState(true), runnerState(true)];
     worked.onJobEvent(starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     for (const it of [worked, idle])
@@ -388,7 +388,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       ['... the next job was reported', false, [starts(1), 'busy', 'idle', starts(2)], 'busy'],
       ['static, and its pod reports busy', false, ['busy', starts(1)], 'busy'],
     ])('%s', (_what, ephemeral, steps, expected) => {
-      const it = life(ephemeral, PROBES);
+      const it = runnerState(ephemeral, PROBES);
       play(it, steps);
       expect(it.observedActivity()).toBe(expected);
     });
@@ -399,7 +399,7 @@ describe('the state of a runner: busy, deadline, job', () => {
     ] as const)(
       'a static runner whose pod is read %d ms after the event is %s',
       (afterMs, expected) => {
-        const it = life(false, PROBES);
+        const it = runnerState(false, PROBES);
         play(it, ['idle', starts(1)]);
         expect(currentFacts(it)).toMatchObject({ observedActivity: 'busy', idleInDoubt: true });
         it.confirmIdle(NOW + 120_000 + afterMs);
@@ -408,7 +408,7 @@ describe('the state of a runner: busy, deadline, job', () => {
     );
 
     test('a read of the pod does not make an ephemeral runner idle, or one whose pod reports busy', () => {
-      const [once, stays] = [life(true, PROBES), life(false, PROBES)];
+      const [once, stays] = [runnerState(true, PROBES), runnerState(false, PROBES)];
       play(once, ['idle', starts(1)]);
       play(stays, ['busy', starts(1)]);
       for (const it of [once, stays]) it.confirmIdle(NOW + HOUR);
@@ -429,7 +429,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       ['its lost job has ended', evicted, ends(1, { conclusion: 'failure' })],
       ['... without a conclusion', evicted, ends(1)],
     ])('a late report changes nothing about a job that ran: %s', (_what, end, news) => {
-      const it = life(true, PROBES);
+      const it = runnerState(true, PROBES);
       play(it, [starts(1), 'busy']);
       recordPod(it, { ...(it.runner.pod as PodView), ended: true, ...end });
       play(it, [news]);
@@ -443,7 +443,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       ['after that, beyond the tolerance of the clocks', 120_001, false],
       ['never', undefined, false],
     ])('its termination was requested %s', (_what, requestedAfterMs, isInterrupted) => {
-      const it = life(true);
+      const it = runnerState(true);
       play(it, [starts(1), ends(1, { conclusion: 'failure' })]);
       const { jobFailedAt = 0 } = it.runner;
       const requestedAt =
@@ -469,7 +469,7 @@ describe('the state of a runner: busy, deadline, job', () => {
     });
 
     test('a read that finds its pod gone does not prove that a static runner was idle', () => {
-      const it = life(false, PROBES);
+      const it = runnerState(false, PROBES);
       play(it, ['idle', starts(1)]);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
       it.confirmIdle(NOW + HOUR);
@@ -478,14 +478,14 @@ describe('the state of a runner: busy, deadline, job', () => {
     });
 
     test('a late busy report is not a job', () => {
-      const it = life(true, PROBES);
+      const it = runnerState(true, PROBES);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
       expect(play(it, ['busy'])).toEqual([false, undefined, undefined, false]);
       expect(it.observedActivity()).toBe('idle');
     });
 
     test('a runner that does not report jobs has completed its job, according to a late event', () => {
-      const it = life(true);
+      const it = runnerState(true);
       play(it, [starts(1)]);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
       play(it, [ends(1, { conclusion: 'success' })]);
@@ -494,7 +494,7 @@ describe('the state of a runner: busy, deadline, job', () => {
   });
 
   test('events of another runner are ignored', () => {
-    const it = life(false);
+    const it = runnerState(false);
     expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([
       false,
       undefined,

@@ -503,10 +503,10 @@ describe('the decision table, with its row numbers', () => {
 });
 
 describe('how events change the facts', () => {
-  type News = [
+  type EventCase = [
     what: string,
     before: Partial<UnregistrationFacts>,
-    news: UnregistrationEvent,
+    event: UnregistrationEvent,
     after: Partial<UnregistrationProgress>,
   ];
   const at = { atMs: 7, listMaxAgeMs: 60_000 } as const;
@@ -515,7 +515,7 @@ describe('how events change the facts', () => {
   const unlisted = { kind: 'answered', answer: 'unlisted', retried: false, ...at } as const;
   const nothing = { removedWhileRunning: false, removalPending: false, podRefreshed: false };
 
-  test.each<News>([
+  test.each<EventCase>([
     [
       '204 is proof, and removed a running runner',
       {},
@@ -756,8 +756,8 @@ describe('how events change the facts', () => {
       { kind: 'stopped', mode: 'stop' },
       { ...nothing, stopped: 'stop' },
     ],
-  ])('%s', (_what, before, news, after) => {
-    expect(applyEvent({ ...alive, ...before }, news)).toEqual(after);
+  ])('%s', (_what, before, event, after) => {
+    expect(applyEvent({ ...alive, ...before }, event)).toEqual(after);
   });
 });
 
@@ -782,7 +782,10 @@ describe('every row can be reached', () => {
   ];
 
   /** The events that may follow an action, according to unregister.ts. */
-  function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationEvent[] {
+  function eventsAfter(
+    action: UnregistrationAction,
+    facts: UnregistrationFacts,
+  ): UnregistrationEvent[] {
     const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) =>
       [false, true].map(
         (retried) => ({ kind: 'answered', answer, retried, atMs: 1, listMaxAgeMs: 2 }) as const,
@@ -793,11 +796,11 @@ describe('every row can be reached', () => {
       case 'handOff':
         return [];
       case 'remove': {
-        const heard = answered.filter(
+        const possible = answered.filter(
           ({ answer }) => answer !== 'busy' || action.onBusy === 'return',
         );
         return [
-          ...heard,
+          ...possible,
           { kind: 'removalCancelled' },
           { kind: 'failed' },
           ...(facts.stop !== undefined && !facts.ended
@@ -855,8 +858,9 @@ describe('every row can be reached', () => {
       const action = decideUnregistration(facts);
       rows.add(action.row);
       kinds.add(action.kind === 'wait' ? `wait for ${action.until}` : action.kind);
-      for (const news of newsOf(action, facts))
-        for (const then of later(seenOf(facts))) next.push({ ...then, ...applyEvent(facts, news) });
+      for (const event of eventsAfter(action, facts))
+        for (const then of later(seenOf(facts)))
+          next.push({ ...then, ...applyEvent(facts, event) });
     }
     expect([...rows].toSorted()).toEqual([...ROWS].toSorted());
     expect([...kinds].toSorted()).toEqual([...KINDS].toSorted());

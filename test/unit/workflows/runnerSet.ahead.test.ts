@@ -14,21 +14,21 @@ const HOUR = 3_600_000;
 /** Brings all existing runners online. */
 function ready(input: Partial<RunnerSetInput>): SetModel {
   const model = new SetModel({ name: 'linux', template, ...input });
-  comeUp(model);
+  comeOnline(model);
   return model;
 }
-function comeUp(model: SetModel): void {
+function comeOnline(model: SetModel): void {
   model.step();
-  for (const runner of model.runners.values()) model.comeUp(runner);
+  for (const runner of model.runners.values()) model.comeOnline(runner);
   model.step();
 }
-/** Lets this many of them take a job. @param heard - its events arrive */
-function takeJobs(model: SetModel, count: number, heard: boolean): void {
+/** Lets this many of them take a job. @param eventsArrive - its events arrive */
+function takeJobs(model: SetModel, count: number, eventsArrive: boolean): void {
   for (let job = 0; job < count; job++) model.queueJob();
-  if (heard) for (const event of model.mail.splice(0)) model.deliver(event);
+  if (eventsArrive) for (const event of model.mail.splice(0)) model.deliver(event);
   for (const runner of model.runners.values()) model.takeJob(runner);
   const events = model.mail.splice(0);
-  if (heard) for (const event of events) model.deliver(event);
+  if (eventsArrive) for (const event of events) model.deliver(event);
   model.step();
 }
 const phases = (model: SetModel): string[] =>
@@ -37,7 +37,7 @@ const phases = (model: SetModel): string[] =>
 describe.each([
   ['by the runner', false],
   ['by an event', true],
-])('a job starts, as reported %s', (_how, heard) => {
+])('a job starts, as reported %s', (_how, eventsArrive) => {
   test.each<[string, Partial<RunnerSetInput>, number, number, string[]]>([
     [
       'a fixed number without replaceAhead starts no runner',
@@ -72,7 +72,7 @@ describe.each([
   ])('%s', (_what, input, before, jobs, after) => {
     const model = ready(input);
     expect(model.count('Idle')).toBe(before);
-    takeJobs(model, jobs, heard);
+    takeJobs(model, jobs, eventsArrive);
     expect(phases(model)).toEqual(after);
   });
 });
@@ -81,14 +81,14 @@ test('the next job takes the ready successor, for which another one is started',
   const model = ready({ replicas: 1, replaceAhead: 1 });
   for (let job = 0; job < 5; job++) {
     takeJobs(model, 1, false);
-    comeUp(model);
+    comeOnline(model);
     expect(phases(model)).toEqual(['Busy', 'Idle']);
     for (const runner of model.runners.values()) model.finishJob(runner);
     model.mail.splice(0);
     model.step();
     expect(phases(model)).toEqual(['Idle']);
   }
-  expect({ started: model.said.start, said: model.said.busy }).toEqual({ started: 6, said: 5 });
+  expect({ started: model.sent.start, sent: model.sent.busy }).toEqual({ started: 6, sent: 5 });
 });
 
 test('a list from before the start of its job does not make it idle', () => {
@@ -110,9 +110,9 @@ test('its busy event may arrive before its online event', () => {
   const model = new SetModel({ name: 'linux', template, replicas: 1, replaceAhead: 1 });
   const [runner] = [...model.runners.values()];
   if (runner === undefined) throw new Error('no runner');
-  const news = { workflowId: runner.workflowId, runnerName: runner.name };
-  model.state.onRunnerBusy(news, model.now);
-  model.state.onRunnerOnline(news, model.now);
+  const event = { workflowId: runner.workflowId, runnerName: runner.name };
+  model.state.onRunnerBusy(event, model.now);
+  model.state.onRunnerOnline(event, model.now);
   expect(model.state.runners.get(runner.workflowId)?.state).toBe('busy');
 });
 
@@ -134,9 +134,9 @@ describe('runners that must report the start of a job', () => {
       { minIdle: 1, max: 3, template: { ciServer: 'none', command: ['true'] } as never },
       false,
     ],
-  ])('%s: %s', (_what, input, tells) => {
+  ])('%s: %s', (_what, input, expected) => {
     const { state, now } = new SetModel({ name: 'linux', template, ...input });
-    expect(needsBusyEvents(state, now)).toBe(tells);
+    expect(needsBusyEvents(state, now)).toBe(expected);
   });
 
   test('none if events arrive; all again after a day without an event', () => {

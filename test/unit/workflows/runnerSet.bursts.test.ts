@@ -78,11 +78,11 @@ interface Shape {
   /** Number of runners of which one is held. */
   readonly heldEvery: number;
   /** Number of runners of which one has no job that an event named. */
-  readonly untoldEvery: number;
+  readonly unreportedEvery: number;
 }
 
 /** A set with this many busy runners that remembers the maximum number of jobs. */
-function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): SetState {
+function busySet(size: number, { ephemeral, heldEvery, unreportedEvery }: Shape): SetState {
   const template = { organization: 'acme', ephemeral };
   const input = { minIdle: 0, max: 5_000, template };
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
@@ -108,7 +108,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   );
   for (const index of indexes) {
     state.onRunnerOnline({ workflowId: idOf(index), runnerName: nameOf(index) }, AGO);
-    if (index % untoldEvery !== 0)
+    if (index % unreportedEvery !== 0)
       state.jobEvents([event('queued', index), event('in_progress', index, nameOf(index))], AGO);
     if (index % heldEvery === 0) state.holds.add(index % 2 === 0 ? idOf(index) : nameOf(index));
   }
@@ -131,9 +131,9 @@ function visitsOf(size: number, shape: Shape, kinds: readonly Kind[]): number {
 const shape = fc.record({
   ephemeral: fc.boolean(),
   heldEvery: fc.integer({ min: 1, max: 20 }),
-  untoldEvery: fc.integer({ min: 1, max: 20 }),
+  unreportedEvery: fc.integer({ min: 1, max: 20 }),
 });
-const PLAIN: Shape = { ephemeral: true, heldEvery: 10, untoldEvery: 10 };
+const PLAIN: Shape = { ephemeral: true, heldEvery: 10, unreportedEvery: 10 };
 const KINDS = Object.keys(NEWS) as Kind[];
 
 describe('a burst of events at the same time', () => {
@@ -186,7 +186,7 @@ describe('a burst of events at the same time', () => {
 
   test('ends of jobs without an event, and then their events, cost proportionally', () => {
     const visits = (size: number): number => {
-      const state = busySet(size, { ...PLAIN, untoldEvery: 1 });
+      const state = busySet(size, { ...PLAIN, unreportedEvery: 1 });
       return countVisits(() => {
         for (const kind of ['ended', 'completed'] as const)
           for (let index = 0; index < size; index++) NEWS[kind](state, index);

@@ -218,7 +218,7 @@ describe('a set with limits', () => {
     let most = 0;
     for (let round = 0; round < 100 && (model.queue.length > 0 || model.count() > 0); round++) {
       for (const runner of model.runners.values()) {
-        model.comeUp(runner);
+        model.comeOnline(runner);
         model.takeJob(runner);
       }
       most = Math.max(most, model.count('Busy'));
@@ -246,7 +246,7 @@ describe('a set with limits', () => {
     });
     const midnight = nextDay(model.now);
     model.step(midnight - model.now);
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.queueJob();
     model.takeJob(model.pick(0) as never);
     for (const event of model.mail.splice(0)) model.deliver(event);

@@ -45,17 +45,19 @@ function look(
   listed: readonly ListedRunner[],
   running: string,
   now: number,
-): { asked: string[]; start: number; drain: number; knows: string[] } {
-  const asked = state.unverified(listed, now);
+): { queried: string[]; start: number; drain: number; knows: string[] } {
+  const queried = state.unverified(listed, now);
   state.onRunnersListed(
     listed,
-    asked.filter((workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId)),
+    queried.filter(
+      (workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId),
+    ),
     now,
   );
   state.updateDemand(now);
   const { start, drain } = decideSet(state, now);
   return {
-    asked,
+    queried,
     start,
     drain: drain.length,
     knows: state.runners.all().map(({ workflowId }) => workflowId),
@@ -66,55 +68,55 @@ describe.each<
   [
     string,
     readonly ListedRunner[],
-    { known: string; running: string; asked: string; start: number },
+    { known: string; running: string; queried: string; start: number },
   ]
 >([
   [
     'that is current',
     [one('a'), one('b'), one('c')],
-    { known: 'abc', running: 'abc', asked: '', start: 0 },
+    { known: 'abc', running: 'abc', queried: '', start: 0 },
   ],
   [
     'that is a minute behind and still empty',
     [],
-    { known: 'abc', running: 'abc', asked: 'abc', start: 0 },
+    { known: 'abc', running: 'abc', queried: 'abc', start: 0 },
   ],
-  ['that is incomplete', [one('a')], { known: 'abc', running: 'abc', asked: 'bc', start: 0 }],
+  ['that is incomplete', [one('a')], { known: 'abc', running: 'abc', queried: 'bc', start: 0 }],
   [
     'that is incomplete, while one runner has ended without an event',
     [one('a')],
-    { known: 'abc', running: 'ac', asked: 'bc', start: 1 },
+    { known: 'abc', running: 'ac', queried: 'bc', start: 1 },
   ],
   [
     'with a runner whose end the set knows',
     [one('a'), one('b'), one('c'), one('z')],
-    { known: 'abc', running: 'abc', asked: 'z', start: 0 },
+    { known: 'abc', running: 'abc', queried: 'z', start: 0 },
   ],
   [
     'with such a runner while another one is missing',
     [one('a'), one('b'), one('z')],
-    { known: 'ab', running: 'ab', asked: 'z', start: 1 },
+    { known: 'ab', running: 'ab', queried: 'z', start: 1 },
   ],
   [
     'with only such runners',
     [one('x', 'Busy'), one('y', 'Draining'), one('z', 'Requested')],
-    { known: '', running: '', asked: 'xyz', start: 3 },
+    { known: '', running: '', queried: 'xyz', start: 3 },
   ],
   [
     'with a running runner that the set did not know',
     [one('a'), one('b'), one('d')],
-    { known: 'ab', running: 'abd', asked: 'd', start: 0 },
+    { known: 'ab', running: 'abd', queried: 'd', start: 0 },
   ],
   [
     'with outdated phases',
     [one('a', 'Registering'), one('b', 'Requested'), one('c', 'Provisioning')],
-    { known: 'abc', running: 'abc', asked: '', start: 0 },
+    { known: 'abc', running: 'abc', queried: '', start: 0 },
   ],
-])('a list %s', (_what, listed, { known, running, asked, start }) => {
+])('a list %s', (_what, listed, { known, running, queried, start }) => {
   test('starts exactly the missing runners, and drains none', () => {
     const looked = look(setOf(known), listed, running, NOW + MINUTE);
     expect(looked).toEqual({
-      asked: asked.split('').map(idOf),
+      queried: queried.split('').map(idOf),
       start,
       drain: 0,
       knows: running.split('').map(idOf),
@@ -136,7 +138,7 @@ test('a runner that has just ended is not queried again while lists have it with
   );
   state.updateDemand(NOW);
   expect(look(state, [one('a'), one('b'), one('c')], 'bc', NOW + MINUTE / 2)).toEqual({
-    asked: [],
+    queried: [],
     start: 1,
     drain: 0,
     knows: ['b', 'c'].map(idOf),

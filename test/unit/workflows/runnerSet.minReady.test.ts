@@ -22,7 +22,7 @@ function crashFor(
   isCrashing: (runner: object) => boolean = () => true,
 ): void {
   for (const until = model.now + ms; model.now < until;) {
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.step(600);
     for (const runner of model.runners.values())
       if (isCrashing(runner)) model.end(runner, 'crashed');
@@ -36,16 +36,16 @@ describe('runners that come online and end', () => {
     model.renews = renews;
     crashFor(model, 20 * SECOND);
     // Two at first, then one after 15 s.
-    expect(model.said.start).toBe(3);
+    expect(model.sent.start).toBe(3);
     expect(setStatus(model.state, model.now).blockedReason).toBe('failed ×3');
     crashFor(model, 60 * MINUTE);
-    expect(model.said.start).toBeLessThan(14);
+    expect(model.sent.start).toBeLessThan(14);
   });
 
   test('with `minReady: 0s` an online runner is ready, and only runners that were never online count as failures', () => {
     const model = new SetModel(fixed(2, { minReady: '0s' }));
     crashFor(model, 20 * SECOND);
-    expect(model.said.start).toBeGreaterThan(50);
+    expect(model.sent.start).toBeGreaterThan(50);
   });
 
   /** A set whose breaker has opened, and whose wait is over, so that it starts one runner. */
@@ -56,7 +56,7 @@ describe('runners that come online and end', () => {
     model.pass(16 * SECOND);
     const probe = model.pick(0);
     if (probe === undefined || model.count() !== 1) throw new Error('not one runner is tried');
-    model.comeUp(probe);
+    model.comeOnline(probe);
     model.step(SECOND);
     expect(model.count()).toBe(1);
     return { model, probe };
@@ -94,19 +94,19 @@ describe('runners that come online and end', () => {
 
   test('a runner that was ready before the failures does not close the breaker', () => {
     const model = new SetModel(fixed(1));
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.pass(MINUTE);
     const [good] = model.runners.values();
     model.declare({ replicas: 4 });
     model.step(0);
     crashFor(model, 20 * SECOND, (runner) => runner !== good);
-    expect(model.said.start).toBe(1 + 3 + 1);
+    expect(model.sent.start).toBe(1 + 3 + 1);
     expect(model.state.facts.health.failures).toBe(4);
   });
 
   test('a runner that was drained at once is not a failure', () => {
     const model = new SetModel(fixed(2, { scaleDownDelay: '0s' }));
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.step(SECOND);
     model.declare({ replicas: 0 });
     model.step(SECOND);
@@ -120,7 +120,7 @@ describe('runners that come online and end', () => {
 describe('a rollout', () => {
   function rollout(maxSurge: number): SetModel {
     const model = new SetModel(fixed(5, { rollout: { maxSurge } }));
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.pass(MINUTE);
     model.declare({ template: { organization: 'acme', labels: ['new'] } });
     model.step();
@@ -135,7 +135,7 @@ describe('a rollout', () => {
     const model = rollout(5);
     expect(model.count()).toBe(10);
     for (let round = 0; round < 100; round++) {
-      for (const runner of model.runners.values()) model.comeUp(runner);
+      for (const runner of model.runners.values()) model.comeOnline(runner);
       model.step(600);
       for (const runner of model.runners.values())
         if (runner.generation === model.state.facts.spec.templateHash) model.end(runner, 'crashed');
@@ -146,7 +146,7 @@ describe('a rollout', () => {
 
   test('continues when the new runners have been online for `minReady`', () => {
     const model = rollout(5);
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     model.pass(9 * SECOND);
     expect(old(model)).toBe(5);
     expect(setStatus(model.state, model.now).waitingFor).toContain(
@@ -162,7 +162,7 @@ describe('a rollout', () => {
       ({ generation }) => generation === model.state.facts.spec.templateHash,
     );
     if (fresh === undefined) throw new Error('none was started');
-    model.comeUp(fresh);
+    model.comeOnline(fresh);
     model.step(SECOND);
     expect(old(model)).toBe(5);
     model.queueJob();

@@ -85,7 +85,7 @@ describe('a set with few jobs', () => {
     model.queueJob();
     for (const event of model.mail.splice(0)) model.deliver(event);
     model.step();
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     for (const runner of model.runners.values()) model.takeJob(runner);
     for (const event of model.mail.splice(0)) model.deliver(event);
     model.pass(MINUTE);
@@ -102,7 +102,7 @@ describe('a set with few jobs', () => {
       model.renews = renews;
       model.declare({ minIdle: 100, max: 100 });
       model.step();
-      for (const runner of model.runners.values()) model.comeUp(runner);
+      for (const runner of model.runners.values()) model.comeOnline(runner);
       model.step();
       model.declare({ minIdle: 0, max: 100 });
       runJob(model);

@@ -51,9 +51,9 @@ test.each<[string, Step[], RegExp | undefined]>([
   ['an invalid time', [{ budgetUntil: 1e300 }], /: not all jobs of the scope can be listed$/],
 ])('%s', (_what, steps, text) => {
   for (const state of [checked(steps), nextRun(checked(steps))]) {
-    const said = queueCheckText(setStatus(state, 0).queueCheck);
+    const shown = queueCheckText(setStatus(state, 0).queueCheck);
     const matching: unknown = expect.stringMatching(text ?? '');
-    expect(said).toEqual(text === undefined ? undefined : matching);
+    expect(shown).toEqual(text === undefined ? undefined : matching);
     expect(commandResult(state, 0).queueCheck).toEqual(setStatus(state, 0).queueCheck);
   }
 });

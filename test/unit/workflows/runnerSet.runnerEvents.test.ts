@@ -25,16 +25,16 @@ test('events are applied in the order in which they were sent', () => {
     1,
   );
   state.onRunnersStarting([{ workflowId: runner.workflowId }], 1);
-  const news = parseRunnerEvents({
+  const events = parseRunnerEvents({
     events: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }],
   });
-  expect(news.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
-  applyRunnerEvents(state, news.slice(0, 2), 20);
+  expect(events.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
+  applyRunnerEvents(state, events.slice(0, 2), 20);
   expect(state.runners.get(runner.workflowId)).toMatchObject({
     state: 'busy',
     runnerName: runner.runnerName,
   });
-  applyRunnerEvents(state, news.slice(2), 30);
+  applyRunnerEvents(state, events.slice(2), 30);
   expect(state.runners.all()).toEqual([]);
 });
 

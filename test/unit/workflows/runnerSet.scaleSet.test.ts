@@ -61,7 +61,7 @@ const workflowId = (n: number): string => `runner-gpu-${String(n).padStart(10, '
 const runnerName = (n: number): string => `gpu-${String(n).padStart(10, 'a')}-${HASH}`;
 
 /** Sends a report to the set and returns how many runners it starts now. */
-function tell(state: SetState, received: ScaleSetReport): number {
+function receive(state: SetState, received: ScaleSetReport): number {
   state.onScaleSetReport(received, NOW);
   state.updateDemand(NOW);
   return decideSet(state, NOW).start;
@@ -86,74 +86,74 @@ function end(state: SetState, n: number, ranJob = true): void {
 describe('a set whose jobs GitHub assigns', () => {
   test('has a runner for each assigned job, and no more than its maximum', () => {
     const state = setWith();
-    expect(tell(state, report(3, 0, 1))).toBe(3);
+    expect(receive(state, report(3, 0, 1))).toBe(3);
     begin(state, 1, 2, 3);
-    expect(tell(state, report(3, 0, 1))).toBe(0);
-    expect(tell(state, report(5, 0, 2))).toBe(2);
-    expect(tell(state, report(500, 0, 3))).toBe(7);
+    expect(receive(state, report(3, 0, 1))).toBe(0);
+    expect(receive(state, report(5, 0, 2))).toBe(2);
+    expect(receive(state, report(500, 0, 3))).toBe(7);
   });
 
   test('ignores numbers that are older than those it knows', () => {
     const state = setWith();
-    tell(state, report(2, 0, 5));
-    expect(tell(state, report(9, 0, 4))).toBe(2);
-    expect(tell(state, report(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
+    receive(state, report(2, 0, 5));
+    expect(receive(state, report(9, 0, 4))).toBe(2);
+    expect(receive(state, report(9, 0, 9, { position: { openedAt: 0, messageId: 9 } }))).toBe(2);
     // A new session restarts the count of its messages.
-    expect(tell(state, report(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
+    expect(receive(state, report(4, 0, 0, { position: { openedAt: 2, messageId: 0 } }))).toBe(4);
   });
 
   test('ignores a position in the future, which would make it ignore all later numbers', () => {
     const state = setWith();
     const latest = NOW + state.facts.spec.relistMs;
-    tell(state, report(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
-    expect(tell(state, report(2, 0, 1))).toBe(2);
+    receive(state, report(9, 0, 1, { position: { openedAt: latest + 1, messageId: 1 } }));
+    expect(receive(state, report(2, 0, 1))).toBe(2);
     // A clock that is ahead changes only the time of sending.
-    expect(tell(state, report(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
+    expect(receive(state, report(3, 0, 2, { at: latest + 3_600_000 }))).toBe(3);
     expect(state.facts.scaleSet?.at).toBe(latest);
   });
 
   test('takes numbers of an earlier position when they are sent so late that the known ones are forged', () => {
     const state = setWith();
     const { relistMs } = state.facts.spec;
-    tell(state, report(9, 0, Number.MAX_SAFE_INTEGER));
-    expect(tell(state, report(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
+    receive(state, report(9, 0, Number.MAX_SAFE_INTEGER));
+    expect(receive(state, report(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
     state.onScaleSetReport(report(2, 0, 1, { at: NOW + relistMs + 1 }), NOW + relistMs + 1);
     expect(state.facts.scaleSet).toMatchObject({ assigned: 2, messageId: 1 });
   });
 
   test('starts no runner for the job of a draining one', () => {
     const state = setWith();
-    tell(state, report(2, 0, 1));
+    receive(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    receive(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
     state.onDrainRequested([workflowId(1)], [], NOW);
     state.updateDemand(NOW);
     expect(decideSet(state, NOW).start).toBe(0);
     // The next job needs a runner. The completed one is not subtracted twice.
-    expect(tell(state, report(3, 2, 3))).toBe(1);
-    expect(tell(state, report(2, 1, 4, { completed: [runnerName(1)] }))).toBe(1);
+    expect(receive(state, report(3, 2, 3))).toBe(1);
+    expect(receive(state, report(2, 1, 4, { completed: [runnerName(1)] }))).toBe(1);
   });
 
   test('does not replace a runner whose job has ended before GitHub reports it', () => {
     const state = setWith();
-    tell(state, report(2, 0, 1));
+    receive(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
+    receive(state, report(2, 2, 2, { started: [runnerName(1), runnerName(2)] }));
     end(state, 1);
     // Two jobs are still assigned at GitHub, and one of them is over.
     expect(decideSet(state, NOW).start).toBe(0);
-    expect(tell(state, report(1, 1, 3, { completed: [runnerName(1)] }))).toBe(0);
+    expect(receive(state, report(1, 1, 3, { completed: [runnerName(1)] }))).toBe(0);
     expect(state.guards.size).toBe(0);
     // Now each further job needs a runner.
-    expect(tell(state, report(2, 1, 4))).toBe(1);
+    expect(receive(state, report(2, 1, 4))).toBe(1);
   });
 
   test('does not count a runner that has finished its job, but not ended, for the next job', () => {
     const state = setWith();
-    tell(state, report(1, 0, 1));
+    receive(state, report(1, 0, 1));
     begin(state, 1);
-    tell(state, report(1, 1, 2, { started: [runnerName(1)] }));
-    expect(tell(state, report(1, 0, 3, { completed: [runnerName(1)] }))).toBe(1);
+    receive(state, report(1, 1, 2, { started: [runnerName(1)] }));
+    expect(receive(state, report(1, 0, 3, { completed: [runnerName(1)] }))).toBe(1);
     begin(state, 2);
     end(state, 1);
     expect(decideSet(state, NOW).start).toBe(0);
@@ -162,7 +162,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('replaces a runner that ended without a job', () => {
     const state = setWith();
-    tell(state, report(1, 0, 1));
+    receive(state, report(1, 0, 1));
     begin(state, 1);
     end(state, 1, false);
     expect(decideSet(state, NOW).start).toBe(1);
@@ -170,23 +170,23 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('uses the assignment of jobs to runners that GitHub reports', () => {
     const state = setWith();
-    tell(state, report(2, 0, 1));
+    receive(state, report(2, 0, 1));
     begin(state, 1, 2);
-    tell(state, report(2, 1, 2, { started: [runnerName(2)] }));
+    receive(state, report(2, 1, 2, { started: [runnerName(2)] }));
     expect(state.runners.get(workflowId(1))?.state).toBe('idle');
     expect(state.runners.get(workflowId(2))?.state).toBe('busy');
     // The other job was cancelled: the idle runner is drained, never the busy one.
-    tell(state, report(1, 1, 3));
+    receive(state, report(1, 1, 3));
     expect(decideSet(state, NOW).drain.map((each) => each.workflowId)).toEqual([workflowId(1)]);
   });
 
   test('ignores a repeated report', () => {
     const state = setWith();
-    tell(state, report(1, 0, 1));
+    receive(state, report(1, 0, 1));
     begin(state, 1);
     const started = report(1, 1, 2, { started: [runnerName(1)] });
     const completed = report(0, 0, 3, { completed: [runnerName(1)] });
-    for (const each of [started, started, completed, completed, started]) tell(state, each);
+    for (const each of [started, started, completed, completed, started]) receive(state, each);
     expect(setStatus(state, NOW).jobs).toEqual({
       queued: 0,
       running: 0,
@@ -209,7 +209,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('carries its numbers over to the next run, which validates them', () => {
     const state = setWith();
-    tell(state, report(4, 1, 7, { problem: 'away' }));
+    receive(state, report(4, 1, 7, { problem: 'away' }));
     const carried = state.carry();
     const restored = SetState.restore(carried, {
       spec: specOf(),
@@ -235,7 +235,7 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('applies reports that arrive before the first step of the next run with the time of that step', () => {
     const state = setWith();
-    tell(state, report(4, 1, 7));
+    receive(state, report(4, 1, 7));
     // No worker of the set ran for an hour; the listener has opened another session meanwhile.
     const at = NOW + 3_600_000;
     const restored = SetState.restore(state.carry(), {
@@ -260,15 +260,15 @@ describe('a set whose jobs GitHub assigns', () => {
 
   test('shows why its scale set cannot be read, until it is readable', () => {
     const state = setWith();
-    tell(state, report(1, 0, 1));
+    receive(state, report(1, 0, 1));
     const told = { at: NOW, started: [], completed: [], problem: 'held by another' };
-    tell(state, told);
+    receive(state, told);
     expect(setStatus(state, NOW).scaleSet).toMatchObject({
       assigned: 1,
       problem: 'held by another',
     });
     expect(setStatus(state, NOW).waitingFor).toContain('held by another');
-    tell(state, report(1, 0, 1));
+    receive(state, report(1, 0, 1));
     expect(setStatus(state, NOW).scaleSet?.problem).toBeUndefined();
   });
 });

@@ -122,7 +122,7 @@ function apply(model: SetModel, step: Command, fixed: boolean, history: { total:
 function touch(model: SetModel, step: Touch): void {
   const runner = model.pick(step.which);
   if (runner === undefined) return;
-  if (step.kind === 'online') model.comeUp(runner);
+  if (step.kind === 'online') model.comeOnline(runner);
   else if (step.kind === 'take') model.takeJob(runner);
   else if (step.kind === 'finish') model.finishJob(runner);
   else if (step.kind === 'hold' || step.kind === 'release')
@@ -139,7 +139,7 @@ function quieten(model: SetModel): void {
   for (const held of model.state.holds) model.state.hold(held, true);
   for (let round = 0; round < 60; round++) {
     for (const event of model.mail.splice(0)) model.deliver(event);
-    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeOnline(runner);
     for (const runner of model.runners.values()) model.takeJob(runner);
     for (const event of model.mail.splice(0)) model.deliver(event);
     for (const runner of model.runners.values()) model.finishJob(runner);

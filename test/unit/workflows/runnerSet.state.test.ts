@@ -119,15 +119,15 @@ test('a set with replicas checks the queue while it has a queued job without an 
 });
 
 describe('a queue check from before the end of a runner', () => {
-  const stale = (ephemeral: boolean, told: boolean): SetState => {
+  const stale = (ephemeral: boolean, known: boolean): SetState => {
     const state = busySet(ephemeral);
-    if (!told) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
+    if (!known) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
     state.onRunnerEnded(
       { workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true },
       NOW,
     );
     const job = {
-      id: told ? '1' : '3',
+      id: known ? '1' : '3',
       runAttempt: 1,
       repository: 'acme/app',
       labels: [],
@@ -146,11 +146,11 @@ describe('a queue check from before the end of a runner', () => {
   test.each([
     ['a job that the set knows', true, 1],
     ['a job that is new to the set', false, 0],
-  ])('does not restore %s', (_what, told, queued) => {
+  ])('does not restore %s', (_what, known, queued) => {
     for (const ephemeral of [true, false])
       expect({
-        ...stale(ephemeral, told).demand(),
-        desired: stale(ephemeral, told).facts.desired,
+        ...stale(ephemeral, known).demand(),
+        desired: stale(ephemeral, known).facts.desired,
       }).toEqual({ queued, running: 0, desired: queued });
   });
 });

@@ -8,7 +8,7 @@ import type { ClusterWorld } from './clusterWorld.ts';
  * The runners of the demo with pods. The checks hold for every way in which the worker learns of
  * events.
  */
-export const demoLives = {
+export const demoRunners = {
   'an ephemeral runner whose job succeeds': async (world: ClusterWorld) => {
     const run = await world.start('succeeds');
     const job = run.queueJob(countingJob(3));

@@ -32,7 +32,7 @@ interface Walk {
   readonly input?: Partial<RunnerSetInput>;
 }
 
-interface Told {
+interface WalkResult {
   /** Completed jobs, one entry for each attempt. */
   ran: number;
   cancelled: number;
@@ -44,7 +44,7 @@ interface Told {
   left: { runners: number; known: number; queued: number; running: number };
 }
 
-function walk(how: Walk, renews: boolean): Told {
+function walk(how: Walk, renews: boolean): WalkResult {
   const begin = 1_000_000;
   const down = (): boolean => how.isDown?.(model.now - begin) ?? false;
   const input: RunnerSetInput = {
@@ -62,7 +62,7 @@ function walk(how: Walk, renews: boolean): Told {
   const startedAt = new Map<number, number>();
   const attempts = new Map<number, number>();
   const post: { event: JobEvent; at: number }[] = [];
-  const told: Told = {
+  const result: WalkResult = {
     ran: 0,
     cancelled: 0,
     started: 0,
@@ -146,13 +146,13 @@ function walk(how: Walk, renews: boolean): Told {
         at: model.now,
         conclusion: 'cancelled',
       });
-      told.cancelled++;
+      result.cancelled++;
     }
     for (const runner of model.runners.values()) {
       if (runner.job !== undefined && model.now - (startedAt.get(runner.job) ?? 0) >= JOB_LASTS) {
         const { job } = runner;
         model.finishJob(runner);
-        told.ran++;
+        result.ran++;
         if (how.reruns?.(job) === true && attempt(job) === 1) {
           collect(); // of the attempt that is over
           attempts.set(job, 2);
@@ -164,10 +164,10 @@ function walk(how: Walk, renews: boolean): Told {
         const { job } = runner;
         if (job !== undefined) {
           startedAt.set(job, model.now);
-          told.longestWait = Math.max(told.longestWait, model.now - (queuedAt.get(job) ?? 0));
+          result.longestWait = Math.max(result.longestWait, model.now - (queuedAt.get(job) ?? 0));
         }
       }
-      model.comeUp(runner);
+      model.comeOnline(runner);
     }
     collect();
     const isDown = down();
@@ -179,8 +179,8 @@ function walk(how: Walk, renews: boolean): Told {
   }
   const demand = model.state.demand();
   return {
-    ...told,
-    started: model.said.start,
+    ...result,
+    started: model.sent.start,
     left: { runners: model.count(), known: model.state.runners.all().length, ...demand },
   };
 }
@@ -310,15 +310,15 @@ describe.each([
     '%s',
     (_walk, how, { ran = JOBS, cancelled = 0, started, startedAtMost = Infinity, waits }) => {
       const [least, most] = started === undefined ? [0, startedAtMost] : [started, started];
-      const told = walk(how, renews);
-      expect(told).toMatchObject({
+      const result = walk(how, renews);
+      expect(result).toMatchObject({
         ran,
         cancelled,
         left: { runners: 0, known: 0, queued: 0, running: 0 },
       });
-      expect(told.longestWait).toBeLessThanOrEqual(waits);
-      expect(told.started).toBeGreaterThanOrEqual(least);
-      expect(told.started).toBeLessThanOrEqual(most);
+      expect(result.longestWait).toBeLessThanOrEqual(waits);
+      expect(result.started).toBeGreaterThanOrEqual(least);
+      expect(result.started).toBeLessThanOrEqual(most);
     },
   );
 });

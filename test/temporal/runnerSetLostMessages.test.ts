@@ -1,6 +1,6 @@
 /**
  * What a set and a runner say to each other is lost: the set reaches its goal all the same. Every word in turn is lost in a model
- * (unit/workflows/runnerSet.lostWords); here it is carried out.
+ * (unit/workflows/runnerSet.lostMessages); here it is carried out.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';

@@ -85,6 +85,6 @@ test.each<[string, Partial<EndFacts>]>([
   ],
   ['The runner was ended (cancelled, stop).', { pod: evicted, ...cancel('') }],
   ['The runner was ended (cancelled, stop): too late.', { pod: evicted, ...cancel('too late') }],
-])('the message of a verdict: %s', (message, heard) =>
-  expect(decideVerdict({ ...facts, ...heard }).message).toBe(message),
+])('the message of a verdict: %s', (message, more) =>
+  expect(decideVerdict({ ...facts, ...more }).message).toBe(message),
 );

@@ -65,7 +65,7 @@ export const TERMINATED: OwnerWorkflow = {
 };
 export const UNKNOWN: OwnerWorkflow = { state: 'unknown', how: 'is not known to Temporal' };
 
-export const life = (more: Partial<RunnerWorkflow> = {}): RunnerWorkflow => ({
+export const runnerWorkflow = (more: Partial<RunnerWorkflow> = {}): RunnerWorkflow => ({
   workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], hasPoller: true, willResume: false, ...more,
 }); // prettier-ignore
 

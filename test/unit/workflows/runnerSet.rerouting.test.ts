@@ -19,7 +19,7 @@ describe('sets with equal labels', () => {
     const fleet = new Fleet(
       Array.from({ length: 20 }, (_none, index) => begin(`linux-${index}`, { max: 50 })),
     );
-    for (let jobId = 0; jobId < 1_000; jobId++) fleet.tell(event('queued', jobId));
+    for (let jobId = 0; jobId < 1_000; jobId++) fleet.deliver(event('queued', jobId));
     expect(Math.max(...fleet.queued())).toBeGreaterThan(50);
     fleet.settle(60);
     expect(fleet.queued()).toEqual(Array.from({ length: 20 }, () => 50));
@@ -28,7 +28,7 @@ describe('sets with equal labels', () => {
 
   test('with too few runners: jobs that no set can serve stay queued where they are, and are shown', () => {
     const fleet = new Fleet([begin('a'), begin('b')]);
-    for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
+    for (let jobId = 0; jobId < 20; jobId++) fleet.deliver(event('queued', jobId));
     fleet.settle();
     expect(sum(fleet.queued())).toBe(20);
     const [status] = [...fleet.states.values()].map((state) => setStatus(state, fleet.now));
@@ -62,7 +62,7 @@ describe('sets with equal labels', () => {
     ]);
     const first = fleet.states.get('set-a') as SetState;
     stop(first);
-    for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
+    for (let jobId = 0; jobId < 10; jobId++) fleet.deliver(event('queued', jobId));
     fleet.settle(3);
     expect(fleet.queued()).toEqual([0, 10]);
     expect(first.jobs.reroutedCount).toBeGreaterThan(0);
@@ -88,7 +88,7 @@ describe('sets with equal labels', () => {
   test('that both end do not reroute a job back and forth', () => {
     const fleet = new Fleet([begin('a'), begin('b')]);
     for (const state of fleet.states.values()) state.end('moved');
-    fleet.tell(event('queued', 1));
+    fleet.deliver(event('queued', 1));
     fleet.look();
     const [before] = [fleet.queued()];
     for (let round = 0; round < 2; round++)
@@ -101,7 +101,7 @@ describe('sets with equal labels', () => {
 
   test('a set without an equal one looks for others no more often than it lists its runners', () => {
     const fleet = new Fleet([begin('a')]);
-    for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
+    for (let jobId = 0; jobId < 20; jobId++) fleet.deliver(event('queued', jobId));
     fleet.rerouteJobs('set-a');
     const state = fleet.states.get('set-a') as SetState;
     expect(state.facts.rerouteAt).toBe(NOW + 300_000);
@@ -146,7 +146,7 @@ describe('sets with equal labels', () => {
       begin('a', { max: 20, limits: { perRepository: 1 } }),
       begin('b', { max: 20, limits: { perRepository: 1 } }),
     ]);
-    for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
+    for (let jobId = 0; jobId < 10; jobId++) fleet.deliver(event('queued', jobId));
     const before = fleet.queued();
     fleet.settle(3);
     expect([
@@ -233,7 +233,7 @@ describe('jobs beyond the capacity of a set', () => {
 
 describe('an event of a rerouted job', () => {
   /** Set a is at its capacity with one job and has rerouted another to b. */
-  function two(): { fleet: Fleet; a: SetState; b: SetState; kept: number; passed: number } {
+  function two(): { fleet: Fleet; a: SetState; b: SetState; kept: number; rerouted: number } {
     const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
     const [a, b] = [...fleet.states.values()] as [SetState, SetState];
     const routing = new JobRouter(fleet.listed);
@@ -243,15 +243,17 @@ describe('an event of a rerouted job', () => {
           routing.setFor(event('queued', jobId), { ciServer: 'github' })?.workflowId === 'set-a',
       )
       .slice(0, 2);
-    for (const jobId of ids) fleet.tell(event('queued', jobId));
+    for (const jobId of ids) fleet.deliver(event('queued', jobId));
     fleet.settle(1);
-    const passed =
+    const rerouted =
       ids.find((jobId) => a.jobs.get(event('queued', jobId))?.reroutedTo !== undefined) ?? -1;
     expect([a.jobs.queued, a.jobs.reroutedCount, b.jobs.queued]).toEqual([1, 1, 1]);
-    return { fleet, a, b, kept: ids.find((jobId) => jobId !== passed) ?? -1, passed };
+    return { fleet, a, b, kept: ids.find((jobId) => jobId !== rerouted) ?? -1, rerouted };
   }
 
-  test.each<[what: string, news: Partial<JobEvent> & Pick<JobEvent, 'action'>, handedOn: boolean]>([
+  test.each<
+    [what: string, change: Partial<JobEvent> & Pick<JobEvent, 'action'>, forwarded: boolean]
+  >([
     [
       'it runs on a foreign runner',
       { action: 'in_progress', runnerName: 'mac-abcdefghij-0a1b2c3d4e' },
@@ -268,15 +270,15 @@ describe('an event of a rerouted job', () => {
       false,
     ],
     ['it was cancelled', { action: 'completed' }, true],
-  ])('%s', (_what, news, handedOn) => {
-    const { fleet, a, b, passed } = two();
-    const { action, ...more } = news;
-    fleet.tell(event(action, passed, more));
-    expect(decideSet(a, fleet.now).rerouteJobs).toBe(handedOn);
+  ])('%s', (_what, change, forwarded) => {
+    const { fleet, a, b, rerouted } = two();
+    const { action, ...more } = change;
+    fleet.deliver(event(action, rerouted, more));
+    expect(decideSet(a, fleet.now).rerouteJobs).toBe(forwarded);
     fleet.rerouteJobs('set-a');
-    expect(b.jobs.queued).toBe(handedOn ? 0 : 1);
+    expect(b.jobs.queued).toBe(forwarded ? 0 : 1);
     // A repeated event is not forwarded again.
-    fleet.tell(event(action, passed, more));
+    fleet.deliver(event(action, rerouted, more));
     expect(decideSet(a, fleet.now).rerouteJobs).toBe(false);
   });
 
@@ -290,7 +292,7 @@ describe('an event of a rerouted job', () => {
           (index) =>
             routing.setFor(event('queued', index), { ciServer: 'github' })?.workflowId === 'set-a',
         ) ?? -1;
-      fleet.tell(event('queued', jobId));
+      fleet.deliver(event('queued', jobId));
       fleet.rerouteJobs('set-a', () =>
         a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now),
       );
@@ -324,19 +326,19 @@ describe('an event of a rerouted job', () => {
   });
 
   test('of a job that came back is not sent to the set that rerouted it back, which no longer shows it', () => {
-    const { fleet, a, b, kept, passed } = two();
+    const { fleet, a, b, kept, rerouted } = two();
     b.pause('');
     a.jobEvents([event('completed', kept)], fleet.now);
     fleet.settle(3);
     expect([a.jobs.queued, b.jobs.queued, b.jobs.reroutedCount]).toEqual([1, 0, 0]);
-    fleet.tell(event('in_progress', passed, { runnerName: 'a-abcdefghij-0a1b2c3d4e' }));
+    fleet.deliver(event('in_progress', rerouted, { runnerName: 'a-abcdefghij-0a1b2c3d4e' }));
     fleet.settle(3);
     expect([a.jobs.queued, a.jobs.reroutedCount, b.jobs.reroutedCount]).toEqual([0, 0, 0]);
   });
 
   test('the next run knows the set that has the job, and the events to forward', () => {
-    const { fleet, a, b, passed } = two();
-    a.jobEvents([event('completed', passed)], fleet.now);
+    const { fleet, a, b, rerouted } = two();
+    a.jobEvents([event('completed', rerouted)], fleet.now);
     fleet.states.set('set-a', nextRun(a));
     fleet.states.set('set-b', nextRun(b));
     fleet.rerouteJobs('set-a');
@@ -344,7 +346,7 @@ describe('an event of a rerouted job', () => {
   });
 
   test('a check finds that the set with the job has ended: the job is queued here again', () => {
-    const { fleet, a, passed } = two();
+    const { fleet, a, rerouted } = two();
     const look = (endedSets: string[]): void =>
       a.onQueueChecked(
         {
@@ -353,7 +355,7 @@ describe('an event of a rerouted job', () => {
           absent: [],
           endedSets,
           jobs: [1, 2]
-            .map((one) => (one === 1 ? passed : firstOf(a, passed)))
+            .map((one) => (one === 1 ? rerouted : firstOf(a, rerouted)))
             .map((id) => ({
               id: String(id),
               runAttempt: 1,
@@ -380,12 +382,12 @@ describe('an event of a rerouted job', () => {
     a.jobs.reclaim(new Set(['set-b']), NOW);
     expect(a.jobs.rerouted()).toEqual({ here: ['1/1'], to: [] });
   });
-  const firstOf = (a: SetState, passed: number): number =>
+  const firstOf = (a: SetState, rerouted: number): number =>
     Number(
       a.jobs
         .lastQueued(10)
         .map(({ key }) => key.split('/')[0])
-        .find((id) => Number(id) !== passed),
+        .find((id) => Number(id) !== rerouted),
     );
 });
 
@@ -432,7 +434,7 @@ test('for all events in every order: every queued job is in exactly one set, and
           const known = truth.get(job);
           if (known === undefined || ORDER.indexOf(kind) > ORDER.indexOf(known))
             truth.set(job, kind);
-          fleet.tell(
+          fleet.deliver(
             event(kind, job, kind === 'queued' ? {} : { runnerName: 'mac-abcdefghij-0a1b2c3d4e' }),
           );
         }

@@ -25,20 +25,20 @@ class SealedCompute extends FakeCompute {
     return HERE;
   }
 
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
 
   override async getPod(): Promise<undefined> {
-    this.asked.push('observe');
+    this.requests.push('observe');
     return undefined;
   }
 
   override async deletePod(): Promise<'deleted'> {
-    this.asked.push('deletePod');
+    this.requests.push('deletePod');
     return 'deleted';
   }
 
   override async deleteRegistrationSecret(): Promise<void> {
-    this.asked.push('deleteRegistrationSecret');
+    this.requests.push('deleteRegistrationSecret');
   }
 }
 
@@ -80,10 +80,10 @@ describe('for a runner of another location', () => {
   const run = async (
     name: keyof typeof CALLS,
     location: ServedLocation,
-    refused = 0,
+    rejections = 0,
   ): Promise<unknown> =>
     await new MockActivityEnvironment({
-      heartbeatDetails: { rejections: { WrongLocation: refused } },
+      heartbeatDetails: { rejections: { WrongLocation: rejections } },
     }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], location });
 
   test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])(
@@ -94,8 +94,8 @@ describe('for a runner of another location', () => {
         nonRetryable: false,
         message: expect.stringMatching(/kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci/),
       });
-      expect({ asked: compute.asked, created: compute.created }).toEqual({
-        asked: [],
+      expect({ requests: compute.requests, created: compute.created }).toEqual({
+        requests: [],
         created: [],
       });
     },
@@ -108,8 +108,8 @@ describe('for a runner of another location', () => {
     [100, 10_000],
   ])(
     'after %i other failures of the kind the next attempt is in %i ms',
-    async (refused, nextRetryDelay) => {
-      await expect(run('awaitPod', THERE, refused)).rejects.toMatchObject({ nextRetryDelay });
+    async (rejections, nextRetryDelay) => {
+      await expect(run('awaitPod', THERE, rejections)).rejects.toMatchObject({ nextRetryDelay });
     },
   );
 
@@ -127,7 +127,7 @@ describe('a runner is admitted', () => {
       ciServers: new FakeCiServer(),
     } as unknown as ActivityPorts);
     return (await new MockActivityEnvironment().run(
-      async (asked: AdmitRunnerInput) => await activities.admitRunner(asked),
+      async (request: AdmitRunnerInput) => await activities.admitRunner(request),
       { input: { organization: 'acme', ...input }, workflowId: 'test', firstRunId: 'r' },
     )) as AdmittedRunner;
   };
