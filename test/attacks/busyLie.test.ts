@@ -47,7 +47,7 @@ await describeWithLab(
           const lying = await run.runJob(LIAR);
           await run.reaches('busy', ({ phase }) => phase === 'Busy');
           await run.letGo();
-          await run.jobSays(lying, 'finished');
+          await run.waitForLine(lying, 'finished');
           const [folder = ''] = run
             .jobOutput(lying)
             .flatMap((line) => /^in (\/.*)$/.exec(line)?.[1] ?? []);

@@ -53,7 +53,7 @@ async function searched(world: ClusterWorld, run: ClusterRun, uid: number | ''):
   const job = run.queueJob(
     `cat >search.cjs <<'END'\n${SEARCH}\nEND\nchmod 755 . && echo "$RUNNER_NAME" >control && node "$PWD/search.cjs" '${uid}' ${backwards.join(' ')}`,
   );
-  await run.jobSays(job, 'searched');
+  await run.waitForLine(job, 'searched');
   const found = run.jobOutput(job).filter((line) => line.startsWith('found '));
   expect(found).toContainEqual(expect.stringMatching(/^found 1 .*\/control$/));
   return found.filter((line) => line.startsWith('found 0 '));

@@ -9,7 +9,7 @@ import { startApiProxy } from '../support/apiProxy.ts';
 import { applyManifest } from '../support/clusterAccounts.ts';
 import {
   MAKES_JOB_PODS,
-  lookAtJobObjects,
+  readJobObjects,
   makeJobObjects,
   ownersOf,
   type JobObjects,
@@ -73,7 +73,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
   const make = async (of: string): Promise<JobObjects> =>
     await makeJobObjects(harness, of, { scheduler: 'contract' });
   const look = async (objects: JobObjects): Promise<Owners> =>
-    ownersOf(await lookAtJobObjects(harness, objects));
+    ownersOf(await readJobObjects(harness, objects));
   const owned = ({ name, uid }: PodView): Owners => {
     const owner = [{ apiVersion: 'v1', kind: 'Pod', name, uid }];
     return { job: owner, step: owner, registry: owner, environment: owner };
@@ -118,7 +118,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     const orphans = await make(late.name);
     await untilSeen(
       'nothing to be left',
-      async () => Object.keys(await lookAtJobObjects(harness, orphans)),
+      async () => Object.keys(await readJobObjects(harness, orphans)),
       (left) => left.length === 0,
     );
   });

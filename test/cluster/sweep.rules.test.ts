@@ -213,7 +213,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('an inaccessible scope that only workflows name does not prevent a sweep', async () => {
     await world.terminated();
-    await world.life({ phase: 'Provisioning' });
+    await world.startRunner({ phase: 'Provisioning' });
     world.simulator.setAccess('sweep', { scopes: [] });
     expect(await world.sweep()).toMatchObject({
       incompleteLists: [],
@@ -223,7 +223,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('more than half of ten pods: it stops, unless forced', async () => {
     const lives = await Promise.all([1, 2, 3, 4, 5, 6].map(async () => await world.terminated()));
-    const running = await Promise.all([1, 2, 3, 4].map(async () => await world.life()));
+    const running = await Promise.all([1, 2, 3, 4].map(async () => await world.startRunner()));
     const pods = await Promise.all(
       [...lives, ...running].map(async (life) => await world.run(life)),
     );
@@ -260,7 +260,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('an unreachable worker is no reason to change its running runners', async () => {
-    const life = await world.life({ phase: 'Busy' });
+    const life = await world.startRunner({ phase: 'Busy' });
     const { pod } = await world.provision(life);
     expect(await sweeps()).toMatchObject({ findings: [], skipped: { no_worker: 1 }, marks: [] });
     expect(await isUntouched(pod)).toBe(true);
@@ -270,8 +270,8 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('a workflow that will get another pod is not changed', async () => {
     const [fresh, resumes] = [
-      await world.life({ phase: 'Provisioning' }),
-      await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
+      await world.startRunner({ phase: 'Provisioning' }),
+      await world.startRunner({ phase: 'Busy', input: { onEviction: 'resume' } }),
     ];
     expect(await sweeps()).toMatchObject({
       findings: [],
@@ -408,7 +408,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('the registration of an earlier runner is removed while its workflow runs, that of the current one stays', async () => {
-    const life = await world.life({ attempt: 3, taskQueue: await world.polledQueue() });
+    const life = await world.startRunner({ attempt: 3, taskQueue: await world.polledQueue() });
     const { searchAttributes } = await life.handle.describe();
     const [runnerName = ''] = searchAttributes['RunnerName'] as string[];
     const [first = ''] = runnerName.split('-r3');
@@ -439,7 +439,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('an outdated mark is removed', async () => {
-    const life = await world.life();
+    const life = await world.startRunner();
     const { pod } = await world.provision(life);
     const { namespace } = world.harness;
     await world.core.patchNamespacedPod(

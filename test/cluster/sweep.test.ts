@@ -14,7 +14,7 @@ import {
 import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
 import { HARNESS_POLICY } from '../support/kubernetesHarness.ts';
-import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
+import { readJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
 import { until, untilSeen } from '../support/until.ts';
@@ -192,7 +192,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('stuck_runner: its worker has not returned', async () => {
-    const life = await world.life({ phase: 'Busy' });
+    const life = await world.startRunner({ phase: 'Busy' });
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
     expect(await world.sweep()).toMatchObject({
@@ -238,7 +238,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('stuck_runner with a worker: woken, and never terminated', async () => {
-    const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
+    const life = await world.startRunner({ phase: 'Busy', taskQueue: await world.polledQueue() });
     // A workflow with a task that waits for its worker is not signaled.
     await until(
       'its first task to be over',
@@ -269,7 +269,10 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       signalTarget: 'group',
       startupTimeoutMs: 600_000,
     };
-    const [hung, well] = [await world.life({ taskQueue }), await world.life({ taskQueue })];
+    const [hung, well] = [
+      await world.startRunner({ taskQueue }),
+      await world.startRunner({ taskQueue }),
+    ];
     await world.provision(hung, { supervision }, compute);
     const { registration } = await world.provision(well, { supervision }, compute);
     const { runner } = await WireRunner.start(world.simulator.url, registration);
@@ -348,7 +351,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       policy: HARNESS_POLICY,
       podDefaults: { image: 'img', jobClaim: { size: '1Gi' } },
     });
-    const [step, job] = [await world.life(), await world.life()];
+    const [step, job] = [await world.startRunner(), await world.startRunner()];
     const storage = {
       path: 'jobs/web/run/test-unit',
       sharedDirSources: [],
@@ -386,7 +389,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       scheduler: 'contract',
     });
     const names = async (objects: JobObjects): Promise<string[]> =>
-      Object.keys(await lookAtJobObjects(world.harness, objects));
+      Object.keys(await readJobObjects(world.harness, objects));
     expect(await sweep({ minAge: '30s' })).toMatchObject({
       findings: [],
       skipped: { in_use: 4, foreign: 4 },

@@ -66,7 +66,7 @@ async function playStatic(world: ClusterWorld): Promise<void> {
       (status) => entered(status, 'Busy').length === count + 1,
     );
     await run.letGo();
-    await run.jobSays({ id }, 'finished');
+    await run.waitForLine({ id }, 'finished');
     await run.reaches(`idle after job ${count + 1}`, ({ phase }) => phase === 'Idle');
   }
   // Not one question from the first job to the last.

@@ -53,7 +53,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
       job,
       () => [...run.requests('DELETE', 404), ...run.requests('GET', 404)].length >= 2,
     );
-    await run.jobSays(job, 'finished');
+    await run.waitForLine(job, 'finished');
     world.simulator.clearFaults(fault.id);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
     run.expectUnharmed(job);
@@ -65,7 +65,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     const fault = world.simulator.addFault({ kind: 'not_found', endpoint: `* /orgs/${run.key}/*` });
     await run.drain();
     await outlives(run, job, removals(run, 1, 404));
-    await run.jobSays(job, 'finished');
+    await run.waitForLine(job, 'finished');
     world.simulator.clearFaults(fault.id);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
     run.expectUnharmed(job);
@@ -218,7 +218,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
       endpoint: `DELETE /orgs/${run.key}/*`,
     });
     await run.drain();
-    await run.jobSays(job, 'begun');
+    await run.waitForLine(job, 'begun');
     world.simulator.clearFaults(given.id);
     await outlives(run, job, () => run.requests('GET', 200).length >= 2);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });

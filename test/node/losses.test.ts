@@ -65,7 +65,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     await run.evict(pod);
     const { runnerName } = await run.listens(2);
     const job = await run.runJob(countingJob(1));
-    await run.jobSays(job, 'finished');
+    await run.waitForLine(job, 'finished');
     await run.drain();
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',
@@ -83,7 +83,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
       await run.deletePod(pod, 0);
       const result = await run.ends();
       expect(result).toMatchObject({ outcome: 'errored', cause: 'deleted_externally', attempt: 1 });
-      run.expectHandedOnIfRefused(result);
+      run.expectHandOffIfRejected(result);
       run.expectForced(job);
     },
 

@@ -12,7 +12,7 @@ import { inContainer, PodLog } from '../support/podLog.ts';
 import { describeWithLab } from '../support/lab.ts';
 import {
   MAKES_JOB_PODS,
-  lookAtJobObjects,
+  readJobObjects,
   makeJobObjects,
   ownersOf,
   type Owners,
@@ -234,7 +234,7 @@ const jobPods: Record<string, Scenario<ClusterWorld>> = {
       ({ status }) => status?.phase === 'Running',
       120_000,
     );
-    const seen = async (): Promise<Owners> => ownersOf(await lookAtJobObjects(place, made));
+    const seen = async (): Promise<Owners> => ownersOf(await readJobObjects(place, made));
     await untilSeen('all to have an owner', seen, (owners) =>
       Object.values(owners).every((each) => each?.[0]?.name === pod),
     );

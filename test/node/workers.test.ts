@@ -62,7 +62,7 @@ await describeWithLab('starts and ends of workers', { temporal: true, nodes: 'ku
 
     // While nobody watches: a job ends, and a pod vanishes.
     await ending.run.letGo();
-    await ending.run.jobSays(ending.job, 'finished');
+    await ending.run.waitForLine(ending.job, 'finished');
     await idle.deletePod(pod, 0);
     await world.startWorker();
     const { runnerName } = await idle.listens(2);

@@ -9,7 +9,7 @@ export type ApiRequestKind = 'list' | 'watch' | 'deletion' | 'other';
 
 /** What the proxy does with a request instead of passing it on unchanged. */
 export type Fault =
-  /** Answered here. */
+  /** Responds without the server. */
   | {
       readonly kind: 'answer';
       readonly status: number;
@@ -20,12 +20,12 @@ export type Fault =
    * Passes the request on and starts the response, which then stops until the client disconnects.
    */
   | { readonly kind: 'silence' }
-  /** Passed on; the connection is cut after so many bytes of the answer's body. */
+  /** Passes the request on, and cuts the connection after this many bytes of the response body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
-  /** Passed on with these query parameters. */
+  /** Passes the request on with these query parameters. */
   | { readonly kind: 'rewrite'; readonly query: Record<string, string> };
 
-/** A request that is still on its way, for as long as the test likes. */
+/** A request that is pending until the test releases it. */
 export interface HeldRequest {
   /**
    * Passes the request on, even if its client has disconnected.
@@ -34,9 +34,9 @@ export interface HeldRequest {
   arrive(): Promise<number>;
 }
 
-/** A plain HTTP proxy before an API server, to which the worst can happen. */
+/** A plain HTTP proxy before an API server, with faults that the test sets. */
 export interface ApiProxy {
-  /** As the proxied one, through the proxy. */
+  /** Kubeconfig of the server, through the proxy. */
   readonly kubeConfig: KubeConfig;
   /** Requests seen, oldest first. */
   readonly seen: readonly {
@@ -57,7 +57,7 @@ export interface ApiProxy {
   ): Promise<HeldRequest>;
   /** Cuts all connections. */
   cutAll(): void;
-  /** While true every request is cut before it is answered, as by a server that is not there. */
+  /** While true every request is cut before its response, as by a server that is down. */
   down: boolean;
   close(): Promise<void>;
 }

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import type { S3Access } from '../../tools/lab/options.ts';
 
-/** A bucket of this test's own on the lab's server. */
+/** A bucket for one test on the lab's server. */
 export interface TestBucket {
   readonly name: string;
   /** Environment of the AWS SDK for the server. */
   readonly env: { readonly AWS_ACCESS_KEY_ID: string; readonly AWS_SECRET_ACCESS_KEY: string };
   /** Returns the content of all objects under a key, by the rest of their keys. */
   texts(under?: string): Record<string, string>;
-  /** Of uploads that were begun and have not ended. */
+  /** Incomplete multipart uploads. */
   parts(): string[];
 }
 

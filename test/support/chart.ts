@@ -32,7 +32,7 @@ export const PLAIN_VALUES = {
   githubConfigSecret: 'holdfast-github',
 } as const;
 
-/** As much as can be. */
+/** Values that enable all features of the chart. */
 export const FULL_VALUES = {
   image: { repository: 'my-registry/holdfast-worker', tag: '0.2.0', pullPolicy: 'Always' },
   imagePullSecrets: [{ name: 'regcred' }],
@@ -219,7 +219,7 @@ export class Helm {
     return await promisify(execFile)(this.#binary, args, { env: this.#env, maxBuffer: 2 ** 26 });
   }
 
-  /** The arguments that hand these values over. */
+  /** Helm's arguments for these values. */
   values(values: object): string[] {
     const file = join(mkdtempSync(join(this.#folder, 'values-')), 'values.yaml');
     writeFileSync(file, stringify(values));

@@ -32,7 +32,7 @@ export interface Installed {
   readonly taskQueue: string;
 }
 
-/** GitHub's, for the worker. */
+/** Name of the Secret with GitHub's token, for the worker. */
 export const CHART_TOKEN = 'ghp_chart';
 /** Fields that Pod Security requires for images other than GitHub's. */
 export const RUNNER_SECURITY = {
@@ -68,9 +68,9 @@ export class ChartWorld {
   readonly helm: Helm;
   readonly client: Client;
   readonly simulator: Simulator;
-  /** Of the release. */
+  /** Namespace of the release. */
   readonly home: TestNamespace;
-  /** Of the runners. */
+  /** Namespace of the runners. */
   readonly runners: TestNamespace;
   readonly recorder: NamespaceRecorder;
   readonly taskQueue: string;
@@ -270,7 +270,7 @@ export class ChartWorld {
    * every pod of the release.
    */
   async told(): Promise<string> {
-    const lives = (await this.running()).map(async (id) => {
+    const workflows = (await this.running()).map(async (id) => {
       const { raw } = await this.client.workflow.getHandle(id).describe();
       return `${id}: ${(raw.pendingActivities ?? []).map(({ activityType, lastFailure }) => `${activityType?.name}: ${lastFailure?.message}`).join('; ')}`;
     });
@@ -282,7 +282,7 @@ export class ChartWorld {
         .catch((error: unknown) => String(error));
       return `${metadata?.name}: ${status?.phase} ${JSON.stringify(status?.containerStatuses?.map(({ state }) => state))}\n${log}`;
     });
-    return (await Promise.all([...lives, ...each])).join('\n');
+    return (await Promise.all([...workflows, ...each])).join('\n');
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import {
 import type { CiServer } from '../../activities/ports/ciServer.ts';
 import { CiServerError } from '../../activities/ports/ciServerError.ts';
 
-/** The CI server of one credential, with its connections to be closed. */
+/** The CI server of one credential, and a function that closes its connections. */
 export function ciServerOf(
   credential: Record<string, unknown>,
   options: CiServersOptions = {},
@@ -15,7 +15,7 @@ export function ciServerOf(
   return { server: servers.get('default'), close: () => servers.close() };
 }
 
-/** The error a call failed with. */
+/** The error of a failed call. */
 export async function ciServerError(promise: Promise<unknown>): Promise<CiServerError> {
   const error = await promise.then(
     (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),

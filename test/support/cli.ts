@@ -38,7 +38,7 @@ export async function runCli(
 
 const quote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** `holdfast` as a process of its own, for tests of signals and exit statuses. */
+/** `holdfast` as a separate process, for tests of signals and exit statuses. */
 export class CliProcess {
   stdout = '';
   stderr = '';

@@ -66,7 +66,7 @@ export class ClusterJob {
     return pod ?? '';
   }
 
-  /** As `kubectl drain` does. */
+  /** Evicts a pod, like `kubectl drain`. */
   async evict(pod: string): Promise<void> {
     const { core, name: namespace } = this.#world.namespace;
     await core.createNamespacedPodEviction({

@@ -57,7 +57,7 @@ export async function letGo(namespace: TestNamespace, pod: string): Promise<void
   await inContainer(namespace, pod, 'touch /tmp/let-go');
 }
 
-/** The world that a run needs. */
+/** The parts of a world that a run needs. */
 interface World {
   readonly client: Client;
   readonly simulator: Simulator;
@@ -65,7 +65,7 @@ interface World {
   readonly recorder: NamespaceRecorder;
 }
 
-/** One runner's life in a cluster's world. */
+/** One runner's workflow in a cluster's world. */
 export class ClusterRun {
   readonly world: World;
   /** The runner's organization; its workflow is `runner-<key>`. */
@@ -109,7 +109,7 @@ export class ClusterRun {
     });
   }
 
-  /** The job as the simulator has it now. */
+  /** The current job of the simulator. */
   job({ id }: { id: number }): SimulatedJob {
     const job = this.world.simulator.job(id);
     if (job === undefined) throw new Error(`no job ${id}`);
@@ -119,7 +119,7 @@ export class ClusterRun {
   /** Queues a job and waits for its first output, which comes from the pod. */
   async runJob(command: string): Promise<SimulatedJob> {
     const job = this.queueJob(command);
-    await this.jobSays(job, 'begun');
+    await this.waitForLine(job, 'begun');
     return job;
   }
 
@@ -133,7 +133,7 @@ export class ClusterRun {
     );
   }
 
-  async jobSays(job: { id: number }, line: string): Promise<void> {
+  async waitForLine(job: { id: number }, line: string): Promise<void> {
     await this.world.simulator.waitFor(
       () => this.job(job).output.includes(line),
       `${this.key}'s job to say "${line}"`,
@@ -144,7 +144,7 @@ export class ClusterRun {
   /** Waits until a counting job has run for this many more seconds. */
   async goesOn(job: { id: number }, seconds: number): Promise<void> {
     const last = this.job(job).output.findLast((line) => line.startsWith('second ')) ?? 'second 0';
-    await this.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
+    await this.waitForLine(job, `second ${Number(last.slice('second '.length)) + seconds}`);
   }
 
   /** Lets a {@link HELD_JOB} end. */
@@ -153,7 +153,7 @@ export class ClusterRun {
       await letGo(this.world.namespace, metadata?.name ?? '');
   }
 
-  /** Checks that the job ran to its end in one runner, which then learned of it. */
+  /** Checks that the job completed in one runner, which then got its end event. */
   expectUnharmed(job: { id: number }): void {
     const { conclusion, assignments, annotation } = this.job(job);
     const output = this.jobOutput(job);
@@ -202,12 +202,12 @@ export class ClusterRun {
    * handed off to a workflow of its own. On a slow machine the job may have ended by then, so that
    * nothing was rejected.
    */
-  expectHandedOnIfRefused(result: RunnerResult): void {
+  expectHandOffIfRejected(result: RunnerResult): void {
     if (this.requests('DELETE', 422).length > 0)
       expect(result.deregistrationWorkflowId).toBe(`deregistration-${result.runnerName}`);
   }
 
-  /** The job was interrupted and had the time to clean up. */
+  /** Checks that the job was interrupted and had time to clean up. */
   expectInterrupted(job: { id: number }): void {
     const { conclusion } = this.job(job);
     const output = this.jobOutput(job);

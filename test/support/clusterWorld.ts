@@ -28,25 +28,25 @@ export interface ClusterWorldOptions {
    * true
    */
   readonly supervisor?: boolean;
-  /** Deliver job events to the worker. @default true */
+  /** Whether job events are delivered to the worker. @default true */
   readonly webhook?: boolean;
   /** Credentials in addition to `default`, each with a token of its own. */
   readonly credentials?: readonly string[];
   readonly simulator?: SimulatorOptions;
   /** Program of the worker's process. @default worker/main.ts */
   readonly program?: string;
-  /** Settings laid over the usual ones. */
+  /** Settings that override the default ones. */
   readonly settings?: Readonly<Record<string, string>>;
   /**
    * Whether container hooks of its runners may create pods for their jobs, as in the manifest for
    * that. @default false
    */
   readonly jobPods?: true;
-  /** Lost jobs may run again. @default false */
+  /** Whether lost jobs may be rerun. @default false */
   readonly reruns?: true;
-  /** How many workers run from the start. @default HOLDFAST_TEST_WORKERS, else 1 */
+  /** Number of workers at the start. @default HOLDFAST_TEST_WORKERS, otherwise 1 */
   readonly workers?: number;
-  /** Start no worker yet. */
+  /** Whether no worker is started yet. */
   readonly withoutWorker?: boolean;
   /**
    * Whether its runners have volume claims, so that workers may read nodes, as in the manifest for
@@ -87,7 +87,7 @@ export class ClusterWorld {
   readonly namespace: TestNamespace;
   readonly recorder: NamespaceRecorder;
   readonly taskQueue: string;
-  /** The administrator's. */
+  /** Client with an administrator's permissions. */
   readonly kubeconfig: string;
   /** Every worker of this world, oldest first. */
   readonly workers: WorkerProcess[] = [];
@@ -98,7 +98,7 @@ export class ClusterWorld {
   readonly settings: Record<string, string>;
   /** Secrets in the workers' settings. */
   readonly #secrets: readonly string[];
-  /** Has the workers' kubeconfig. */
+  /** Folder with the workers' kubeconfig. */
   readonly #folder: string;
   readonly #webhookSecret = randomUUID();
 

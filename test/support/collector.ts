@@ -11,13 +11,13 @@ import { until } from './until.ts';
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** `''`: it has none. */
+  /** ID of the parent, or `''`. */
   readonly parentSpanId: string;
   readonly name: string;
-  /** Of the process. */
+  /** Service name of the process. */
   readonly service: string;
   readonly attributes: Readonly<Record<string, string>>;
-  /** 2: an error. */
+  /** Status code; 2 is an error. */
   readonly status: number;
 }
 
@@ -78,12 +78,12 @@ export class Collector {
     return collector;
   }
 
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** Value of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   get endpoint(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** All that it has been sent so far. */
+  /** All spans that it has received so far. */
   spans(): CollectedSpan[] {
     // The last line may be half written.
     const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);

@@ -20,12 +20,12 @@ export interface ContainerEnd {
   readonly exitCode: number;
   readonly reason: string | undefined;
   readonly message: string | undefined;
-  /** In whole seconds, ms since the epoch. */
+  /** Time of the end, in whole seconds (ms since the epoch). */
   readonly finishedAt: number;
   readonly record?: EndRecord;
 }
 
-/** The life of a plain command in a {@link ClusterWorld}. */
+/** The workflow of a plain command in a {@link ClusterWorld}. */
 export class CommandRun {
   readonly run: ClusterRun;
   readonly #mark: string;
@@ -72,7 +72,7 @@ export class CommandRun {
     return { pod, log: await PodLog.follow(namespace, pod, container) };
   }
 
-  /** Every version of the life's pods, oldest first. */
+  /** Every version of the workflow's pods, oldest first. */
   podVersions(): V1Pod[] {
     const uids = this.run.podsEver();
     return this.run.world.recorder.podVersions
@@ -80,7 +80,7 @@ export class CommandRun {
       .filter(({ metadata }) => uids.includes(metadata?.uid ?? ''));
   }
 
-  /** How the container of that name ended in each of the life's pods, oldest first. */
+  /** How the container with that name ended in each of the workflow's pods, oldest first. */
   containerEnds(container = 'runner'): ContainerEnd[] {
     const ends = new Map<string, ContainerEnd>();
     for (const { metadata, status } of this.podVersions()) {
@@ -93,7 +93,7 @@ export class CommandRun {
     return [...ends.values()];
   }
 
-  /** The verdict; by then nothing of the life is left, in the cluster and on the node. */
+  /** Returns the verdict. By then the cluster and the node have no objects or processes of the workflow. */
   async ends(): Promise<RunnerResult> {
     const result = await this.run.ends();
     await until(

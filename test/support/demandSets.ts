@@ -18,7 +18,7 @@ export interface ToldSet {
   readonly handle: WorkflowHandle;
   /** The events of each `demand` signal, in the order in which Temporal accepted them. */
   batches(): Promise<JobEvent[][]>;
-  /** All of them. */
+  /** All events. */
   events(): Promise<JobEvent[]>;
 }
 

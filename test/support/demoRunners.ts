@@ -32,7 +32,7 @@ export const demoRunners = {
   ) => {
     const run = await world.start('drained', { ephemeral: false });
     const first = await run.runJob(countingJob(1));
-    await run.jobSays(first, 'finished');
+    await run.waitForLine(first, 'finished');
     const job = await run.runJob(HELD_JOB);
     await run.drain('node maintenance');
     await until('three refusals', () => run.requests('DELETE', 422).length >= 3);
@@ -43,7 +43,7 @@ export const demoRunners = {
       attempt: 1,
       message: expect.stringContaining('node maintenance'),
     });
-    // With several workers a try that was called off may be in another worker's count.
+    // With several workers a cancelled attempt may be in another worker's count.
     expect(result.unregisterAttempts).toBeGreaterThanOrEqual(world.workers.length > 1 ? 1 : 4);
     expect(result.phases.map(({ phase }) => phase)).toContain('Draining');
     run.expectUnharmed(first);
@@ -76,7 +76,7 @@ export const demoRunners = {
       await run.handle.signal(cancelSignal, { mode: 'force' });
       const result = await run.ends();
       expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-      run.expectHandedOnIfRefused(result);
+      run.expectHandOffIfRejected(result);
       run.expectForced(job);
     },
 
@@ -105,15 +105,15 @@ export const demoRunners = {
   },
 } as const;
 
-/** However many workers see it. */
-export const toldOnce = {
-  'no change between idle and busy is told twice': async (world: ClusterWorld) => {
-    const told = await Promise.all(world.runs.map(async (run) => await run.podStates()));
+/** The expected reports with any number of workers. */
+export const reportedOnce = {
+  'no change between idle and busy is reported twice': async (world: ClusterWorld) => {
+    const reported = await Promise.all(world.runs.map(async (run) => await run.podStates()));
     // Which of two changes in quick succession is reported depends on the watcher. Neighbors must
     // differ, because no state is reported twice.
-    for (const states of told)
+    for (const states of reported)
       expect(states.filter((state, index) => index > 0 && state === states[index - 1])).toEqual([]);
-    expect(told.flat().length).toBeGreaterThan(0);
+    expect(reported.flat().length).toBeGreaterThan(0);
   },
 } as const;
 

@@ -45,13 +45,13 @@ export class FakeCiServer implements CiServer, CiServers {
    */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
-  /** Absent: jobs cannot be rerun. */
+  /** Reruns. If absent, jobs cannot be rerun. */
   reruns?: JobReruns;
-  /** Absent: the server has no scale sets. */
+  /** Scale sets. If absent, the server has none. */
   scaleSets?: ScaleSets;
-  /** Absent: the server has no deadlines. */
+  /** Deadlines of runner versions. If absent, the server has none. */
   versionDeadline?: NonNullable<CiServer['versionDeadline']>;
-  /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
+  /** Whether DELETE responds with 204 although a job is running, like GitHub in a job's first minute. */
   lies = false;
   /** Runners that have the next requested names. */
   readonly strangers: { online: boolean; busy: boolean }[] = [];

@@ -61,11 +61,11 @@ export class FakeCompute implements Compute {
   /** Faults that {@link validate} returns for every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
-  /** Pods that may still write to each claim. */
+  /** Pods that may still write, by claim. */
   readonly writers = new Map<string, ClaimWriter>();
   /** States of the node in the next reads; `ready` afterwards. */
   readonly nodeStates: ('ready' | 'deleted' | 'fenced' | 'unreachable')[] = [];
-  /** By pod. */
+  /** Logs by pod. */
   readonly logs = new Map<string, string>();
 
   validate(): string[] {
@@ -270,7 +270,7 @@ export class FakeCompute implements Compute {
 
   endJob(name: string): void {
     this.jobs.delete(name);
-    // One that takes one job only is never ready again.
+    // An ephemeral runner is never ready again.
     if (this.probes && this.pods.get(name)?.reusable === true) this.change(name, { busy: false });
   }
 

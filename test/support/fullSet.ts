@@ -33,9 +33,9 @@ const LARGEST: RunnerSetInput = {
 };
 
 /**
- * A set with everything at its documented limit: runners, all of them busy, as many jobs in the
- * queue, jobs that are over, holds and traces.
- * @param runners - another number of runners, and a part of all else
+ * A set with everything at its documented limit: busy runners, as many jobs in the
+ * queue, ended jobs, holds and traces.
+ * @param runners - another number of runners, with a proportional part of everything else
  */
 export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
   const { name } = input;

@@ -18,7 +18,7 @@ interface Description {
   components: { responses: Record<string, { content?: Record<string, { schema?: object }> }> };
 }
 
-/** GitHub's own OpenAPI description (npm @octokit/openapi): checks answers against it. */
+/** Checks responses against GitHub's own OpenAPI description (npm @octokit/openapi). */
 export class GitHubDescription {
   readonly #description: Description;
   readonly #ajv: Ajv;

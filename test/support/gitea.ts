@@ -41,7 +41,7 @@ export class Gitea {
     this.access = access;
   }
 
-  /** Answer of a request to the REST API. @throws Error unless it is 2xx */
+  /** Returns the response of the REST API. @throws Error unless it is 2xx */
   async api<T = unknown>(
     method: string,
     path: string,

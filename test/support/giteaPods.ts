@@ -6,7 +6,7 @@ import type { Gitea } from './gitea.ts';
 
 /**
  * A world whose runners are pods of a real Gitea, with its official runner under the supervisor.
- * @param settings - of its workers, laid over the usual ones
+ * @param settings - settings of its workers that override the default ones
  */
 export async function openGiteaPods(
   lab: LabState,

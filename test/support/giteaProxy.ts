@@ -30,7 +30,7 @@ export class FailingProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Every request fails from now on. */
+  /** Fails every request from now on. */
   fail(how: 'status' | 'drop'): void {
     this.#how = how;
   }

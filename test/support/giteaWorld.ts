@@ -88,7 +88,7 @@ export class GiteaWorld {
     this.#hooks.push(id);
   }
 
-  /** @param url - through which the worker reaches Gitea @default directly */
+  /** @param url - URL at which the worker reaches Gitea @default Gitea's own */
   startWorker(url = this.gitea.access.url): WorkerProcess {
     return startWorkerProcess({ ...this.settings, ...credentials(url, this.gitea.access.url) });
   }
@@ -129,7 +129,7 @@ export class GiteaWorld {
     };
   }
 
-  /** Waits for the phase, also while no worker answers. */
+  /** Waits for the phase, also while no worker responds. */
   async reaches(runner: WorkflowHandle, phase: string): Promise<void> {
     const look = async (): Promise<RunnerStatus> =>
       await this.client.withDeadline(
@@ -175,7 +175,7 @@ export class GiteaWorld {
   }
 }
 
-/** @param webUrl - at which runners connect */
+/** @param webUrl - URL at which runners connect */
 const credentials = (apiUrl: string, webUrl: string): Record<string, string> => ({
   HOLDFAST_CREDENTIALS: JSON.stringify({
     default: {

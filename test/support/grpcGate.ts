@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 
 /** A call whose response is held back after the server has executed it. */
 export interface HeldCall {
-  /** Lets the answer through. */
+  /** Releases the response. */
   release(): void;
 }
 
@@ -42,12 +42,12 @@ export class GrpcGate {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Holds back the answer to the next call of this method; resolves once there is one. */
+  /** Holds the response to the next call of this method back. Resolves when there is one. */
   async held(method: string): Promise<HeldCall> {
     return await new Promise((resolve) => this.#holds.set(method, resolve));
   }
 
-  /** Answers calls of these methods with UNAVAILABLE until {@link restore}. */
+  /** Rejects calls of these methods with UNAVAILABLE until {@link restore}. */
   refuse(...methods: readonly string[]): void {
     for (const method of methods) this.#refused.add(method);
   }

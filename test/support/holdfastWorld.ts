@@ -60,7 +60,7 @@ export interface RunnerRun {
   readonly handle: WorkflowHandle;
   result(): Promise<RunnerResult>;
   status(): Promise<RunnerStatus>;
-  /** Awaits a status that the condition likes. */
+  /** Waits for a status that meets the condition. */
   reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus>;
   /** Name of the present pod, once there is one. */
   pod(): Promise<string>;

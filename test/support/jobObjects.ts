@@ -96,7 +96,7 @@ export async function makeJobObjects(
 }
 
 /** Returns the current objects. Those that do not exist are left out. */
-export async function lookAtJobObjects(
+export async function readJobObjects(
   { kubeConfig, namespace }: JobObjectsPlace,
   { job, step, registry, environment }: JobObjects,
 ): Promise<Partial<JobObjects>> {
@@ -123,7 +123,7 @@ export async function lookAtJobObjects(
 
 export type Owners = Partial<Record<keyof JobObjects, V1OwnerReference[] | undefined>>;
 
-/** Who they go with. */
+/** Returns the owners of the objects. */
 export function ownersOf(objects: Partial<JobObjects>): Owners {
   return Object.fromEntries(
     Object.entries(objects).map(([what, { ownerReferences }]) => [what, ownerReferences]),

@@ -118,7 +118,7 @@ export class JobRun {
     return pod;
   }
 
-  /** The step's command has run, and ended so. */
+  /** Lets the step's command run and end with this exit code. */
   async ends(
     name: string,
     code = 0,

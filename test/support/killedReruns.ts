@@ -158,7 +158,7 @@ class World {
     await handle.signal('lost', input);
     await handle.result();
     await killed;
-    // GitHub would accept another rerun: the next worker alone can see that this one has happened.
+    // GitHub would accept another rerun, so the next worker itself must detect that this one has happened.
     this.#endReruns(runId);
     const result = (await workflow.getHandle(rerunWorkflowId(name)).result()) as RerunResult;
     const attempts = this.#endReruns(runId);

@@ -174,7 +174,7 @@ function runnerStatus(
   };
 }
 
-/** As the kubelet writes times: whole seconds. */
+/** A time in whole seconds, as the kubelet writes it. */
 function now(): Date {
   return new Date(Math.floor(Date.now() / 1000) * 1000);
 }

@@ -31,7 +31,7 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
   return up(needs.nodes === undefined ? options : { ...options, nodes: needs.nodes });
 }
 
-/** HOLDFAST_TEST_TEMPORAL: on which of Temporal's servers the tests run. @default dev */
+/** HOLDFAST_TEST_TEMPORAL: the Temporal server of the tests. @default dev */
 function temporalServer(wanted = 'dev'): TemporalServer {
   const server = TEMPORAL_SERVERS.find((each) => each === wanted);
   if (server === undefined)
@@ -86,7 +86,7 @@ function alone(lock: string, body: () => void): void {
     });
   }, ALONE_WITHIN_MS);
   body();
-  // After the suite's own, which clear Gitea too.
+  // After the hooks of the suite, which also clear Gitea.
   afterAll(async () => {
     release();
     await held;

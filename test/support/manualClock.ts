@@ -47,7 +47,7 @@ export class ManualClock implements Clock {
 
   /** Advances the clock and ends sleeps that are due. Returns after their code has run. */
   async advance(ms: number): Promise<void> {
-    await new Promise(setImmediate); // whoever is about to sleep falls asleep first
+    await new Promise(setImmediate); // pending calls start their sleep first
     this.#now += ms;
     this.#elapsed += ms;
     for (const sleeper of this.#sleepers) if (sleeper.until <= this.#elapsed) sleeper.wake();

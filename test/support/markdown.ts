@@ -1,4 +1,4 @@
-/** The project's Markdown files, as far as tests of the documentation need them. */
+/** The project's Markdown files, parsed for the tests of the documentation. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +11,12 @@ export interface CodeBlock {
 }
 
 export interface Page {
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly path: string;
   readonly text: string;
   /** Fenced blocks. */
   readonly blocks: readonly CodeBlock[];
-  /** Inline code and the lines of shell blocks: where commands and names stand. */
+  /** Inline code and the lines of shell blocks, which contain commands and names. */
   readonly code: readonly string[];
   readonly links: readonly string[];
   /** Anchors of the headings, as on GitHub. */

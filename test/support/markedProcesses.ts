@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A process of this machine, in whatever container. */
+/** A process of this machine, in any container. */
 export interface MarkedProcess {
   readonly pid: number;
   readonly command: string;
@@ -27,6 +27,6 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // the process has gone
+    return ''; // the process has ended
   }
 }

@@ -25,7 +25,7 @@ export async function memoryWorld(lab: LabState, ci = new FakeCiServer()): Promi
   };
 }
 
-/** Nothing of any runner is left anywhere, and no pod was deleted under a job. */
+/** Checks that no object of any runner is left, and that no pod was deleted during a job. */
 export function expectNothingLeft({ compute, ci }: Pick<MemoryWorld, 'compute' | 'ci'>): void {
   expect({
     pods: compute.pods.size,

@@ -32,7 +32,7 @@ export const autoscaler = (spec: Fields): Fields =>
     maxReplicas: 9,
     ...spec,
   });
-/** Of a morning, nine hours east. */
+/** A time in the morning, nine hours east. */
 export const OVERRIDE = {
   startTime: '2026-02-01T00:00:00+09:00',
   endTime: '2026-02-01T06:30:00+09:00',
@@ -56,7 +56,7 @@ export const notesOf = ({ notes }: MigratedSet, field: string): string[] =>
     .filter((note) => note.field.endsWith(field))
     .map(({ text, needsDecision }) => `${needsDecision ? 'DECIDE ' : ''}${text}`);
 
-/** Parts of a set, to be matched. */
+/** Expected fields of a set. */
 export const pod = (spec: object): object => ({ template: { pod: { spec } } });
 export const runner = (fields: object): object =>
   pod({ containers: [{ name: 'runner', ...fields }] });
@@ -87,7 +87,7 @@ export function describeRows(
         ),
       ).toEqual([]);
     });
-    // Taken as one: jest takes a parameter beyond a row's end for its callback.
+    // A rest parameter, because jest passes its callback in a parameter beyond the end of a row.
     test.each(cases)('%s: %j', (...[field, value, expected, note]: RowCase) => {
       const set = convert(...make(field, value));
       expect(set.input).toMatchObject(expected);

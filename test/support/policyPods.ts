@@ -9,7 +9,7 @@ import {
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 
 export const OWN_IMAGE = 'ghcr.io/acme/runner:1';
-/** The pod's name, and its registration's Secret's. */
+/** Name of the pod and of its registration's Secret. */
 export const POD = 'runner-a-0123456789';
 export const OWN_CLAIM = 'runner-a-0123456789-work';
 /** The claim of the worker's store. */
@@ -28,7 +28,7 @@ export interface PolicyCase {
   /** Metadata of the pod, except its name. */
   readonly metadata?: Pick<V1ObjectMeta, 'labels' | 'annotations'>;
   readonly policy: object;
-  /** The rules that refuse it. */
+  /** The rules that reject it. */
   readonly rejectedBy: readonly PodField[];
 }
 

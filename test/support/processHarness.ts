@@ -47,7 +47,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
   const podFile = (pod: PodView, file: string): string => join(stateDir, 'pods', pod.name, file);
 
   async function pids(pod: PodView): Promise<{ wrapper: number; runner: number }> {
-    // A runner may have printed something before its wrapper has noted its start.
+    // A runner may print something before its wrapper has recorded its start.
     const content = (file: string): Promise<string> =>
       untilSeen(
         `${file} is there`,
@@ -111,7 +111,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
         () => compute.list(),
         (pods) => pods.length === 0,
       );
-      // A wrapper's last act is to empty its folder in the trash.
+      // The last action of a wrapper is to empty its folder in the trash.
       await untilSeen(
         'the trash is empty',
         () => readdir(join(stateDir, 'trash')).catch(() => []),

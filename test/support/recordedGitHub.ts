@@ -9,11 +9,11 @@ export interface RecordedAnswer {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Answers when this resolves. */
+  /** Responds when this resolves. */
   after?: Promise<unknown>;
 }
 
-/** `reset`: closes the connection without an answer. `hang`: never answers. */
+/** `reset`: closes the connection without a response. `hang`: never responds. */
 export type Step = RecordedAnswer | 'reset' | 'hang' | ((request: SeenRequest) => RecordedAnswer);
 
 export interface SeenRequest {

@@ -32,7 +32,7 @@ export class RunnerProcess {
     this.child.kill(signal);
   }
 
-  /** Waits until it has printed that. @throws Error when it ends before */
+  /** Waits until it has printed this text. @throws Error if it ends before */
   async printed(text: string): Promise<void> {
     if (this.output.includes(text)) return;
     const seen = new Promise<boolean>((resolve) =>

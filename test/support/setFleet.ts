@@ -55,7 +55,7 @@ export class Fleet {
     }));
   }
 
-  /** As the webhook does. */
+  /** Sends an event to its set, like the webhook. */
   deliver(one: JobEvent): void {
     const home = new JobRouter(this.listed).setFor(one, { ciServer: 'github' })?.workflowId ?? '';
     this.#at(home, [one]);

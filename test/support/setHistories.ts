@@ -14,7 +14,7 @@ export interface HistorySizes {
   readonly failures: readonly string[];
 }
 
-/** Reads them from the first run to the one of now. */
+/** Reads the histories from the first run to the current one. */
 export async function historySizes(client: Client, workflowId: string): Promise<HistorySizes> {
   const { raw } = await client.workflow.getHandle(workflowId).describe();
   const largest: Record<string, number> = {};
@@ -44,7 +44,7 @@ const kindOf = (event: HistoryEvent): string =>
 const { WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND: UNHANDLED_COMMAND } =
   temporal.api.enums.v1.WorkflowTaskFailedCause;
 
-/** Temporal repeats a task that ends the run while a signal arrives: no signal is lost so. */
+/** Temporal repeats a task that ends the run while a signal arrives, so that no signal is lost. */
 function isFailure(event: HistoryEvent): boolean {
   const { workflowTaskFailedEventAttributes: failed } = event;
   return Boolean(

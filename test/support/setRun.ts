@@ -66,7 +66,7 @@ export class SetRun {
     return new SetRun(stage, name, handle);
   }
 
-  /** A set that something else starts, or has started. */
+  /** A set that is started outside of this class. */
   static of(stage: Stage, name: string): SetRun {
     return new SetRun(stage, name, stage.world.client.workflow.getHandle(setWorkflowId(name)));
   }
@@ -98,7 +98,7 @@ export class SetRun {
     return status as RunnerSetStatus;
   }
 
-  /** Why the server may refuse a query: the last workflow task that failed or timed out. */
+  /** The last workflow task that failed or timed out, because of which the server may reject a query. */
   async #lastTaskFailure(): Promise<string> {
     const { events } = await this.handle.fetchHistory();
     const failed = events?.findLast(
@@ -176,7 +176,7 @@ export class SetRun {
     return waiting.length;
   }
 
-  /** Brings pods up as they appear until the set has come to rest like this. */
+  /** Starts pods as they appear until the set is in this steady state. */
   async comesTo(counts: Parameters<SetRun['settles']>[0]): Promise<RunnerSetStatus> {
     const timer = setInterval(() => this.bringUp(), 20);
     try {
@@ -205,7 +205,7 @@ export class SetRun {
     };
   }
 
-  /** Has the set carry out a command. @throws WorkflowFailedError when it does not */
+  /** Lets the set execute a command. @throws WorkflowFailedError if it fails */
   async command(command: SetCommand, request?: string): Promise<SetCommandResult> {
     return await notifySet(this.#stage.world.client, this.name, command, request);
   }
@@ -236,7 +236,7 @@ export class SetRun {
     this.#stage.compute.startJob(this.podOf(runner.workflowId));
   }
 
-  /** The job ends; an ephemeral runner with it. */
+  /** Ends the job, and with it an ephemeral runner. */
   endJob(runner: { workflowId: string; runnerName?: string }, ephemeral = true): void {
     const { ci, compute } = this.#stage;
     const pod = this.podOf(runner.workflowId);

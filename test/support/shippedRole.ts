@@ -44,7 +44,7 @@ export const shippedPermissions: readonly ShippedPermission[] = [
 /** The modes of deploy/rbac.yaml. */
 export const SHIPPED_MODES: PermissionModes = { ownsJobPods: false };
 
-/** Which permissions the worker gets. */
+/** The permissions of the worker. */
 export interface ShippedRoleOptions {
   /** Permission to leave out. */
   readonly without?: ShippedPermission;

@@ -14,7 +14,7 @@ export interface StoppedChild {
   /** After SIGTERM. */
   readonly status: number;
   readonly signal?: string;
-  /** Everything of it ends within the grace. */
+  /** Whether all its processes end within the grace period. */
   readonly graceful: boolean;
   readonly options?: readonly string[];
   /** Whether the signal is sent twice in a row. */

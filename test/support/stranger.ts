@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { rootCause } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { StrangersCall } from './strangerWorker/workflows.ts';
+import type { ForeignCall } from './strangerWorker/workflows.ts';
 
 /** A user with write access to the Temporal namespace, and a worker of their own. */
 export interface Stranger {
   /**
    * Calls an activity of Holdfast from a workflow of their own. A function as input gets the
    * workflow's ID.
-   * @returns why it was rejected
+   * @returns the reason of the rejection
    */
   call(activity: string, taskQueue: string, input: object): Promise<string>;
   close(): Promise<void>;
@@ -30,7 +30,7 @@ export async function startStranger(address: string, client: Client): Promise<St
       const workflowId = `stranger-${randomUUID()}`;
       const said: unknown =
         typeof input === 'function' ? (input as (id: string) => unknown)(workflowId) : input;
-      const args: [StrangersCall] = [{ taskQueue, activity, input: said }];
+      const args: [ForeignCall] = [{ taskQueue, activity, input: said }];
       return await refusal(
         client.workflow.execute('callActivity', {
           taskQueue: queue,
@@ -47,7 +47,7 @@ export async function startStranger(address: string, client: Client): Promise<St
   };
 }
 
-/** @returns why it was refused; that it was is the least */
+/** @returns the reason of the rejection */
 export async function refusal(result: Promise<unknown>): Promise<string> {
   const error: unknown = await result.then(
     (value) => Promise.reject(new Error(`not refused: ${JSON.stringify(value)}`)),

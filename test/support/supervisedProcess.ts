@@ -47,7 +47,7 @@ export async function supervisorBundle(): Promise<{
 /** A supervisor under test, with its command's output and its own log lines. */
 export class SupervisedProcess {
   readonly process: ChildProcess;
-  /** When it has ended and all its output has been read. */
+  /** Resolves when it has ended and all its output has been read. */
   readonly closed: Promise<unknown>;
   readonly #token = `HOLDFAST_TEST_TOKEN=${process.pid}-${Math.random()}`;
   readonly #placement: Placement;
@@ -67,7 +67,7 @@ export class SupervisedProcess {
     const supervisor = [process.execPath, bundle, ...args];
     const [file = '', ...rest] = [...PARENTS[placement], ...supervisor];
     const [name = '', value = ''] = this.#token.split('=');
-    // Nothing of the test's own Node reaches the supervisor.
+    // The supervisor gets no variables of the test's own Node.
     this.process = spawn(file, rest, {
       env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env },
       stdio: 'pipe',
@@ -121,7 +121,7 @@ export class SupervisedProcess {
     );
   }
 
-  /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
+  /** Sends a signal like the kubelet: to the init process, if there is one. */
   signal(signal: NodeJS.Signals): void {
     const { initPid } = this;
     // PID 0 would be the process group of the tests.
@@ -129,7 +129,7 @@ export class SupervisedProcess {
     process.kill(initPid, signal);
   }
 
-  /** The init's process id, else the supervisor's, as this test sees it. */
+  /** Process id of the init process, or of the supervisor, in the namespace of this test. */
   get initPid(): number {
     const { pid = 0 } = this.process;
     return this.#placement === 'container' ? (childrenOf(pid)[0] ?? 0) : pid;
@@ -146,7 +146,7 @@ export class SupervisedProcess {
     // Its last output is read one or two turns later. Other processes may hold its end of the pipes
     // open.
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
-    if (!this.#reads) this.process.stdout?.destroy(); // else it would keep the test's own process
+    if (!this.#reads) this.process.stdout?.destroy(); // otherwise it would keep the test's own process
     return { code: this.process.exitCode, signal: this.process.signalCode };
   }
 
@@ -186,6 +186,6 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // the process has gone
+    return ''; // the process has ended
   }
 }

@@ -6,7 +6,7 @@ import { Session } from '../../cli/shared/session.ts';
 import { Output } from '../../cli/shared/output.ts';
 import { recordingTerminal, type CliRun } from './cli.ts';
 
-/** For which nothing is too young, and no list too old. */
+/** Flags with which no object is too young, and no list too old. */
 export const AT_ONCE: SweepInput = { minAge: '0s', listMaxAge: '0s' };
 
 /** `holdfast sweep --standalone` in this process, {@link AT_ONCE}. */

@@ -36,13 +36,13 @@ Runtime.install({
 });
 
 /** A runner without a worker: its workflow, and the objects that the test creates for it. */
-export interface SweptLife {
+export interface SweptRunner {
   readonly handle: WorkflowHandle;
   readonly identity: RunnerIdentity;
   readonly runnerName: string;
 }
 
-/** Nothing is too young here, and no list too old. */
+/** Limits with which no object is too young, and no list too old. */
 const AT_ONCE: SweepInput = { minAge: '0s', listMaxAge: '0s' };
 
 process.env['HOLDFAST_SWEEP_TOKEN'] = 'ghp_sweep';
@@ -117,7 +117,7 @@ export class SweepWorld {
   }
 
   /** Starts a workflow that looks like a runner in that phase, on a task queue without a worker. */
-  async life({
+  async startRunner({
     phase = 'Idle',
     taskQueue = this.unpolled,
     input = {},
@@ -126,9 +126,9 @@ export class SweepWorld {
     phase?: RunnerPhase;
     taskQueue?: string;
     input?: Partial<RunnerInput>;
-    /** Of the workflow's current runner. */
+    /** Name of the workflow's current runner. */
     attempt?: number;
-  } = {}): Promise<SweptLife> {
+  } = {}): Promise<SweptRunner> {
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
     const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), attempt);
     const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {
@@ -154,36 +154,39 @@ export class SweepWorld {
     return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), attempt) };
   }
 
-  /** A life that was ended by hand. */
-  async terminated(reason = 'by hand'): Promise<SweptLife> {
-    const life = await this.life();
-    await life.handle.terminate(reason);
+  /** Returns a runner whose workflow was terminated by hand. */
+  async terminated(reason = 'by hand'): Promise<SweptRunner> {
+    const runner = await this.startRunner();
+    await runner.handle.terminate(reason);
     await this.#listed(
-      `WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Terminated'`,
+      `WorkflowId = '${runner.identity.workflowId}' AND ExecutionStatus = 'Terminated'`,
     );
-    return life;
+    return runner;
   }
 
   /**
    * Returns a workflow that has completed with a runner's name that contains its own hash, as real
    * ones do.
    */
-  async named(): Promise<SweptLife> {
-    const life = await this.life({ taskQueue: await this.polledQueue() });
-    await life.handle.signal('hadName', life.runnerName);
-    await life.handle.result();
-    await this.#listed(`RunnerName = '${life.runnerName}' AND ExecutionStatus = 'Completed'`);
-    return life;
+  async named(): Promise<SweptRunner> {
+    const runner = await this.startRunner({ taskQueue: await this.polledQueue() });
+    await runner.handle.signal('hadName', runner.runnerName);
+    await runner.handle.result();
+    await this.#listed(`RunnerName = '${runner.runnerName}' AND ExecutionStatus = 'Completed'`);
+    return runner;
   }
 
-  /** A life that ended in good order. */
-  async finished(): Promise<SweptLife> {
-    const life = await this.life({ taskQueue: await this.polledQueue(), input: { name: 'ends' } });
-    await life.handle.result();
+  /** Returns a runner whose workflow has completed. */
+  async finished(): Promise<SweptRunner> {
+    const runner = await this.startRunner({
+      taskQueue: await this.polledQueue(),
+      input: { name: 'ends' },
+    });
+    await runner.handle.result();
     await this.#listed(
-      `WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Completed'`,
+      `WorkflowId = '${runner.identity.workflowId}' AND ExecutionStatus = 'Completed'`,
     );
-    return life;
+    return runner;
   }
 
   /** Returns a task queue with a worker whose runners do nothing. */
@@ -231,26 +234,26 @@ export class SweepWorld {
 
   /** Creates registration, Secret and running pod of a runner, as its provisioning does. */
   async provision(
-    life: SweptLife,
+    runner: SweptRunner,
     more: Partial<PodRequest> = {},
     compute: Compute = this.harness.compute,
   ): Promise<{ pod: PodView; registration: Registration }> {
     const registration = await compute.storeRegistrationSecret(
-      life.identity,
-      await this.register(life.runnerName),
+      runner.identity,
+      await this.register(runner.runnerName),
     );
-    return { pod: await this.run(life, registration, more, compute), registration };
+    return { pod: await this.run(runner, registration, more, compute), registration };
   }
 
   /** A running pod. */
   async run(
-    life: Pick<SweptLife, 'identity'>,
+    runner: Pick<SweptRunner, 'identity'>,
     registration?: Registration,
     more: Partial<PodRequest> = {},
     compute: Compute = this.harness.compute,
   ): Promise<PodView> {
     const pod = await compute.createPod(
-      { ...this.harness.request(life.identity), ...more },
+      { ...this.harness.request(runner.identity), ...more },
       registration,
     );
     await this.harness.makeRunning(pod);
@@ -311,7 +314,7 @@ export class SweepWorld {
 
   async #listed(query: string): Promise<void> {
     await until(
-      `a life to be listed: ${query}`,
+      `a workflow to be listed: ${query}`,
       async () =>
         (
           await this.client.workflow.count(

@@ -69,7 +69,7 @@ export const runnerWorkflow = (more: Partial<RunnerWorkflow> = {}): RunnerWorkfl
   workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], hasPoller: true, willResume: false, ...more,
 }); // prettier-ignore
 
-/** One that has neither a workflow nor a pod. */
+/** Returns a registration without a workflow and without a pod. */
 export const ghost = (more: Partial<ObservedRegistration> = {}): ObservedRegistration => ({
   scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: '7', name: 'w-0123456789', online: false, busy: false, proof: 'label', hasRunner: false, hasPod: false, ...more,
 }); // prettier-ignore

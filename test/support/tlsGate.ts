@@ -47,7 +47,7 @@ export class TestAuthority {
     );
   }
 
-  /** For the server at 127.0.0.1, or a client. @param name - its common name */
+  /** Creates a certificate for the server at 127.0.0.1, or a client. @param name - its common name */
   issue(name: string): CertificateFiles {
     const files = {
       crt: join(this.#folder, `${name}.crt`),

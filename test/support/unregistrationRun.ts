@@ -4,7 +4,7 @@ import type { FakeCompute } from './fakeCompute.ts';
 import type { HoldfastWorld, RunnerRun } from './holdfastWorld.ts';
 import { memoryWorld } from './memoryWorld.ts';
 
-/** A runner that is to be unregistered, with a compute and a CI server in memory. */
+/** A runner that will be unregistered, with a compute and a CI server in memory. */
 export class UnregistrationRun {
   readonly compute: FakeCompute;
   readonly ci: FakeCiServer;

@@ -25,7 +25,7 @@ export async function until(
     }
     if (Date.now() - startedAt > timeoutMs)
       throw new Error(`waited ${timeoutMs} ms for ${what}: ${explain()}`, { cause: lastError });
-    await nextLook(startedAt);
+    await nextPoll(startedAt);
   }
 }
 
@@ -45,11 +45,11 @@ export async function untilSeen<T>(
     if (fits(seen)) return seen;
     if (Date.now() - startedAt > timeoutMs)
       throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
-    await nextLook(startedAt);
+    await nextPoll(startedAt);
   }
 }
 
 /** Waits for the next poll. The interval grows, because a poll takes CPU from what is awaited. */
-async function nextLook(startedAt: number): Promise<void> {
+async function nextPoll(startedAt: number): Promise<void> {
   await delay(Math.min(Math.max((Date.now() - startedAt) / 10, 20), 100));
 }

@@ -11,7 +11,7 @@ import type {
  * and ends its job when the test requests it.
  */
 export class WireRunner {
-  /** The job it has started. */
+  /** The job that it has started. */
   readonly job: Promise<JobMessage>;
   readonly #url: string;
   readonly #credential: string;
@@ -43,7 +43,7 @@ export class WireRunner {
     return { runner: new WireRunner(url, credential, sessionId), id: runnerId };
   }
 
-  /** Ends the job it runs. */
+  /** Ends its running job. */
   async finish(): Promise<void> {
     const { id } = await this.job;
     await call(this.#url, this.#credential, 'POST', `jobs/${id}/complete`, { result: 'Succeeded' });

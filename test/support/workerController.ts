@@ -49,7 +49,7 @@ interface Home {
   readonly client: Client;
 }
 
-/** For the WorkerDeployments of one namespace. */
+/** Starts it for the WorkerDeployments of one namespace. */
 export async function startWorkerController(home: Home): Promise<WorkerController> {
   const extensions = home.kubeConfig.makeApiClient(ApiextensionsV1Api);
   const definitions = HAS_WORKER_CONTROLLER
@@ -112,7 +112,7 @@ class Manager implements WorkerController {
   readonly #process: ChildProcess;
 
   constructor({ kubeconfig, namespace }: Home) {
-    // It serves its webhooks all the same.
+    // It still serves its webhooks.
     const certificates = join(this.#folder, 'k8s-webhook-server', 'serving-certs');
     mkdirSync(certificates, { recursive: true });
     const { crt, key } = new TestAuthority(this.#folder).issue('manager');

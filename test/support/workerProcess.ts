@@ -18,7 +18,7 @@ export interface WorkerProcess {
   readonly errors: readonly string[];
   /** Its HTTP address, once it has started. */
   started(): Promise<string>;
-  /** Where it takes deliveries, once it has started. */
+  /** Address for deliveries, once it has started. */
   webhook(): URL;
   kill(signal: NodeJS.Signals): void;
   /** Exit code, or the signal that ended it. */

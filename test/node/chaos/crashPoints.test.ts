@@ -46,7 +46,7 @@ async function startedAndUsed(
 ): Promise<{ run: ClusterRun; job: { id: number } }> {
   const run = await crash.world.start(name, { ephemeral: false });
   const job = await run.runJob(countingJob(1));
-  await run.jobSays(job, 'finished');
+  await run.waitForLine(job, 'finished');
   await run.reaches('idle', ({ phase }) => phase === 'Idle');
   return { run, job };
 }
@@ -76,7 +76,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     const run = await crash.world.start('token', { ephemeral: false });
     const job = run.queueJob(countingJob(2));
     await crash.crashesAt(point, 201);
-    await run.jobSays(job, 'finished');
+    await run.waitForLine(job, 'finished');
     await run.drain();
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',

@@ -61,7 +61,7 @@ export class RestartWorld {
   async busy(name: string, input: Partial<RunnerInput> = {}): Promise<BusyRun> {
     const run = await this.world.start(name, input);
     const { job, finish } = this.queueJob(run);
-    await run.jobSays(job, 'begun');
+    await run.waitForLine(job, 'begun');
     return { run, job, finish };
   }
 
@@ -70,7 +70,7 @@ export class RestartWorld {
     const job = run.queueJob(this.#gates.job(run.key));
     const finish = async (): Promise<void> => {
       this.#gates.open(run.key);
-      await run.jobSays(job, 'finished');
+      await run.waitForLine(job, 'finished');
       await this.world.simulator.waitForJob(job.id, 'completed');
     };
     return { job, finish };

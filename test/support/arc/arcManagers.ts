@@ -29,7 +29,7 @@ export const ARC_VERSION = BINARIES['actions-runner-controller'].version;
 /** The field manager of ARC in the API server. */
 export const ARC_FIELD_MANAGER = BINARIES['actions-runner-controller'].name;
 const ACCOUNT = 'controller-manager';
-/** How often all is looked at again. */
+/** Interval between full reconciliations. */
 const SYNC_PERIOD = '5s';
 
 /** The program, and the folder of its Go module. */
@@ -50,11 +50,11 @@ export async function arcFiles(): Promise<ArcFiles> {
 }
 
 export interface ArcPlace {
-  /** Its own: its account and its listeners are there. */
+  /** Its own namespace, with its service account and its listeners. */
   readonly home: TestNamespace;
   /** Namespaces whose pods are passed to its admission webhook. */
   readonly namespaces: readonly string[];
-  /** For its files. */
+  /** Folder for its files. */
   readonly folder: string;
   readonly githubUrl: string;
   readonly token: string;
@@ -140,7 +140,7 @@ export class ArcManagers {
     ) as WebhookConfiguration[]) {
       const webhooks = configuration.webhooks.map((webhook) => ({
         ...webhook,
-        // This cluster routes no Services.
+        // This cluster does not route Services.
         clientConfig: {
           url: `https://127.0.0.1:${port}${webhook.clientConfig.service.path}`,
           caBundle: ca,

@@ -55,12 +55,12 @@ export class ArcRunners {
     return runners;
   }
 
-  /** Of so many pods. */
+  /** Number of pods with a runner. */
   get count(): number {
     return this.#runners.size;
   }
 
-  /** The runner in that pod falls silent. */
+  /** Kills the runner in that pod. */
   kill(uid: string): void {
     this.#runners.get(uid)?.kill();
   }
@@ -83,7 +83,7 @@ export class ArcRunners {
       this.#taken.has(uid)
     )
       return;
-    // It is seen again while it is waited for.
+    // The pod may be seen again during the wait.
     this.#taken.add(uid);
     void this.#play(uid, pod).catch((error: unknown) => void this.errors.push(error));
   }

@@ -13,7 +13,7 @@ import type { ApiProxy } from '../apiProxy.ts';
 
 const LEGACY = 'actions.summerwind.dev/v1alpha1';
 const SCALE_SETS = 'actions.github.com/v1alpha1';
-/** Each with the plural that is its path. */
+/** Recorded kinds, with the plural in their paths. */
 const KINDS = [
   ['v1', 'Pod', 'pods'], ['v1', 'Secret', 'secrets'], ['v1', 'ServiceAccount', 'serviceaccounts'], ['v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'], ['v1', 'ConfigMap', 'configmaps'],
   ['apps/v1', 'StatefulSet', 'statefulsets'], ['rbac.authorization.k8s.io/v1', 'Role', 'roles'], ['rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings'],
@@ -27,7 +27,7 @@ export interface LedgerEntry {
   readonly key: string;
   readonly uid: string;
   readonly holdfasts: boolean;
-  /** Names under which the API server has noted who wrote it. */
+  /** Field managers that the API server has recorded. */
   readonly writers: Set<string>;
   readonly finalizers: Set<string>;
   readonly metadataKeys: Set<string>;

@@ -53,7 +53,7 @@ export class ScaleSetService {
     return service;
   }
 
-  /** Of the REST API. */
+  /** URL of the REST API. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.server.address() as AddressInfo).port}`;
   }
@@ -141,7 +141,7 @@ export class ScaleSetService {
         headers: { authorization: headers.authorization ?? '', 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      // Not how long it may be kept: ARC would take a minute to see its own runners.
+      // Without the maximum age of the list: with it ARC would need a minute to see its own runners.
       for (const name of ['content-type', 'link'])
         if (answer.headers.has(name)) reply.header(name, answer.headers.get(name));
       return await reply.code(answer.status).send(await answer.text());
@@ -162,7 +162,7 @@ const listOf = (value: readonly object[]): object => ({ count: value.length, val
 const refuse = (reply: FastifyReply, status: number, typeName: string): FastifyReply =>
   reply.code(status).send({ typeName, message: typeName });
 
-/** ARC reads only when it ends. */
+/** ARC reads only the expiry of the token. */
 function unsignedToken(): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ exp: Math.floor(inAnHour().getTime() / 1_000) })}.${Buffer.from('none').toString('base64url')}`;

@@ -26,7 +26,7 @@ export const ORGANIZATION = 'acme';
 const ARC_TOKEN = 'ghp_arc';
 /** Names of objects that Holdfast's charts and sweeps create. */
 const HOLDFASTS_NAME = /\/(holdfast-|sh\.helm\.release\.v1\.holdfast\.)/;
-/** ARC is not in a hurry. */
+/** A long time limit, because ARC is slow. */
 const TIMEOUT_MS = 120_000;
 
 interface Parts extends Pick<
@@ -39,17 +39,17 @@ interface Parts extends Pick<
 }
 
 export class SharedCluster {
-  /** Holdfast's: its namespace has runners of both. */
+  /** Namespace of Holdfast, with runners of both. */
   readonly world: ClusterWorld;
-  /** ARC's own. */
+  /** Namespace of ARC. */
   readonly home: TestNamespace;
-  /** A namespace with runners of ARC's alone. */
+  /** A namespace with runners of ARC only. */
   readonly other: TestNamespace;
   readonly ledger: ObjectLedger;
   readonly arc: ArcManagers;
   readonly service: ScaleSetService;
   readonly runners: ArcRunners;
-  /** All requests of Holdfast's commands go through it; they have an administrator's rights. */
+  /** Proxy of all requests of Holdfast's commands, which have an administrator's permissions. */
   readonly byAdmin: ApiProxy;
   readonly #parts: Parts;
   readonly #objects: KubernetesObjectApi;
@@ -73,7 +73,7 @@ export class SharedCluster {
     this.#objects = parts.home.kubeConfig.makeApiClient(KubernetesObjectApi);
   }
 
-  /** Without any runner yet. */
+  /** Starts all parts, without a runner. */
   static async open(files: ArcFiles, lab: LabState): Promise<SharedCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-arc-'));
     const world = await ClusterWorld.open(lab, {
@@ -137,7 +137,7 @@ export class SharedCluster {
     return join(this.#parts.folder, 'admin.kubeconfig');
   }
 
-  /** Of Holdfast's commands. */
+  /** Environment of Holdfast's commands. */
   get commandSettings(): Record<string, string> {
     return { ...this.world.settings, HOLDFAST_KUBECONFIG: this.adminKubeconfig };
   }
@@ -309,7 +309,7 @@ export class SharedCluster {
     await rm(folder, { recursive: true });
   }
 
-  /** Looked at after every change. */
+  /** Checked after every change. */
   #noteRegistrations(): boolean {
     for (const each of this.world.simulator.runners())
       this.#registered.set(each.id, { name: each.name, holdfasts: isHoldfasts(each) });

@@ -1,4 +1,4 @@
-/** Replaces a set without a memo: it answers the status query. */
+/** Replaces a set without a memo. It responds to the status query. */
 import { condition, setHandler } from '@temporalio/workflow';
 import {
   jobEventsSignal,

@@ -1,5 +1,5 @@
 /**
- * A Worker of a project that has installed Holdfast from a registry. It runs a workflow of its own
+ * A Worker of a project that has installed Holdfast from a registry. It runs one of its own workflows
  * and one runner, and prints their results.
  */
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 import { fetchComponents } from './fetchComponents.ts';
 import temporal from './temporal.ts';
 
-/** Before the tests on an API server, an S3 server, Helm and the like. */
+/** Prepares the tests on an API server, an S3 server, Helm and the like. */
 export default async function setup(): Promise<void> {
   await temporal();
   await fetchComponents({ kubernetes: true }, [

@@ -1,7 +1,7 @@
 import { fetchComponents } from './fetchComponents.ts';
 import temporal from './temporal.ts';
 
-/** Before the tests on Gitea. */
+/** Prepares the tests on Gitea. */
 export default async function setup(): Promise<void> {
   await temporal();
   await fetchComponents({ gitea: true }, ['gitea', 'gitea-runner']);

@@ -4,17 +4,13 @@
  */
 import { proxyActivities } from '@temporalio/workflow';
 
-export interface StrangersCall {
+export interface ForeignCall {
   readonly taskQueue: string;
   readonly activity: string;
   readonly input: unknown;
 }
 
-export async function callActivity({
-  taskQueue,
-  activity,
-  input,
-}: StrangersCall): Promise<unknown> {
+export async function callActivity({ taskQueue, activity, input }: ForeignCall): Promise<unknown> {
   const calls = proxyActivities<Record<string, (input: unknown) => Promise<unknown>>>({
     taskQueue,
     startToCloseTimeout: '30s',

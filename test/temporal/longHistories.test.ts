@@ -1,4 +1,4 @@
-/** Lives that are longer than one history may be. */
+/** Workflows that run for longer than one history. */
 import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
   JOB_GROUP_WORKFLOW,

@@ -1,5 +1,5 @@
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { cleanEnd, demoRunners, toldOnce } from '../support/demoRunners.ts';
+import { cleanEnd, demoRunners, reportedOnce } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together } from '../support/together.ts';
 
@@ -9,7 +9,7 @@ await describeWithLab('runners with pods', { temporal: true, nodes: 'kubelet' },
 
 await describeWithLab('runners with two workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoRunners, {
-    afterwards: { ...cleanEnd, ...toldOnce },
+    afterwards: { ...cleanEnd, ...reportedOnce },
   });
 });
 
