@@ -82,7 +82,7 @@ export class ClusterRun {
     return await this.handle.query(statusQuery);
   }
 
-  /** Waits for a status that meets the condition. A query without an answer is repeated. */
+  /** Waits for a status that meets the condition. A query without a response is repeated. */
   async reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus> {
     let last: RunnerStatus | undefined;
     const look = async (): Promise<boolean> =>

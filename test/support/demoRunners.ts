@@ -27,7 +27,7 @@ export const demoRunners = {
     });
   },
 
-  'a static runner drained while busy: refused (422) at least three times, then gone': async (
+  'a static runner drained while busy: rejected (422) at least three times, then deleted': async (
     world: ClusterWorld,
   ) => {
     const run = await world.start('drained', { ephemeral: false });
@@ -119,9 +119,7 @@ export const reportedOnce = {
 
 /** The expected state of a world after the end of all runners. */
 export const cleanEnd = {
-  'nothing is left: no pod, Secret, registration or running workflow': async (
-    world: ClusterWorld,
-  ) => {
+  'no pod, Secret, registration or running workflow is left': async (world: ClusterWorld) => {
     expect(world.runs.length).toBeGreaterThan(0);
     await world.expectNothingLeft();
   },

@@ -71,7 +71,7 @@ export async function actAsShippedWorker(
     ...(jobPods ? documentsOf('rbac-job-pods.yaml') : []),
     ...(nodes ? documentsOf('rbac-nodes.yaml') : []),
   ].map((document) => leftOut(document, without));
-  // As the header of rbac.yaml says. Cluster-scoped objects have the name of this namespace too.
+  // As in the header of rbac.yaml. Cluster-scoped objects have the name of this namespace too.
   const manifest = documents
     .map((document) => stringify(document))
     .join('---\n')

@@ -69,7 +69,7 @@ describe('a job without an artifact store', () => {
   });
 });
 
-describe('a job with a claim of its own', () => {
+describe('a job with its own claim', () => {
   test.each([
     ['names neither', unit({ commands: 'make' }), false],
     ['names SHARED_DIR', unit({ commands: 'echo x >"$SHARED_DIR/x"' }), false],

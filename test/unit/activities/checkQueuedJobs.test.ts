@@ -128,7 +128,7 @@ describe("a set's check of the CI server's jobs", () => {
     expect([await ids({}), await ids({ groupJobs: true })]).toEqual([[], ['1']]);
   });
 
-  test('10,000 jobs come in parts of a size that Temporal accepts; only the last says what is absent', async () => {
+  test('10,000 jobs are split into parts of a size that Temporal accepts; only the last lists the absent ones', async () => {
     const labels = ['self-hosted', 'linux', 'x64', 'large', 'gpu', 'ssd'];
     const jobs = Array.from({ length: 10_000 }, (_none, index) =>
       job(40_000_000_000 + index, { labels, repository: 'acme/'.padEnd(60, 'x') }),

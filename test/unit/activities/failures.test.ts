@@ -32,7 +32,7 @@ describe('every error as a Temporal failure', () => {
       ci('rate_limited', { retryAfterMs: 61_000 }),
       { type: 'RateLimited', delayMs: 61_000, benign: true },
     ],
-    ['credentials refused', ci('credentials'), { type: 'CredentialsRejected', delayMs: 300_000 }],
+    ['credentials rejected', ci('credentials'), { type: 'CredentialsRejected', delayMs: 300_000 }],
     ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', delayMs: 1_000, benign: true }],
     ['name taken', ci('name_taken'), { type: 'RunnerNameTaken', final: true }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
@@ -48,7 +48,7 @@ describe('every error as a Temporal failure', () => {
       { type: 'UnknownCredential', delayMs: 300_000 },
     ],
     ['quota exceeded', compute('quota_exceeded'), { type: 'QuotaExceeded', delayMs: 30_000 }],
-    ['pod refused', compute('invalid'), { type: 'PodInvalid', final: true }],
+    ['pod rejected', compute('invalid'), { type: 'PodInvalid', final: true }],
     ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 1_000 }],
     [
       'API server unavailable',
@@ -105,7 +105,7 @@ describe('every error as a Temporal failure', () => {
     },
   );
 
-  test('a denied deletion is retried every minute, with a failure type of its own', () => {
+  test('a denied deletion is retried every minute, with a separate failure type', () => {
     expect(toFailure(compute('invalid'), pace, { rejectionIsFinal: false })).toMatchObject({
       type: 'ComputeRejected',
       nextRetryDelay: 60_000,
@@ -210,7 +210,7 @@ test('failure types are stable: workflows, dashboards and users match them', () 
   });
 });
 
-test('a failure is retried by the policy, and logged, unless it says otherwise', () => {
+test('a failure is retried by the policy, and logged, unless it is marked otherwise', () => {
   const plain = applicationFailure('m', 'T');
   expect({
     retry: !plain.nonRetryable,

@@ -262,7 +262,7 @@ describe('while the CI server registers', () => {
 
 test.each([
   ['called off', 'CANCELLED'],
-  ['handed back', 'WORKER_SHUTDOWN'],
+  ['interrupted by a worker shutdown', 'WORKER_SHUTDOWN'],
 ] as const)('a plain command whose provisioning was %s gets no pod', async (_what, reason) => {
   const compute = new FakeCompute();
   const activity = new MockActivityEnvironment({ attempt: 1 });

@@ -119,7 +119,7 @@ describe('a batch', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('each set has a batch of its own', async () => {
+  test('each set has a separate batch', async () => {
     const { sent, notify } = batching();
     await Promise.all([
       notify(notification('ended', 'a')),

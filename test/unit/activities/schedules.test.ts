@@ -47,7 +47,7 @@ describe('the active schedule', () => {
       'overlapping starts extend the schedule',
       [{ cron: '0 * * * *', timeZone: 'UTC', durationMs: 90 * 60_000 }],
       '2026-11-23T12:10:00Z',
-      { index: 0, until: '2026-11-27T16:30:00Z' }, // after 100 starts it is asked again
+      { index: 0, until: '2026-11-27T16:30:00Z' }, // after 100 starts it is evaluated again
     ],
     ['none', [], '2026-11-23T12:00:00Z', {}],
   ])('%s', (_what, schedules, now, expected: { index?: number; until?: string }) => {
