@@ -177,7 +177,7 @@ describe('in a shell', () => {
       expect(execFileSync('ls', [folder], { encoding: 'utf8' })).not.toContain('owned');
     },
   );
-  testWithBash('bash: what is offered is one word, whatever it says', async () => {
+  testWithBash('bash: a candidate is one word, with any content', async () => {
     const hostile = 'runner-1;touch owned;#';
     const stub = join(folder, 'stub');
     mkdirSync(stub);

@@ -15,7 +15,7 @@ test.each<[what: string, code: number, details: string, lost: boolean]>([
   ['the server is unreachable', 14, 'connect ECONNREFUSED 127.0.0.1:7233', true],
   ['the deadline, detected by the client', 4, 'Deadline exceeded', true],
   ['the deadline, detected by the server first', 1, 'Call cancelled', true],
-  ['a refusal', 3, 'bad query', false],
+  ['a rejection', 3, 'bad query', false],
   ['a credential', 7, 'Request unauthorized.', false],
 ])('an error without a response is not conclusive: %s', (_what, code, details, lost) => {
   const error = failed(code, details);

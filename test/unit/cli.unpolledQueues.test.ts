@@ -5,7 +5,7 @@ import { fixFor, unpolledQueues } from '../../cli/shared/unpolledQueues.ts';
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
 test.each<[what: string, secondsAgo: number[], polled: boolean]>([
-  ['nobody ever', [], false],
+  ['no worker ever', [], false],
   ['a worker that polls', [0], true],
   ['a worker in a long poll', [60], true],
   ['a stopped worker that Temporal still lists', [120], false],

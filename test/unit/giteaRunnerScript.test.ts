@@ -78,7 +78,7 @@ test('a static runner that is stopped finishes its job, and takes no other', asy
   // Twice: each ends the wait of the shell.
   for (const times of [1, 2]) {
     script.kill('SIGTERM');
-    await until('the runner to be asked', () => read('asked').split('\n').length > times);
+    await until('the runner to be called', () => read('asked').split('\n').length > times);
   }
   expect(script.exitCode).toBeNull();
   writeFileSync(join(home, 'finish'), '');

@@ -171,7 +171,7 @@ describe('a pod', () => {
     expect(seen.deletions).toEqual([{}]);
   });
 
-  test('that has outlived its grace period by a minute gets none', async () => {
+  test('that has exceeded its grace period by a minute is deleted without one', async () => {
     const seen = new Seen();
     seen.now = pod({ terminating: true, terminationDeadline: ago(MINUTE) }, marked);
     await repair(seen);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { SingleFlight } from '../../../activities/ciServers/singleFlight.ts';
 
-/** Calls are numbered, and end when the test says so. */
+/** Numbered calls that the test ends. */
 function world() {
   const calls: PromiseWithResolvers<string>[] = [];
   const flight = new SingleFlight(async () => {

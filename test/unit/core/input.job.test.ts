@@ -304,7 +304,7 @@ test('a grace period of the job that the worker’s config lowers still leaves t
   ]);
 });
 
-describe('defaults and caps of the worker’s config: the most specific wins', () => {
+describe('defaults and caps of the worker’s config: the most specific one applies', () => {
   const policy: TimeoutPolicy = {
     default: { jobs: { timeout: '3h', gracePeriod: '10m' } },
     scopes: {

@@ -22,7 +22,7 @@ test.each<[string, ServedLocation, string | undefined, Location]>([
   ['the namespace of the worker', HOME, undefined, HOME],
   ['the namespace that the input names', SEVERAL, 'team-a', { ...HOME, namespace: 'team-a' }],
   [
-    'the namespace of a worker that uses several, where the input names none',
+    'the default namespace of a worker with several, if the input names none',
     SEVERAL,
     undefined,
     HOME,
@@ -41,13 +41,13 @@ describe('a worker serves', () => {
     ['not another namespace', HOME, { ...HOME, namespace: 'team-a' }, false],
     ['not another installation', HOME, { ...HOME, installation: 'yours' }, false],
     [
-      'not another installation, whatever its namespaces',
+      'not another installation, with any namespaces',
       SEVERAL,
       { ...HOME, installation: 'yours' },
       false,
     ],
     ['not another cluster', HOME, { ...HOME, cluster: 'c2' }, false],
-    ['not another cluster, whatever its namespaces', SEVERAL, { ...HOME, cluster: 'c2' }, false],
+    ['not another cluster, with any namespaces', SEVERAL, { ...HOME, cluster: 'c2' }, false],
     ['not another compute', HOME, LAPTOP, false],
     ['not another machine', LAPTOP, { ...LAPTOP, cluster: 'm2' }, false],
   ])('%s', (_, served, place, expected) => {

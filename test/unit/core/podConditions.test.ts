@@ -77,7 +77,7 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
     { online: 0, ended: AT + 90_000, deleted: undefined },
   ],
   [
-    'terminating: overdue a minute after its grace',
+    'terminating: overdue a minute after its grace period',
     terminating,
     { online: AT + 90_000, ended: AT + 90_000, deleted: undefined },
   ],

@@ -277,7 +277,7 @@ const ROWS: readonly (readonly [WhyFacts, WaitCause, ...WaitCause[]])[] = [
   [{ kind: 'runner', ...draining('Idle', '7') }, 'job_running'],
   [{ kind: 'runner', ...runner({ status: statusIn('Unregistering') }) }, 'unregistering'],
   [{ kind: 'runner', ...runner({ status: statusIn('TearingDown') }) }, 'tear_down'],
-  // A breaker lets one runner try: what that one waits for belongs to the answer.
+  // An open breaker permits one runner, whose waits are part of the response.
   [
     job({
       ...waitingFor('breaker'),
@@ -310,7 +310,7 @@ describe('the causes', () => {
     expect(cause?.fix).toContain(fix);
   });
 
-  test("have the words, times and runner of the system that reported them, and a set's fix", () => {
+  test("have the message, times and runner of the system that reported them, and a set's fix", () => {
     const message = '0/3 nodes are available: 3 Insufficient cpu';
     const facts = job({
       ...waitingFor('breaker'),
@@ -400,7 +400,7 @@ describe('the state', () => {
     });
   });
 
-  test('of an unknown job says how many sets did not answer, though few are explained', () => {
+  test('of an unknown job has the number of sets that did not respond, even if few are explained', () => {
     const { missing } = explain(unheard({ silentSets: 17, unanswered: [set(), silent] }));
     expect(missing).toEqual([expect.stringContaining('17')]);
   });
@@ -414,12 +414,12 @@ describe('the state', () => {
       /set-linux/,
     ],
     ['an ended set', { sets: [set({ end: setEnd })] }, /set-linux/],
-  ])('of a run says what it lacks: %s', (_title, facts, text) => {
+  ])('of a run names missing facts: %s', (_title, facts, text) => {
     expect(explain(run()).missing).toHaveLength(1);
     expect(explain(run(facts)).missing.slice(1)).toEqual([expect.stringMatching(text)]);
   });
 
-  test('says which pods could not be read', () => {
+  test('names the pods that could not be read', () => {
     const unread = runner({ podUnread: 'no kubeconfig' });
     expect(explain({ kind: 'set', ...set({ starting: [unread] }) }).missing).toEqual([
       expect.stringContaining('no kubeconfig'),
@@ -542,7 +542,7 @@ describe('the set that serves a job', () => {
     expect(servingSet(ask({ sets: [routable('a', { labels: [] })] }))).toBeUndefined();
   });
 
-  test('is none, and each set says what does not match', () => {
+  test('is none, and each set has its mismatches', () => {
     const { otherSets } = explain(
       unheard({
         labels: wanted('linux', 'gpu'),
@@ -573,8 +573,8 @@ test.each<[string, string | undefined, string | undefined, boolean]>([
   ['another repository, so another CI server', 'other/app', 'acme/web', false],
   ['the same', 'acme/web', 'acme/web', true],
   ['the same in another case', 'Acme/Web', 'acme/web', true],
-  ['none is known of a completed job', 'acme/web', undefined, true],
-  ['the subject names none', undefined, 'acme/web', true],
+  ['a completed job without a known repository', 'acme/web', undefined, true],
+  ['the subject names no repository', undefined, 'acme/web', true],
 ])('a record of a job: %s', (_what, asked, repository, counts) => {
   const job = {
     jobId: '5',
