@@ -353,7 +353,7 @@ describe('outageOf', () => {
   });
   test.each<[what: string, error: unknown, outage: string | undefined]>([
     [
-      'nobody listens',
+      'a closed port',
       new TypeError('fetch failed', { cause: refused }),
       'ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:6443',
     ],

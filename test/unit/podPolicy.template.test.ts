@@ -55,8 +55,8 @@ test.each<[what: string, request: Partial<PodRequest>]>([
   ['more node labels', spec({ nodeSelector: { disk: 'ssd' } })],
   ['more variables', { env: { A: 'a' } }],
   ['another resource', runner({ resources: { limits: { memory: '1Gi' } } })],
-  ['a container of its own', spec({ containers: [{ name: 'mine', image: 'mine:1' }] })],
-  ['a volume of its own', spec({ volumes: [{ name: 'mine', emptyDir: {} }] })],
+  ['an additional container', spec({ containers: [{ name: 'mine', image: 'mine:1' }] })],
+  ['an additional volume', spec({ volumes: [{ name: 'mine', emptyDir: {} }] })],
   ['an image if the template has none', { image: 'mine:1' }],
 ])('a runner may have %s', (_what, request) => expect(judge(request)).toEqual([]));
 

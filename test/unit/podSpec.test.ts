@@ -443,7 +443,7 @@ describe('podSpec', () => {
       expect(code(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();
     });
 
-    test('needs no container if the runner has a registration of its own', () => {
+    test('needs no container if the runner has a JIT config', () => {
       const template = {
         spec: { initContainers: [{ name: 'holdfast-register', command: ['register'] }] },
       };

@@ -219,7 +219,11 @@ describe('a location is proven if a worker has written it', () => {
       },
       false,
     ],
-    ['by nobody', { upsertWorkflowSearchAttributesEventAttributes: {} }, false],
+    [
+      'by an event without an identity',
+      { upsertWorkflowSearchAttributesEventAttributes: {} },
+      false,
+    ],
   ])('%s', (_what, event, proven) => {
     expect(isWrittenByWorker(event, HERE)).toBe(proven);
   });

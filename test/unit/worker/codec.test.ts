@@ -121,7 +121,7 @@ describe('payloads that are accepted if encryption is required', () => {
     ['encrypted, of an SDK without context', { bound: {}, context: undefined }, true],
     ['for another workflow', { context: contextOf('runner-b') }, false],
     ['for another namespace', { context: contextOf('runner-a', 'prod') }, false],
-    ['for nobody', { bound: {} }, false],
+    ['for no workflow', { bound: {} }, false],
     [
       'for no workflow, where listed',
       { bound: {}, unboundWorkflowIds: ['set-*', 'runner-*'] },

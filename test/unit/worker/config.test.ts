@@ -123,7 +123,7 @@ describe('configuration', () => {
       /^HOLDFAST_WEBHOOK_SECRET_FILE: .* is empty: put the webhook's secret into it$/,
     ],
     [
-      'a force time shorter than the grace time',
+      'a force time that is shorter than the grace time',
       { HOLDFAST_SHUTDOWN_GRACE_TIME: '1m' },
       'HOLDFAST_SHUTDOWN_FORCE_TIME: is shorter than HOLDFAST_SHUTDOWN_GRACE_TIME: make it at least as long',
     ],

@@ -138,7 +138,7 @@ describe("the webhook's server", () => {
     const slow = [await connection(), await connection(), await connection()];
     for (const one of slow) one.send(head());
     expect(await delivered()).toBe('202');
-    await until('the first to go', () => slow[0]?.isClosed() === true);
+    await until('the first connection to close', () => slow[0]?.isClosed() === true);
     expect(await delivered()).toBe('202');
     await until(
       'the delivery before, which waits since, to have made room, or the second',
@@ -162,9 +162,9 @@ describe("the webhook's server", () => {
     };
     const github = await connection();
     github.send(head() + BODY);
-    await until('Temporal to be asked', () => asked);
+    await until('the signal to Temporal', () => asked);
     const others = [await connection(), await connection(), await connection()];
-    await until('the first to go', () => others[0]?.isClosed() === true);
+    await until('the first connection to close', () => others[0]?.isClosed() === true);
     resolve();
     await until('the answer', () => github.response().startsWith('HTTP/1.1 202 '));
   });
@@ -208,9 +208,9 @@ describe("the webhook's server", () => {
     const [silent, slow, github] = [await connection(), await connection(), await connection()];
     slow.send(head());
     github.send(head() + BODY);
-    await until('Temporal to be asked', () => asked);
+    await until('the signal to Temporal', () => asked);
     const closed = server.close();
-    await until('the strangers to go', () => silent.isClosed() && slow.isClosed());
+    await until('the other connections to close', () => silent.isClosed() && slow.isClosed());
     resolve();
     await until('the answer', () => github.response().startsWith('HTTP/1.1 202 '));
     await closed;

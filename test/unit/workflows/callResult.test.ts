@@ -80,7 +80,7 @@ describe('an incomplete provisioning', () => {
   const unavailable = { ...REFUSED, type: 'CiServerUnavailable' } as const;
   type Left = Parameters<typeof mayHaveCreated>[0];
   test.each<[what: string, called: Left, created: boolean, again: boolean]>([
-    ['was refused', REFUSED, false, false],
+    ['was rejected', REFUSED, false, false],
     ['found its name in use', taken, false, true],
     ['had an ambiguous response', unavailable, true, false],
     ['timed out after an error: an attempt may still be running', OUT_OF_TIME, true, false],

@@ -294,7 +294,7 @@ describe('interrupted', () => {
       { kind: 'stop', step: 1, mode: 'stop', by: 'timeout' },
     ],
     [
-      '… once, and the job waits for it without a deadline of its own',
+      '… once, and the job waits for it without a separate deadline',
       'test:ok post:stopping post:waiting',
       OUT_OF_GRACE,
       { kind: 'wait', step: 1 },

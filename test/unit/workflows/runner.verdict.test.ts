@@ -486,7 +486,7 @@ describe('it was ended on request', () => {
       end('failed', 'oom_killed'),
     ],
     ['crashed', { pod: exited(3) }, end('failed')],
-    ['version refused', { pod: exited(7) }, end('errored', 'runner_deprecated')],
+    ['version rejected', { pod: exited(7) }, end('errored', 'runner_deprecated')],
     [
       'its startup had failed before',
       { failure: { cause: 'image_pull', message: 'the image is not there' } },
