@@ -89,7 +89,7 @@ describe('all jobs of a set', () => {
   test('the next runners to start get the traces of the oldest queued jobs, each once, also in the next run', () => {
     const jobs = new SetJobs('linux');
     for (const id of [1, 2, 3, 4, 5]) jobs.applyEvent(traced(id), 1_000);
-    jobs.applyEvent({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
+    jobs.applyEvent({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // a foreign runner was faster
     expect(jobs.traces.take(2)).toEqual([trace(2), trace(3)]);
     jobs.applyEvent(traced(2), 1_001); // its delivery is sent again
     const next = new SetJobs('linux', jobs.carry());
