@@ -119,7 +119,9 @@ export const reportedOnce = {
 
 /** The expected state of a world after the end of all runners. */
 export const cleanEnd = {
-  'no pod, Secret, registration or running workflow is left': async (world: ClusterWorld) => {
+  'nothing is left: no pod, Secret, registration or running workflow': async (
+    world: ClusterWorld,
+  ) => {
     expect(world.runs.length).toBeGreaterThan(0);
     await world.expectNothingLeft();
   },
