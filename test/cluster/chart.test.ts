@@ -17,6 +17,8 @@ import { ARC_EXAMPLES } from '../../tools/fuzz/examples.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { SETTINGS_FROM_OTHER_VALUES } from '../../tools/chart/schema.ts';
 import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
+import { connectionSettings } from '../../cli/shared/session.ts';
+import { standaloneConfig } from '../../cli/sweep/sweepStandalone.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { loadWebhookConfig } from '../../worker/settings/webhookConfig.ts';
@@ -69,6 +71,31 @@ function plain({ metadata, ...others }: Manifest): Manifest {
   const { labels: _labels, annotations: _annotations, ...own } = metadata;
   return { metadata: own, ...others };
 }
+interface Container {
+  readonly command?: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+}
+
+interface Workload {
+  readonly spec?: {
+    readonly jobTemplate?: Workload;
+    readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
+  };
+}
+
+/** The pods of all Deployments, Jobs and CronJobs. */
+function podSpecs(objects: readonly Manifest[]): { readonly containers: readonly Container[] }[] {
+  return objects.flatMap((object) => {
+    if (!['Deployment', 'Job', 'CronJob'].includes(object.kind ?? '')) return [];
+    const { spec } = object as Workload;
+    return (spec?.jobTemplate ?? { spec }).spec?.template?.spec ?? [];
+  });
+}
+
+/** The variables of a container. Those with a value from a Secret have a number. */
+const variables = ({ env }: Container): Record<string, string> =>
+  Object.fromEntries(env.map(({ name, value }) => [name, value ?? '17']));
+
 const keyOf = ({ kind, metadata }: Manifest): string =>
   `${kind} ${metadata.namespace ?? '-'}/${metadata.name}`;
 
@@ -249,19 +276,10 @@ await describeIf(
 
     describe('settings', () => {
       const envOf = (objects: readonly Manifest[], name: string): Record<string, string> => {
-        const { spec } = objects.find(
-          ({ kind, metadata }) => kind === 'Deployment' && metadata.name === name,
-        ) as unknown as {
-          spec: {
-            template: { spec: { containers: { env: { name: string; value?: string }[] }[] } };
-          };
-        };
-        return Object.fromEntries(
-          spec.template.spec.containers[0]!.env.map(({ name: variable, value }) => [
-            variable,
-            value ?? '17',
-          ]),
+        const [pod] = podSpecs(
+          objects.filter(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name),
         );
+        return variables(pod!.containers[0]!);
       };
       /** As the kubelet does: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/ */
       const expanded = (env: Record<string, string>): Record<string, string> =>
@@ -377,6 +395,35 @@ await describeIf(
         expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([
           53, 53, 7233, 4318,
         ]);
+      });
+
+      /** How each command of the chart's pods reads its settings. */
+      const LOADERS: Readonly<Record<string, (env: Record<string, string>) => unknown>> = {
+        worker: loadConfig,
+        'holdfast sweep --standalone': standaloneConfig,
+        'holdfast webhook': loadWebhookConfig,
+        'holdfast decommission --yes --reason helm uninstall holdfast': (env) =>
+          connectionSettings({}, env),
+      };
+
+      test.each<[what: string, values: object, commands: number]>([
+        ['minimal values', PLAIN_VALUES, 3],
+        ['all values', FULL_VALUES, 4],
+        [
+          'all values and a store in a claim',
+          { ...FULL_VALUES, settings: { HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts' } },
+          4,
+        ],
+      ])('of every pod are valid, with %s', async (_what, values, commands) => {
+        const containers = podSpecs(await helm.template(values)).flatMap((pod) => pod.containers);
+        const found = containers.map(({ command = ['worker'] }) => command.join(' '));
+        expect(new Set(found).size).toBe(commands);
+        for (const [index, container] of containers.entries()) {
+          const env = here(expanded(variables(container)), FULL_VALUES.podPolicy);
+          const secret = { HOLDFAST_WEBHOOK_SECRET_FILE: join(folders.at(-1)!, 'keys') };
+          const needs = env['HOLDFAST_WEBHOOK_SECRET_FILE'] === undefined ? {} : secret;
+          expect(() => LOADERS[found[index]!]!({ ...env, ...needs })).not.toThrow();
+        }
       });
 
       test('are each settings of the worker, or derived from another value', () => {

@@ -23,6 +23,9 @@
 {{- with fromJsonArray (include "holdfast.jobPodNamespaces" .) }}
 - { name: HOLDFAST_JOB_POD_NAMESPACES, value: {{ join "," . | quote }} }
 {{- end }}
+{{- if ne .Values.supervisorImage "none" }}
+- { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
+{{- end }}
 {{- range $name, $value := omit .Values.settings "HOLDFAST_GITHUB_URL" }}
 - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
 {{- end }}
@@ -135,9 +138,6 @@ containers:
       {{- include "holdfast.workerEnv" . | trim | nindent 6 }}
       {{- with .Values.runnerImage }}
       - { name: HOLDFAST_RUNNER_IMAGE, value: {{ . | quote }} }
-      {{- end }}
-      {{- if ne .Values.supervisorImage "none" }}
-      - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
       {{- end }}
       {{- with include "holdfast.runnerSetNamespace" . }}
       - { name: HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE, value: {{ . | quote }} }
