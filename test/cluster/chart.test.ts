@@ -426,6 +426,33 @@ await describeIf(
         }
       });
 
+      test('of large numbers are written in digits', async () => {
+        const large = 1_234_567;
+        const { worker } = FULL_VALUES;
+        const values = {
+          ...FULL_VALUES,
+          githubConfigSecret: {
+            github_app_id: large,
+            github_app_installation_id: large,
+            github_app_private_key: 'key',
+          },
+          settings: { HOLDFAST_POD_LOG_MAX_BYTES: large },
+          hooks: { decommissionSeconds: large },
+          webhook: { enabled: true, replicas: large },
+        };
+        const sizes = { enabled: true, minReplicas: large, maxReplicas: large };
+        for (const autoscaling of [{ enabled: false }, { ...sizes, targetQueueSize: large }]) {
+          const { stdout } = await helm.run(
+            'template',
+            'holdfast',
+            CHART,
+            ...helm.values({ ...values, worker: { ...worker, replicas: large, autoscaling } }),
+          );
+          expect(stdout).toContain('github_app_id: "1234567"');
+          expect(stdout.match(/^.*\de\+\d.*$/gm)).toBeNull();
+        }
+      });
+
       test('are each settings of the worker, or derived from another value', () => {
         const { properties } = (
           JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as {

@@ -4,6 +4,11 @@
 {{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
+{{/* A value as text. Helm reads each number of a values file as a float, which prints 1000000 as 1e+06. */}}
+{{- define "holdfast.text" -}}
+{{- if kindIs "float64" . }}{{ if eq . (floor .) }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
 {{/* Of all objects. Pods are selected by `app` alone, which never changes. */}}
 {{- define "holdfast.labels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}

@@ -12,7 +12,7 @@ containers:
       {{- include "holdfast.temporalEnv" . | trim | nindent 6 }}
       - { name: HOLDFAST_WEBHOOK_SECRET_FILE, value: /etc/holdfast/webhook/secret }
       {{- range $name, $value := pick .Values.settings "HOLDFAST_CONNECT_TIMEOUT" "HOLDFAST_LOG_LEVEL" "HOLDFAST_LOG_FORMAT" }}
-      - { name: {{ $name }}, value: {{ $value | toString | quote }} }
+      - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
       {{- end }}
     ports:
       - { name: health, containerPort: 8080 }

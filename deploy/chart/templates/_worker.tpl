@@ -81,7 +81,7 @@
 
 {{/* Helm reads YAML in which `off` is false. */}}
 {{- define "holdfast.setting" -}}
-{{- if and (has (index . 0) (list "HOLDFAST_SWEEP_INTERVAL" "HOLDFAST_POD_LOGS")) (kindIs "bool" (index . 1)) }}off{{ else if kindIs "map" (index . 1) }}{{ toJson (index . 1) }}{{ else if kindIs "float64" (index . 1) }}{{ int64 (index . 1) }}{{ else }}{{ index . 1 }}{{ end }}
+{{- if and (has (index . 0) (list "HOLDFAST_SWEEP_INTERVAL" "HOLDFAST_POD_LOGS")) (kindIs "bool" (index . 1)) }}off{{ else if kindIs "map" (index . 1) }}{{ toJson (index . 1) }}{{ else }}{{ include "holdfast.text" (index . 1) }}{{ end }}
 {{- end }}
 
 {{- define "holdfast.workerSecrets" -}}
