@@ -19,6 +19,7 @@ import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts'
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
 import { SHARED_DIR_MAX_BYTES } from '../../core/domain/sharedDir.ts';
 import { restoreSnapshot, createSnapshot } from '../../supervisor/records/sharedSnapshot.ts';
+import { restoreSharedDir } from '../../uploader/restoreSharedDir.ts';
 import { uploadAction } from '../../uploader/uploadDecision.ts';
 import { runUploader, type UploaderOptions } from '../../uploader/uploader.ts';
 import { until } from '../support/until.ts';
@@ -354,6 +355,29 @@ describe('SHARED_DIR between steps', () => {
       (await stat(join(to, 'kubeconfig'))).mode & 0o777,
       (await stat(join(to, 'run.sh'))).mode & 0o777,
     ]).toEqual([0o600, 0o777]);
+  });
+
+  test('the snapshot is fetched again if Kubernetes repeats the init container, and no link is followed', async () => {
+    const [root, records, elsewhere] = [await folder(), await folder(), await folder()];
+    const store = createDirectoryStore(root);
+    await store.put('shared/1.json', [Buffer.from('first')]);
+    const [path, target] = [join(records, 'shared-before.json'), join(elsewhere, 'file')];
+    const fetched = async (...sources: string[]): Promise<string | undefined> =>
+      await restoreSharedDir(records, store, sources);
+    expect(await fetched('shared/1.json')).toBe('shared/1.json');
+    await store.put('shared/1.json', [Buffer.from('second')]);
+    expect(await fetched('shared/1.json')).toBe('shared/1.json');
+    expect(await readFile(path, 'utf8')).toBe('second');
+    await rm(path);
+    await writeFile(target, 'own');
+    await symlink(target, path);
+    expect(await fetched('shared/1.json')).toBe('shared/1.json');
+    expect([await readFile(path, 'utf8'), await readFile(target, 'utf8')]).toEqual([
+      'second',
+      'own',
+    ]);
+    expect(await fetched('shared/2.json')).toBeUndefined();
+    expect(await readdir(records)).toEqual([]);
   });
 
   test('removed files stay removed', async () => {
