@@ -11,25 +11,43 @@ export class SharedDirError extends Error {
   override readonly name = 'SharedDirError';
 }
 
+/** Fixes for errors of the file system, by their code. */
+const READ_FIXES: Readonly<Record<string, string>> = {
+  EACCES:
+    "let its owner read it (chmod u+r), and others if the step's container may be killed (chmod o+r)",
+};
+
 /** Content of a snapshot, by file name. */
 type Snapshot = Record<string, { readonly mode: number; readonly base64: string }>;
 
 /**
  * Creates a snapshot of SHARED_DIR as one object, even if the directory is empty, because its files
  * may have been removed on purpose. Call it when no process writes there anymore.
- * @throws SharedDirError if the contents are too large, or an entry is not a file
+ * @throws SharedDirError if the contents are too large, or an entry is not a file or cannot be read
  */
 export async function createSnapshot(folder: string): Promise<Uint8Array> {
-  const names = await readdir(folder);
-  const entries = await Promise.all(names.map(async (name) => await entryOf(folder, name)));
+  const names = await withReadError('.', namesIn(folder));
+  const entries: SharedDirEntry[] = [];
+  for (const name of names) entries.push(await withReadError(name, entryOf(folder, name)));
   const fault = sharedDirError(entries);
   if (fault !== undefined) throw new SharedDirError(fault);
-  const files = await Promise.all(
-    names
-      .toSorted()
-      .map(async (name) => [name, await withReadError(name, fileOf(join(folder, name)))] as const),
-  );
+  const files: [name: string, file: Snapshot[string]][] = [];
+  // One after the other: there may be more empty files than this process may open.
+  for (const name of names.toSorted())
+    files.push([name, await withReadError(name, fileOf(join(folder, name)))]);
   return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
+}
+
+/** @throws SharedDirError if a name is not UTF-8: a snapshot is JSON, which cannot contain it */
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { encoding: 'buffer' });
+  return names.map((bytes) => {
+    const name = bytes.toString();
+    if (Buffer.from(name).equals(bytes)) return name;
+    throw new SharedDirError(
+      `SHARED_DIR: names of files must be UTF-8, got ${JSON.stringify(name)}; rename the file`,
+    );
+  });
 }
 
 async function entryOf(folder: string, name: string): Promise<SharedDirEntry> {
@@ -38,13 +56,20 @@ async function entryOf(folder: string, name: string): Promise<SharedDirEntry> {
   return { name, kind: found.isFile() ? 'file' : folderOrOther, bytes: found.size };
 }
 
+/**
+ * Turns an error of the file system into a SharedDirError. A retry does not help, because no
+ * process writes to the directory anymore.
+ */
 async function withReadError<T>(name: string, reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    const what = name === '.' ? 'the directory' : JSON.stringify(name);
     throw new SharedDirError(
-      `SHARED_DIR holds ${JSON.stringify(name)}, which cannot be read: let its owner read it (chmod u+r), and others where the step's container was killed (chmod o+r)`,
+      `SHARED_DIR: failed to read ${what} (${code}); ${READ_FIXES[code ?? ''] ?? 'remove or replace it'}`,
+      { cause: error },
     );
   }
 }

@@ -221,6 +221,37 @@ describe('the uploader of a step', () => {
     expect(await keys()).toEqual(['run/step/1/started.json']);
   });
 
+  test.each<[what: string, make: (sharedDir: string) => Promise<void>, fault: RegExp]>([
+    [
+      'a file whose name is not UTF-8',
+      async (sharedDir) =>
+        await writeFile(Buffer.concat([Buffer.from(`${sharedDir}/a`), Buffer.of(0xff)]), ''),
+      /^SHARED_DIR: names of files must be UTF-8, got "a\ufffd"; rename/,
+    ],
+    [
+      'a directory that cannot be read',
+      async (sharedDir) => {
+        await rm(sharedDir, { recursive: true });
+        await writeFile(sharedDir, '');
+      },
+      /^SHARED_DIR: failed to read the directory \(ENOTDIR\); /,
+    ],
+  ])(
+    '%s as SHARED_DIR: other files are stored, and the fault is reported',
+    async (_what, make, fault) => {
+      const { options, supervisor, keys } = await step({ timeoutMs: 2_000 });
+      await writeFile(join(options.records, 'finished.json'), RECORD);
+      await make(options.sharedDir);
+      await supervisor.close();
+      expect(await runUploader(options, new AbortController().signal)).toEqual({
+        end: 'stored',
+        skippedFiles: [],
+        sharedDirFault: expect.stringMatching(fault),
+      });
+      expect(await keys()).toEqual(['run/step/1/finished.json']);
+    },
+  );
+
   test('links in ARTIFACT_DIR to files that the step may not read are skipped', async () => {
     const { options, supervisor, keys } = await step();
     const secret = await folder();
