@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import pMap from 'p-map';
-import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
+import { ObjectRejectedError, type ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { isJUnitReport, ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { SecretMasker } from '../core/domain/secretMasker.ts';
 
@@ -35,11 +35,13 @@ export interface UploadTarget {
  *
  * Each file is opened relative to an open directory, and no link is followed. So files that the
  * step replaces during the upload cannot lead to files of the uploader, such as the store's key.
- * @returns the paths that were skipped because they are not files or not readable
+ * @returns the paths that were skipped because they are not files or not readable, or the store
+ * never accepts them; "." if the directory itself is not readable
  * @throws Error the first error of the store; other files may have been stored
  */
 export async function uploadDirectory(directory: string, target: UploadTarget): Promise<string[]> {
-  const handle = await open(directory, READ | constants.O_DIRECTORY);
+  const handle = await skipUnreadable(open(directory, READ | constants.O_DIRECTORY));
+  if (handle === undefined) return ['.'];
   try {
     return (await uploadOpenDirectory(handle, '', target)).toSorted();
   } finally {
@@ -90,13 +92,28 @@ async function uploadArtifact(
     `${destination}${ARTIFACT_NAMES.artifacts}${path}`,
     ...(isJUnitReport(path) ? [`${destination}${ARTIFACT_NAMES.junit}${path}`] : []),
   ];
-  for (const key of keys) if (!(await uploadFile(file, store, key, secretVariants))) return false;
+  for (const key of keys)
+    if (!(await skipRejected(uploadFile(file, store, key, secretVariants)))) return false;
   return true;
+}
+
+/**
+ * Returns false instead of an error for a file that the store never accepts, so that it does not
+ * block the others.
+ */
+async function skipRejected(upload: Promise<boolean>): Promise<boolean> {
+  try {
+    return await upload;
+  } catch (error) {
+    if (error instanceof ObjectRejectedError) return false;
+    throw error;
+  }
 }
 
 /**
  * Stores one file with its secrets masked.
  * @returns false if it is not a file or cannot be read
+ * @throws ObjectRejectedError if the store never accepts it
  * @throws Error if it cannot be stored
  */
 export async function uploadFile(

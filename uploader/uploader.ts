@@ -7,13 +7,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pRetry from 'p-retry';
-import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
+import { ObjectRejectedError, type ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 import { SharedDirError } from '../supervisor/records/sharedSnapshot.ts';
 import { sharedDirSnapshot } from './sharedDirSnapshot.ts';
 import { uploadAction } from './uploadDecision.ts';
-import { uploadFile, uploadDirectory } from './uploadFolder.ts';
+import { uploadFile, uploadDirectory, type UploadTarget } from './uploadFolder.ts';
 
 /** Options of an upload. */
 export interface UploaderOptions {
@@ -44,7 +44,10 @@ export interface UploaderOptions {
 /** Result of an upload. `nothing`: the step never started. */
 export interface UploadRecord {
   readonly end: 'stored' | 'nothing';
-  /** Paths in ARTIFACT_DIR that are not readable or not files. */
+  /**
+   * Paths in ARTIFACT_DIR that are not readable or not files, or that the store never accepts. The
+   * latter includes `../build-log.txt`.
+   */
   readonly skippedFiles: readonly string[];
   /** Reason why the next step does not receive the contents of SHARED_DIR. */
   readonly sharedDirFault?: string;
@@ -139,17 +142,8 @@ async function uploadAll({
   secretVariants,
 }: UploaderOptions): Promise<UploadRecord> {
   const sharedDirFault = await storeSnapshot(records, sharedDir, store, sharedKey);
-  await uploadFile(
-    join(records, ARTIFACT_NAMES.log),
-    store,
-    `${destination}${ARTIFACT_NAMES.log}`,
-    secretVariants,
-  );
-  const skippedFiles = await uploadDirectory(artifactDir, {
-    store,
-    destination,
-    secretVariants,
-  });
+  const skippedLog = await storeLog(records, { store, destination, secretVariants });
+  const skippedFiles = await uploadDirectory(artifactDir, { store, destination, secretVariants });
   // Without the first file, the command could not be started. Without the second, the step's
   // container was killed, including its supervisor.
   await uploadFile(
@@ -166,9 +160,25 @@ async function uploadAll({
   );
   return {
     end: 'stored',
-    skippedFiles,
+    skippedFiles: [...skippedLog, ...skippedFiles],
     ...(sharedDirFault === undefined ? {} : { sharedDirFault }),
   };
+}
+
+/** Stores the log. Returns its path, relative to ARTIFACT_DIR, if the store never accepts it. */
+async function storeLog(
+  records: string,
+  { store, destination, secretVariants }: UploadTarget,
+): Promise<string[]> {
+  const name = ARTIFACT_NAMES.log;
+  const path = join(records, name);
+  try {
+    await uploadFile(path, store, `${destination}${name}`, secretVariants);
+    return [];
+  } catch (error) {
+    if (error instanceof ObjectRejectedError) return [`../${name}`];
+    throw error;
+  }
 }
 
 async function storeSnapshot(

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { ArtifactStore } from './artifactStore.ts';
+import { ObjectRejectedError, type ArtifactStore } from './artifactStore.ts';
 import { BUCKET_KEY_FILES, type BucketConfig } from './bucketConfig.ts';
 
 /** Maximum time without any traffic before a request fails and the SDK retries it (ms). */
@@ -16,6 +16,26 @@ const CONNECT_MS = 5_000;
  * parts per file.
  */
 const PART_BYTES = 5 * 1024 ** 2;
+const MAX_OBJECT_BYTES = 10_000 * PART_BYTES;
+
+/**
+ * Statuses of errors that are not about one object: of the credentials, the bucket, a concurrent
+ * request, the connection and the rate.
+ */
+const GENERAL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429]);
+/**
+ * Errors with status 400 that are not about one object, or may not recur:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ */
+const GENERAL_ERRORS: ReadonlySet<string | undefined> = new Set([
+  'AuthorizationHeaderMalformed',
+  'BadDigest',
+  'ExpiredToken',
+  'IncompleteBody',
+  'InvalidToken',
+  'RequestTimeout',
+  'TokenRefreshRequired',
+]);
 
 /**
  * Creates a store in an S3 bucket. S3 shows an object only after all of it has arrived. Without a
@@ -51,14 +71,18 @@ export function createBucketStore({
   const keyOf = (key: string): string => (root === '' ? key : `${root}/${key}`);
   return {
     async put(key, content) {
-      const params = { Bucket: bucket, Key: keyOf(key), Body: Readable.from(content) };
+      const Body = Readable.from(limitSize(content));
+      const params = { Bucket: bucket, Key: keyOf(key), Body };
       // Upload the parts of a file one after the other, so that each file needs the memory of one
       // part.
-      await said(
-        `put ${params.Key} into`,
-        bucket,
-        new Upload({ client, params, partSize: PART_BYTES, queueSize: 1 }).done(),
-      );
+      const upload = new Upload({ client, params, partSize: PART_BYTES, queueSize: 1 });
+      try {
+        await upload.done();
+      } catch (error) {
+        const failure = requestError(`put ${params.Key} into`, bucket, error);
+        if (!isRejection(error)) throw failure;
+        throw new ObjectRejectedError(failure.message, { cause: error });
+      }
     },
 
     async get(key) {
@@ -84,12 +108,28 @@ function keyIn(directory: string): () => Promise<{ accessKeyId: string; secretAc
   };
 }
 
-async function said<T>(what: string, bucket: string, doing: Promise<T>): Promise<T> {
-  try {
-    return await doing;
-  } catch (error) {
-    throw requestError(what, bucket, error);
+async function* limitSize(
+  content: Parameters<ArtifactStore['put']>[1],
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const piece of content) {
+    bytes += piece.byteLength;
+    if (bytes > MAX_OBJECT_BYTES)
+      throw new ObjectRejectedError(`file is larger than ${MAX_OBJECT_BYTES} bytes`);
+    yield piece;
   }
+}
+
+/** Whether the server rejected this one object, so that a retry fails as well. */
+function isRejection(error: unknown): boolean {
+  if (error instanceof ObjectRejectedError) return true;
+  const { name, $metadata } = error as {
+    name?: string;
+    $metadata?: { httpStatusCode?: number };
+  };
+  if (GENERAL_ERRORS.has(name)) return false;
+  const status = $metadata?.httpStatusCode ?? 0;
+  return status >= 400 && status < 500 && !GENERAL_STATUSES.has(status);
 }
 
 /**

@@ -15,7 +15,10 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
+import {
+  ObjectRejectedError,
+  type ArtifactStore,
+} from '../../activities/artifacts/artifactStore.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
 import { SHARED_DIR_MAX_BYTES } from '../../core/domain/sharedDir.ts';
 import { restoreSnapshot, createSnapshot } from '../../supervisor/records/sharedSnapshot.ts';
@@ -251,6 +254,45 @@ describe('the uploader of a step', () => {
       expect(await keys()).toEqual(['run/step/1/finished.json']);
     },
   );
+
+  test('an ARTIFACT_DIR that cannot be read is skipped', async () => {
+    const { options, supervisor, keys } = await step({ timeoutMs: 2_000 });
+    await writeFile(join(options.records, 'finished.json'), RECORD);
+    await rm(options.artifactDir, { recursive: true });
+    await writeFile(options.artifactDir, '');
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({
+      end: 'stored',
+      skippedFiles: ['.'],
+    });
+    expect(await keys()).toEqual(['run/step/1/finished.json', 'shared/1.json']);
+  });
+
+  test('a file that the store never accepts is skipped, and so is such a log', async () => {
+    const { options, supervisor, keys } = await step({ timeoutMs: 2_000 });
+    await writeFile(join(options.records, 'build-log.txt'), 'too long');
+    await writeFile(join(options.records, 'finished.json'), RECORD);
+    for (const name of ['a', 'junit.xml', 'z'])
+      await writeFile(join(options.artifactDir, name), '');
+    await supervisor.close();
+    const store: ArtifactStore = {
+      get: async (key) => await options.store.get(key),
+      async put(key, content) {
+        if (/junit\.xml$|log\.txt$/.test(key)) throw new ObjectRejectedError('EntityTooLarge');
+        await options.store.put(key, content);
+      },
+    };
+    expect(await runUploader({ ...options, store }, new AbortController().signal)).toEqual({
+      end: 'stored',
+      skippedFiles: ['../build-log.txt', 'junit.xml'],
+    });
+    expect(await keys()).toEqual([
+      'run/step/1/artifacts/a',
+      'run/step/1/artifacts/z',
+      'run/step/1/finished.json',
+      'shared/1.json',
+    ]);
+  });
 
   test('links in ARTIFACT_DIR to files that the step may not read are skipped', async () => {
     const { options, supervisor, keys } = await step();

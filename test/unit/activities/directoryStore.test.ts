@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { ObjectRejectedError } from '../../../activities/artifacts/artifactStore.ts';
 import { createDirectoryStore } from '../../../activities/artifacts/directoryStore.ts';
 import { artifactStoreContract } from '../../support/artifactStoreContract.ts';
 
@@ -34,6 +35,17 @@ describe('a directory as artifact store', () => {
     ).rejects.toThrow(broken);
     expect(await readdir(join(root, 'artifacts', 'run'))).toEqual(['build-log.txt']);
   });
+
+  test.each(['n'.repeat(256), 'n/'.repeat(2_100) + 'n'])(
+    'a key that is too long for the file system is rejected, and a retry fails as well',
+    async (key) => {
+      const root = await folder();
+      await expect(createDirectoryStore(root).put(key, [Buffer.from('x')])).rejects.toThrow(
+        ObjectRejectedError,
+      );
+      expect(await readdir(root)).toEqual([]);
+    },
+  );
 
   test.each(['', '/etc/passwd', 'a//b', 'a/../../b', '.', 'a/./b', 'a\0b'])(
     '%j is an invalid key',
