@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+
 /** Tests of one kind: what they need is told in docs/testing.md. */
 const project = (displayName, folders, more = {}) => ({
   displayName,
@@ -31,13 +33,17 @@ const labProject = (displayName, folders, setup, more = {}) =>
 
 /** The part of test/temporal that `npm test` plays: one way through each workflow, and what a CI server is owed at a runner's end. */
 const SLICE = [
-  'life',
+  'lifecycle',
   'unregistration',
   'deregistration',
   'runnerSetDemand',
   'jobInterrupted',
   'sweep',
 ];
+
+const sliceFiles = SLICE.map((name) => `test/temporal/${name}.test.ts`);
+const missing = sliceFiles.filter((file) => !existsSync(new URL(file, import.meta.url)));
+if (missing.length > 0) throw new Error(`files of SLICE do not exist: ${missing.join(', ')}`);
 
 /** @type {import('jest').Config} */
 export default {
@@ -48,7 +54,7 @@ export default {
     project('changes', ['test/replay/changes']),
     project('process', ['test/process']),
     labProject('slice', ['test/temporal'], 'temporal', {
-      testMatch: SLICE.map((name) => `**/${name}.test.ts`),
+      testMatch: sliceFiles.map((file) => `**/${file}`),
       setupFiles: ['<rootDir>/test/support/setup/workflowsInMainThread.ts'],
     }),
     labProject('temporal', ['test/temporal'], 'temporal'),

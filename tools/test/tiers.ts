@@ -23,6 +23,8 @@ export const TIERS = {
     command: 'npm run test:all',
     projects: ['unit', 'replay', ...INTEGRATION, ...E2E, 'tools'],
     require: 'all',
+    // Most of these tests wait for real components, and use half of two cores.
+    jestArgs: ['--maxWorkers', '3'],
   },
 } as const satisfies Record<string, Tier>;
 
