@@ -36,7 +36,7 @@ const END_POLL_MS = 1_000;
 
 /**
  * Prints the log of a runner: that of its pod while the pod exists, otherwise the last lines that a
- * worker has stored.
+ * worker has stored. Ends early if no one reads it any more.
  * @throws CliError `not_found` if there is no log
  */
 export async function runnerLogs(
@@ -55,13 +55,15 @@ export async function runnerLogs(
     );
   const logs = await RunnerPodLogs.open(env, { ...facts, place: facts.place });
   const lines: string[] = [];
+  const readerGone = new AbortController();
   const write = (line: string): void => {
     if (output.json) lines.push(line);
     else output.line(line);
+    if (output.isReaderGone) readerGone.abort();
   };
   try {
     const attempt = await attemptOf(session, facts);
-    const how = { signal: new AbortController().signal, ...omitUndefined({ tailLines: tail }) };
+    const how = { signal: readerGone.signal, ...omitUndefined({ tailLines: tail }) };
     const live = follow
       ? await followLogs(session, logs, facts, attempt, write, how)
       : await logs.print(attempt, write, how);
@@ -71,6 +73,8 @@ export async function runnerLogs(
     for (const line of lastLines(kept, tail)) write(line);
     if (output.json)
       output.result({ id: workflowId, pod: logs.podName(attempt), kept: !live, log: lines }, []);
+  } catch (error) {
+    if (!readerGone.signal.aborted) throw error;
   } finally {
     await logs.close();
   }

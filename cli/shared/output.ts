@@ -11,6 +11,8 @@ import { errorMessage } from '../../core/domain/errorMessage.ts';
 export interface Terminal {
   readonly stdout: Stream;
   readonly stderr: Stream;
+  /** Whether the reader of `stdout` has closed the pipe. @default never */
+  readonly isReaderGone?: () => boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether a person can answer questions. */
   readonly interactive: boolean;
@@ -38,6 +40,11 @@ export class Output {
   constructor(terminal: Terminal, form: OutputForm) {
     this.terminal = terminal;
     this.form = form;
+  }
+
+  /** Whether no one reads the result any more. Commands that only print then end. */
+  get isReaderGone(): boolean {
+    return this.terminal.isReaderGone?.() ?? false;
   }
 
   /** Whether the result is a JSON or YAML document instead of text. */

@@ -67,7 +67,7 @@ export async function printOrWatch(
 }
 
 /**
- * Prints frames until the last one.
+ * Prints frames until the last one, or until no one reads them any more.
  * @throws the error of the first frame, and any error that is not a connection loss
  */
 export async function renderLoop(output: Output, show: Show, pause: Pause): Promise<void> {
@@ -102,6 +102,7 @@ export async function renderLoop(output: Output, show: Show, pause: Pause): Prom
     last = frame.key;
     if (over === true) return;
     await pause();
+    if (output.isReaderGone) return;
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type RunnerSetStatus,
   type SetCommandResult,
 } from '../../core/contract/index.ts';
-import { recordingTerminal, runCli, type CliRun } from '../support/cli.ts';
+import { CliProcess, recordingTerminal, runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -179,6 +179,16 @@ await describeWithLab(
       expect((await json<{ set: RunnerSetStatus }>('get', name)).set.templateHash).toBe(
         status.templateHash,
       );
+    });
+
+    test('apply: a reader that closes the pipe changes neither what is applied nor the status', async () => {
+      const second = other('b');
+      const file = await written(setOf(), setOf({ name: second }));
+      const command = new CliProcess(['set', 'apply', '-f', file], env);
+      command.child.stdout?.destroy();
+      expect(await command.exited).toEqual({ code: 0, signal: null });
+      await run().comesTo({ idle: 1 });
+      await run(second).comesTo({ idle: 1 });
     });
 
     test('apply: one invalid document prevents all changes', async () => {

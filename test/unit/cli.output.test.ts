@@ -182,6 +182,19 @@ describe('--watch', () => {
     ]);
   });
 
+  test('ends when the reader of its output has closed the pipe', async () => {
+    let shown = 0;
+    await renderLoop(
+      new Output({ ...recordingTerminal(), isReaderGone: () => shown === 2 }, 'text'),
+      async (output) => {
+        output.result({ n: (shown += 1) }, []);
+        return shown === 5;
+      },
+      async () => {},
+    );
+    expect(shown).toBe(2);
+  });
+
   test('a lost connection is reported once and retried; one that never existed is an error', async () => {
     expect(await watched('text', [{ n: 1 }, 'gone', 'gone', { n: 2 }])).toEqual({
       stdout: '{"n":1}\n\n{"n":2}\n',

@@ -1,5 +1,6 @@
 /** The command lines of all tools: `--help`, and the rejection of unknown options. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
@@ -54,6 +55,31 @@ test('npm run test:unit prints its help, and leaves other options to jest', () =
     output: expect.stringMatching(/^Usage: npm run test:unit/),
   });
   expect(run('tools/test/main.ts', 'unit', '--noSuchOption')).toMatchObject({ status: 1 });
+});
+
+test('a reader that closes the pipe stops neither the work of a tool nor its error', async () => {
+  const script = `
+    import { writeSync } from 'node:fs';
+    import { createCommand, runCommand } from '${PROJECT}tools/shared/commandLine.ts';
+    const tool = createCommand('tool', '').action(async () => {
+      for (let line = 0; line < 5; line++) {
+        process.stdout.write('line\\n');
+        process.stderr.write('note\\n');
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      writeSync(3, 'work done');
+      throw new Error('failed');
+    });
+    await runCommand(tool);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  let work = '';
+  child.stdio[3]?.on('data', (data: Buffer) => (work += data.toString()));
+  await once(child, 'close');
+  expect({ work, code: child.exitCode }).toEqual({ work: 'work done', code: 1 });
 });
 
 describe('values of options', () => {

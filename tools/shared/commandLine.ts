@@ -1,5 +1,6 @@
 /** Shared by the command-line tools: help, option values, progress and error output. */
 import { Command, InvalidArgumentError } from 'commander';
+import { continueAfterPipeClosed } from '../../cli/shared/closedPipe.ts';
 
 /**
  * Creates the command of an npm script. Its `--help` lists every option with its default. Unknown
@@ -55,13 +56,15 @@ export function startProgress(): (line: string) => void {
 
 /**
  * Runs the command with the arguments of this process. An error is printed with its cause, and sets
- * the exit status to 1.
+ * the exit status to 1. A reader that closes the pipe early (`| head`) changes neither.
  * @param options.causeStack - whether the stack of the cause is printed too
  */
 export async function runCommand(
   command: Command,
   { causeStack = false }: { readonly causeStack?: boolean } = {},
 ): Promise<void> {
+  continueAfterPipeClosed(process.stdout);
+  continueAfterPipeClosed(process.stderr);
   try {
     await command.parseAsync();
   } catch (error) {
