@@ -105,8 +105,11 @@ async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
   try {
     return await serve(config, logger, stop, (close) => closers.unshift(close));
   } catch (error) {
-    if (stop.name && stop.signal.aborted) return EXIT_STATUS[stop.name];
-    throw error;
+    if (stop.name === undefined) throw error;
+    // Errors with the reason of the signal mean that only a wait has ended.
+    const reasons: unknown[] = [error, (error as Error).cause];
+    if (!reasons.includes(stop.signal.reason)) logger.warn({ err: error }, 'stopped with an error');
+    return EXIT_STATUS[stop.name];
   } finally {
     for (const close of closers)
       await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'));
