@@ -1,6 +1,7 @@
 /** The bucket as a store, on a real server that speaks S3. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ObjectRejectedError } from '../../activities/artifacts/artifactStore.ts';
 import type { BucketConfig } from '../../activities/artifacts/bucketConfig.ts';
 import { createBucketStore } from '../../activities/artifacts/bucketStore.ts';
 import { artifactStoreContract } from '../support/artifactStoreContract.ts';
@@ -52,6 +53,13 @@ await describeWithLab('a bucket as artifact store', { s3: true }, ({ s3 }) => {
     const store = createBucketStore(place);
     await store.put(key, [Buffer.from(key)]);
     expect(Buffer.from((await store.get(key)) ?? []).toString()).toBe(key);
+  });
+
+  test('a key that is too long for the server is rejected, and a retry fails as well', async () => {
+    const key = `run/${'n'.repeat(300)}`;
+    await expect(createBucketStore(place).put(key, [Buffer.from('x')])).rejects.toThrow(
+      ObjectRejectedError,
+    );
   });
 
   test.each(['ci', 'ci/', '/ci'])('is stored in its folder %j', async (name) => {
