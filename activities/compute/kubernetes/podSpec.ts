@@ -15,7 +15,7 @@ import {
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { withoutNulls } from '../../../core/domain/withoutNulls.ts';
-import { NOT_A_POD_SPEC } from './podPolicy/policyViolations.ts';
+import { NOT_A_POD_SPEC } from './notAPodSpec.ts';
 import { claimName, podName } from '../naming.ts';
 import { ComputeError } from '../../ports/computeError.ts';
 import type { RegistrationOrigin } from '../../ports/compute.ts';

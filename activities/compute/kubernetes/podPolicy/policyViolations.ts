@@ -12,6 +12,7 @@ import { resolveClaimName } from '../volumeClaims.ts';
 import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
 import { toScopePattern } from './celPolicy.ts';
 import { matchesAny } from './patterns.ts';
+import { NOT_A_POD_SPEC } from '../notAPodSpec.ts';
 import { POD_RULES } from './podRules.ts';
 import type { PolicyInput } from './podRule.ts';
 import { overriddenFields } from './templateOverrides.ts';
@@ -20,10 +21,6 @@ import { overriddenFields } from './templateOverrides.ts';
  * Maximum length of the part of a pod that an error repeats (characters). No valid name is as long.
  */
 const LONGEST = 500;
-
-/** Error of a pod with parts of the wrong type, which cannot be checked. */
-export const NOT_A_POD_SPEC =
-  "pod: does not match Kubernetes' PodSpec; check for fields of the wrong type (list, object or string) and for empty items of lists";
 
 /**
  * Returns a sentence for each violation of the policy, with the rule and the fix. The list is empty
