@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { caseCount } from '../../test/support/caseCount.ts';
 import { assertReadableMessage } from './readableMessage.ts';
 import { fuzz, type TargetReport } from './fuzz.ts';
 import { fuzzInThread } from './fuzzInThread.ts';
@@ -12,8 +13,8 @@ const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 
 /** Always the same cases. New seeds belong to the nightly run, where they cannot fail a change. */
 const SEED = 1;
-/** For each target. A run of all tests has more. */
-const CASES = process.env['HOLDFAST_REQUIRE'] === 'all' ? 700 : 100;
+/** For each target. */
+const CASES = caseCount(700, 100);
 
 /** Runs the command in a process of its own: its unhandled rejections must not reach jest. */
 function run(

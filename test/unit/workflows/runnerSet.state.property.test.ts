@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DRAIN_REPEATED_REASON } from '../../../workflows/runnerSet/plan.ts';
+import { caseCount } from '../../support/caseCount.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 type Touch = {
@@ -217,7 +218,7 @@ describe('a set under random events', () => {
             expect(model.state.jobs.completedTotal).toBe(history.total);
           },
         ),
-        { numRuns: 250 },
+        { numRuns: caseCount(250, 80) },
       );
     });
   }
