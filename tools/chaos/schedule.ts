@@ -1,5 +1,5 @@
 import type { CancelMode } from '../../core/contract/index.ts';
-import { seededRandom } from '../simulator/faults.ts';
+import { seededRandom } from '../shared/random.ts';
 import { FAULT_KINDS, LONG, faultKindInfo, type FaultKind, type Resource } from './faultKinds.ts';
 
 export interface ScheduleOptions {

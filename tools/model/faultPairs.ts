@@ -2,6 +2,7 @@
  * Traces with two faults. All pairs of faults at once have too many states, so each pair is
  * explored by itself, for each kind of runner.
  */
+import { shuffled } from '../shared/random.ts';
 import { explore, FAULTS, SETUPS } from './explore.ts';
 import { isKnown } from './knownViolations.ts';
 import type { Setup } from './state.ts';
@@ -67,19 +68,4 @@ export function* explorePairs(limits: PairLimits = {}): Generator<PairExploratio
       workflow: found.workflow,
     };
   }
-}
-
-/** Returns a permutation that depends on the seed alone (mulberry32). */
-function shuffled<T>(list: readonly T[], seed: number): T[] {
-  let state = seed;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return list
-    .map((each) => [next(), each] as const)
-    .toSorted(([one], [other]) => one - other)
-    .map(([, each]) => each);
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { parseSync } from '@swc/core';
+import { parseSource, type Span } from '../shared/parsedSource.ts';
 import { TABLES, type Tables } from './decisionTables.ts';
 
 /** The source file of each table. */
@@ -42,10 +42,8 @@ export interface Mutant {
 }
 
 /** A condition, by its offsets in the source (bytes). */
-interface Condition {
+interface Condition extends Span {
   readonly where: string;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** The source of each mutant, by the URL of its module. */
@@ -83,17 +81,14 @@ export function mutantsOf(table: keyof Tables): Mutant[] {
 
 /** Returns the conditions of `if` statements and conditional expressions. */
 function conditionsOf(source: string): Condition[] {
-  const module = parseSync(source, { syntax: 'typescript' });
+  const { body, toFileSpan } = parseSource(source);
   const found: Condition[] = [];
-  // The parser counts offsets from the first file that this process has parsed. The first statement
-  // of a file can come after a comment.
-  const base = module.span.start - Buffer.byteLength(source.slice(0, firstToken(source)));
   const walk = (node: unknown, decides: boolean, where: string): void => {
     if (typeof node !== 'object' || node === null) return;
     if (Array.isArray(node)) return node.forEach((each) => walk(each, decides, where));
     const { type, test, identifier } = node as {
       type?: string;
-      test?: { span: Omit<Condition, 'where'> };
+      test?: { span: Span };
       identifier?: { value?: string };
     };
     const within = type === 'FunctionDeclaration' ? (identifier?.value ?? '') : where;
@@ -104,14 +99,9 @@ function conditionsOf(source: string): Condition[] {
       test !== null &&
       (type === 'IfStatement' || type === 'ConditionalExpression')
     )
-      found.push({ where: within, start: test.span.start - base, end: test.span.end - base });
+      found.push({ where: within, ...toFileSpan(test.span) });
     for (const child of Object.values(node)) walk(child, goes, within);
   };
-  walk(module.body, true, '');
+  walk(body, true, '');
   return found.toSorted((a, b) => a.start - b.start);
-}
-
-/** Returns the offset of the first statement, after comments and white space. */
-function firstToken(source: string): number {
-  return /^(?:\s|\/\*[^]*?\*\/|\/\/.*\n)*/.exec(source)?.[0].length ?? 0;
 }

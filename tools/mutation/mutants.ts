@@ -1,5 +1,5 @@
 /** Mutants: copies of a source file with one small change that a test must notice. */
-import { parseSync } from '@swc/core';
+import { parseSource, type Span } from '../shared/parsedSource.ts';
 
 /** What a mutant changes. */
 export type MutationKind =
@@ -20,9 +20,7 @@ export interface Mutant {
 }
 
 /** A change by its byte offsets in the source. */
-interface Change {
-  readonly start: number;
-  readonly end: number;
+interface Change extends Span {
   readonly kind: MutationKind;
   readonly replacement: string;
 }
@@ -42,11 +40,6 @@ const OPERATORS: Readonly<Record<string, string>> = {
   '*': '/',
   '/': '*',
 };
-
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** The parts of the nodes of the syntax tree that matter here. */
 interface SyntaxNode {
@@ -78,12 +71,7 @@ const lineOf = (bytes: Buffer, offset: number): number =>
   bytes.subarray(0, offset).toString().split('\n').length;
 
 function changesOf(bytes: Buffer): Change[] {
-  const source = bytes.toString();
-  const module = parseSync(source, { syntax: 'typescript' });
-  // The parser counts offsets from the first file that this process has parsed. The first statement
-  // of a file can come after a comment.
-  const base = module.span.start - Buffer.byteLength(source.slice(0, firstToken(source)));
-  const relative = ({ start, end }: Span): Span => ({ start: start - base, end: end - base });
+  const { body, toFileSpan } = parseSource(bytes.toString());
   const found: Change[] = [];
   const walk = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
@@ -91,10 +79,10 @@ function changesOf(bytes: Buffer): Change[] {
     const typed = node as SyntaxNode;
     // Types are not executed.
     if (typed.type?.startsWith('Ts') === true && !EXECUTED.has(typed.type)) return;
-    found.push(...changesOfNode(typed, bytes, relative));
+    found.push(...changesOfNode(typed, bytes, toFileSpan));
     Object.values(node).forEach(walk);
   };
-  walk(module.body);
+  walk(body);
   return found.toSorted((a, b) => a.start - b.start);
 }
 
@@ -110,14 +98,14 @@ const EXECUTED = new Set([
 function changesOfNode(
   { type, span, test, operator, left, right, expression, value }: SyntaxNode,
   bytes: Buffer,
-  relative: (span: Span) => Span,
+  toFileSpan: (span: Span) => Span,
 ): Change[] {
-  const at = span && relative(span);
+  const at = span && toFileSpan(span);
   if (at === undefined) return [];
   if (type === 'IfStatement' || type === 'ConditionalExpression')
-    return test?.span === undefined ? [] : conditionChanges(relative(test.span), bytes);
+    return test?.span === undefined ? [] : conditionChanges(toFileSpan(test.span), bytes);
   if (type === 'BinaryExpression' && left?.span && right?.span)
-    return operatorChange(operator ?? '', relative(left.span), relative(right.span), bytes);
+    return operatorChange(operator ?? '', toFileSpan(left.span), toFileSpan(right.span), bytes);
   if (type === 'BooleanLiteral')
     return [{ ...at, kind: 'boolean', replacement: String(value !== true) }];
   if (type === 'ExpressionStatement' && isCall(expression))
@@ -156,8 +144,3 @@ function operatorChange(operator: string, left: Span, right: Span, bytes: Buffer
 const isCall = (node: SyntaxNode | undefined): boolean =>
   node?.type === 'CallExpression' ||
   (node?.type === 'AwaitExpression' && node.argument?.type === 'CallExpression');
-
-/** Returns the offset of the first statement, after comments and white space. */
-function firstToken(source: string): number {
-  return /^(?:\s|\/\*[^]*?\*\/|\/\/.*\n)*/.exec(source)?.[0].length ?? 0;
-}

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MutantTests, TIMED_OUT } from '../shared/mutantTests.ts';
+import { shuffled } from '../shared/random.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
 import { ImportGraph } from './relatedTests.ts';
 
@@ -54,26 +55,6 @@ function changedFiles(revision: string): Set<string> {
     encoding: 'utf8',
   });
   return new Set(names.split('\n'));
-}
-
-/** Returns a permutation that depends on the seed alone. */
-function shuffled<T>(values: readonly T[], seed: number): T[] {
-  const random = randomNumbers(seed);
-  return values
-    .map((value) => ({ value, order: random() }))
-    .toSorted((a, b) => a.order - b.order)
-    .map(({ value }) => value);
-}
-
-/** mulberry32 (public domain). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Tests the mutants, several at a time, and returns each result as soon as it is known. */

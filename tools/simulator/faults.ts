@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SecondaryForm } from './responses.ts';
+import { seededRandom } from '../shared/random.ts';
 import { matchesGlob } from './scope.ts';
 
 /** Kinds of faults. Times in ms. */
@@ -64,17 +65,6 @@ export interface FaultTarget {
   /** `METHOD /path`, or `event.action`. */
   endpoint: string;
   credential?: string | undefined;
-}
-
-/** A small seeded generator (mulberry32), so that a run can be repeated. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 /** The faults that are switched on. */

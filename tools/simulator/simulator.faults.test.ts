@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { Faults, seededRandom } from './faults.ts';
+import { Faults } from './faults.ts';
+import { seededRandom } from '../shared/random.ts';
 
 const target = { endpoint: 'DELETE /orgs/acme/actions/runners/7', credential: 'default' };
 
