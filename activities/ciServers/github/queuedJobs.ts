@@ -25,7 +25,7 @@ export type AskList = <T extends z.ZodType>(
 const PAGE = 100;
 /**
  * Maximum repositories of an organization, those pushed to most recently. Each costs three
- * requests, or four if not too many others do.
+ * requests, and a fourth one if {@link MAX_REQUESTS} permits it.
  */
 const MAX_REPOSITORIES = 300;
 /** Maximum pages of the repositories of an App, which are not sorted by activity. */

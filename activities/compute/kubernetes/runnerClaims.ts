@@ -49,14 +49,7 @@ export class RunnerClaims {
     writer: ClaimWriter,
     namespace?: string,
   ): Promise<void> {
-    for (const claim of claims)
-      if ((await this.#usable(identity, claim, namespace)) !== undefined)
-        await this.#objects.annotate(
-          'persistentvolumeclaims',
-          namespace,
-          resolveClaimName(identity, claim),
-          formatClaimWriter(writer),
-        );
+    await this.#annotate(identity, claims, formatClaimWriter(writer), namespace);
   }
 
   /** Returns the pods that may still write to the claims. See `Compute.claimWriters`. */
@@ -81,13 +74,22 @@ export class RunnerClaims {
     const none = Object.fromEntries(
       Object.keys(formatClaimWriter({ podUid, node: '' })).map((key) => [key, null]),
     );
+    await this.#annotate(identity, claims, none, namespace);
+  }
+
+  async #annotate(
+    identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    annotations: Readonly<Record<string, string | null>>,
+    namespace: string | undefined,
+  ): Promise<void> {
     for (const claim of claims)
       if ((await this.#usable(identity, claim, namespace)) !== undefined)
         await this.#objects.annotate(
           'persistentvolumeclaims',
           namespace,
           resolveClaimName(identity, claim),
-          none,
+          annotations,
         );
   }
 

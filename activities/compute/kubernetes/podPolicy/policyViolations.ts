@@ -4,6 +4,7 @@ import { UNTRUSTED_VOLUME_SOURCES } from '../../../../core/domain/untrustedJobs.
 import { JOB_CLAIM, type PodRequest, type PodTemplate } from '../../../../core/domain/pod.ts';
 import { SET_LABEL } from '../../../../core/domain/podTemplate.ts';
 import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
+import { withoutNulls } from '../../../../core/domain/withoutNulls.ts';
 import { CREDENTIAL_ANNOTATION, SCOPE_ANNOTATION } from '../metadata.ts';
 import type { PodDefaults } from '../podSpec.ts';
 import type { ArtifactStoreLocation } from '../storeAccess.ts';
@@ -119,16 +120,13 @@ export function toPolicyInput(
       .map((claim) => resolveClaimName(identity, claim)),
     ...(storage?.job === undefined ? [] : [claimName(storage.job, JOB_CLAIM)]),
   ];
-  const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) =>
-    value === null ? undefined : value,
-  ) as V1PodSpec;
   const made = volumeClaims.map(({ dataSource, selector, ...claim }, index) => ({
     path: `volumeClaims[${index}]`,
     name: resolveClaimName(identity, claim),
     ...omitUndefined({ dataSource, selector }),
   }));
   return {
-    spec: present,
+    spec: withoutNulls(spec ?? { containers: [] }),
     labels: metadata?.labels ?? {},
     annotations: metadata?.annotations ?? {},
     ...omitUndefined({ template }),
