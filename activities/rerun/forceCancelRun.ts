@@ -1,11 +1,11 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import type { ForceCancelResult, RequestRerunInput } from '../../core/activities/index.ts';
 import type { ActivityPorts } from '../ports/activityPorts.ts';
-import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.ts';
 import { withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';
 import { mayForceCancel } from './mayForceCancel.ts';
-import { claimedBefore, requestOnce } from './requestRerun.ts';
+import { claimedBefore } from './requestRerun.ts';
+import { beforeRequest, mayBeSent, sendOnce } from './sendOnce.ts';
 
 /**
  * Force-cancels the workflow run of a lost job, so that the job can run again before the CI server
@@ -16,10 +16,8 @@ export async function forceCancelRun(
   ports: ActivityPorts,
   input: RequestRerunInput,
 ): Promise<ForceCancelResult> {
-  const startedAt = await requireParentRunner(input.runnerName);
-  // An earlier attempt may have sent the request before its worker was killed.
-  const isRetry = activityInfo().attempt > 1;
-  const unsent = { sent: isRetry && heartbeatDetails().unanswered !== false };
+  const unsent = { sent: mayBeSent() };
+  const startedAt = await beforeRequest(async () => await requireParentRunner(input.runnerName));
   return await withReruns<ForceCancelResult>(
     ports,
     input,
@@ -32,19 +30,9 @@ export async function forceCancelRun(
         return (await mayForceCancel(ports, reruns, input, one)) ? one : undefined;
       });
       if (found === undefined) return unsent;
-      await requestOnce(async () => await reruns.forceCancel(scope, job, found, signal));
+      await sendOnce(async () => await reruns.forceCancel(scope, job, found, signal));
       return { sent: true };
     },
     () => unsent,
   );
-}
-
-/** If the first attempt fails here, the next one must know that it has sent nothing. */
-async function beforeRequest<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (activityInfo().attempt === 1) changeHeartbeatDetails({ unanswered: false });
-    throw error;
-  }
 }

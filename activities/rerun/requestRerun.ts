@@ -1,46 +1,35 @@
 import { cancellationSignal, getClient } from '@temporalio/activity';
 import { type RequestRerunInput, type RerunPlan } from '../../core/activities/index.ts';
 import { requestedRerunsQuery } from '../../core/domain/visibility.ts';
-import { CiServerError } from '../ports/ciServerError.ts';
 import type { ActivityPorts } from '../ports/activityPorts.ts';
 import type { JobReruns } from '../ports/jobReruns.ts';
-import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.ts';
 import { checkJob, rejectedPlan, withReruns } from './awaitRerun.ts';
 import { requireParentRunner } from './lostRunner.ts';
+import { beforeRequest, mayBeSent, sendOnce } from './sendOnce.ts';
 
 /**
  * Requests the rerun. The job is read right before. If the same job has run again in a later attempt
- * of its workflow run, and an earlier attempt of the activity has sent a request without a response,
- * that request was accepted.
+ * of its workflow run, and an earlier attempt of the activity may have sent the request, that
+ * request was accepted.
  */
 export async function requestRerun(
   ports: ActivityPorts,
   input: RequestRerunInput,
 ): Promise<RerunPlan> {
-  const claimedAt = await requireParentRunner(input.runnerName);
+  const mayHaveSent = mayBeSent();
+  const { runnerName, scope, perDay } = input;
+  const claimedAt = await beforeRequest(async () => await requireParentRunner(runnerName));
   const request = async (reruns: JobReruns): Promise<RerunPlan> => {
-    const { job, decision } = await checkJob(reruns, input);
-    if (job?.rerunAttempt !== undefined && heartbeatDetails().unanswered === true)
+    const { job, decision } = await beforeRequest(async () => await checkJob(reruns, input));
+    if (job?.rerunAttempt !== undefined && mayHaveSent)
       return { kind: 'rerun', attempt: job.rerunAttempt };
     if (decision.kind === 'skip') return { kind: 'skipped', reason: decision.reason };
-    if ((await claimedBefore(input, claimedAt)) >= input.perDay)
-      return { kind: 'skipped', reason: 'per_day' };
-    await requestOnce(async () => await reruns.rerun(input.scope, input.job, cancellationSignal()));
+    const claims = await beforeRequest(async () => await claimedBefore(input, claimedAt));
+    if (claims >= perDay) return { kind: 'skipped', reason: 'per_day' };
+    await sendOnce(async () => await reruns.rerun(scope, input.job, cancellationSignal()));
     return { kind: 'rerun', attempt: (job?.latestAttempt ?? 1) + 1 };
   };
   return await withReruns(ports, input, request, rejectedPlan);
-}
-
-/** Sends a request, of which the next attempt learns if its response is not known. */
-export async function requestOnce(send: () => Promise<void>): Promise<void> {
-  changeHeartbeatDetails({ unanswered: true });
-  try {
-    await send();
-  } catch (error) {
-    const isAnswered = error instanceof CiServerError && error.kind !== 'unavailable';
-    if (isAnswered) changeHeartbeatDetails({ unanswered: false });
-    throw error;
-  }
 }
 
 const DAY_MS = 24 * 3_600_000;

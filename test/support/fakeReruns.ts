@@ -13,6 +13,10 @@ export class FakeReruns implements JobReruns {
   readonly requested: string[] = [];
   /** Thrown by the next requests. */
   readonly failures: Error[] = [];
+  /** Thrown by the next reads of a job. */
+  readonly readFailures: Error[] = [];
+  /** Runs after the next failure that was thrown on request. */
+  afterFailure?: (() => void) | undefined;
   /** Thrown by the next requests that the server accepts. */
   readonly lostResponses: Error[] = [];
   /** IDs of the jobs whose runs were force-cancelled, in order. */
@@ -35,6 +39,7 @@ export class FakeReruns implements JobReruns {
   }
 
   async getJob(_scope: Scope, { id }: RerunJob): Promise<RerunCandidate | undefined> {
+    this.#failWith(this.readFailures);
     return this.jobs.get(id);
   }
 
@@ -61,8 +66,7 @@ export class FakeReruns implements JobReruns {
 
   async rerun(_scope: Scope, { id }: RerunJob): Promise<void> {
     this.#begin();
-    const failure = this.failures.shift();
-    if (failure !== undefined) throw failure;
+    this.#failWith(this.failures);
     const job = this.jobs.get(id);
     if (job?.runEnded !== true)
       throw new CiServerError('busy', 'This workflow is already running', { status: 403 });
@@ -71,6 +75,13 @@ export class FakeReruns implements JobReruns {
     this.jobs.set(id, { ...job, latestAttempt: attempt, rerunAttempt: attempt, runEnded: false });
     const lost = this.lostResponses.shift();
     if (lost !== undefined) throw lost;
+  }
+
+  #failWith(failures: Error[]): void {
+    const failure = failures.shift();
+    if (failure === undefined) return;
+    this.afterFailure?.();
+    throw failure;
   }
 
   #begin(): void {
