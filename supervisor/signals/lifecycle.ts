@@ -62,6 +62,11 @@ export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, 
 
 /** Minimum time for the records, even if no time for cleanup was given (ms). */
 const MIN_CLEANUP_MS = 1000;
+/**
+ * Maximum additional time for the records of a command that ended by itself (ms). A disk that is
+ * slow for seconds must not cost a successful step its SHARED_DIR.
+ */
+const MAX_UNUSED_GRACE_MS = 30_000;
 
 /** Go's names of the signals, which Prow's log lines use. */
 const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
@@ -228,7 +233,7 @@ function onChildExited(state: LifecycleState, end: ChildEnd, plan: StopPolicy): 
       // The child ended by itself, possibly during a drain. Its remaining processes get no grace
       // period, as in any container.
       return then(
-        [timer('deadMan', leastCleanupMs(plan))],
+        [timer('deadMan', unusedBudgetMs(plan))],
         ended({ ...reaped, reason: null }, plan),
       );
     case 'stopping':
@@ -428,6 +433,12 @@ const running = (state: LifecycleState): boolean =>
   state.phase === 'running' || state.phase === 'draining';
 const leastCleanupMs = (plan: StopPolicy): number =>
   Math.max(plan.cleanupTimeoutMs, MIN_CLEANUP_MS);
+/**
+ * Time for the records after a command that ended by itself: no signal has used the grace period,
+ * so a SIGTERM from now on still finds the supervisor within the budget.
+ */
+const unusedBudgetMs = (plan: StopPolicy): number =>
+  Math.min(plan.signalTimeoutMs, MAX_UNUSED_GRACE_MS) + leastCleanupMs(plan);
 const cleanupOverrun = (plan: StopPolicy): SupervisorAction =>
   error(`Cleanup did not finish before ${formatDuration(plan.cleanupTimeoutMs)} cleanup timeout`);
 const error = (msg: string): SupervisorAction => ({ kind: 'log', level: 'error', msg });

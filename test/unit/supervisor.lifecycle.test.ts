@@ -109,7 +109,7 @@ describe('a run of the supervisor, step by step', () => {
       did: [
         ['spawn'],
         ['timer timeout 14400000'],
-        ['timer deadMan 60000', ...RECORD('3 null null')],
+        ['timer deadMan 90000', ...RECORD('3 null null')],
         SWEEP,
         EXIT('3'),
       ],
@@ -126,7 +126,7 @@ describe('a run of the supervisor, step by step', () => {
       did: [
         ['spawn'],
         ['timer timeout 14400000'],
-        ['timer deadMan 60000', ...RECORD('137 SIGKILL null')],
+        ['timer deadMan 90000', ...RECORD('137 SIGKILL null')],
         SWEEP,
         EXIT('SIGKILL'),
       ],
@@ -305,7 +305,7 @@ describe('a run of the supervisor, step by step', () => {
       did: [
         ['spawn'],
         ['timer timeout 14400000'],
-        ['timer deadMan 60000', ...RECORD('1 null null')],
+        ['timer deadMan 90000', ...RECORD('1 null null')],
         SWEEP,
         ['timer cleanup 60000', 'cleanup 1 null null'],
         ['Entrypoint received interrupt: terminated (the process has ended already)'],
@@ -319,7 +319,7 @@ describe('a run of the supervisor, step by step', () => {
       did: [
         ['spawn'],
         ['timer timeout 14400000'],
-        ['timer deadMan 60000', ...RECORD('0 null null')],
+        ['timer deadMan 90000', ...RECORD('0 null null')],
         SWEEP,
         ['timer cleanup 60000', 'cleanup 0 null null'],
         ['Cleanup did not finish before 1m0s cleanup timeout', ...EXIT('0')],
@@ -334,7 +334,7 @@ describe('a run of the supervisor, step by step', () => {
         ['timer timeout 14400000'],
         DRAINING('drained'),
         ['Entrypoint received interrupt: terminated (already draining)'],
-        ['timer deadMan 60000', ...RECORD('0 null null')],
+        ['timer deadMan 90000', ...RECORD('0 null null')],
         SWEEP,
       ],
     },
@@ -509,7 +509,7 @@ describe('a run of the supervisor, step by step', () => {
         ['spawn'],
         ['timer timeout 14400000'],
         ['signalChild SIGUSR1'],
-        ['timer deadMan 60000', ...RECORD('0 null null')],
+        ['timer deadMan 90000', ...RECORD('0 null null')],
         [],
       ],
     },
@@ -566,6 +566,14 @@ describe("the dead-man's switch", () => {
     expect(play([ready, spawned, signal('SIGTERM')], plan).did.at(-1)).toContain(
       `timer deadMan ${ms}`,
     );
+  });
+
+  test.each([
+    { plan: { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2000 }, ms: 17_000 },
+    { plan: { signalTimeoutMs: 60_000, cleanupTimeoutMs: 5000 }, ms: 35_000 },
+    { plan: { signalTimeoutMs: 0, cleanupTimeoutMs: 0 }, ms: 1000 },
+  ])('$ms ms for the records of a command that ended by itself, for $plan', ({ plan, ms }) => {
+    expect(play([ready, spawned, exited(0)], plan).did.at(-1)).toContain(`timer deadMan ${ms}`);
   });
 });
 
