@@ -143,7 +143,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
         step(
           'unit',
           `trap "" TERM; echo c-2 >"$SHARED_DIR/cluster"; echo half >"$ARTIFACT_DIR/half.txt"; echo up; ${TICK}`,
-          { gracePeriod: '20s' },
+          { gracePeriod: '40s' },
         ),
       ],
       post: [CLEAN],
@@ -154,7 +154,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
     expect(states(result)).toEqual(['unit aborted cancelled', 'clean succeeded']);
     expect(files(result, 'unit')).toMatchObject({
       'artifacts/half.txt': 'half\n',
-      'build-log.txt': expect.stringContaining('Process did not exit before 20s grace period'),
+      'build-log.txt': expect.stringContaining('Process did not exit before 40s grace period'),
     });
     expect(files(result, 'clean')['build-log.txt']).toContain('found c-2');
   },

@@ -189,7 +189,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
       const unit = step(
         'unit',
         `trap "" TERM; echo "as $(cat /cloud/password)"; cp /cloud/password "$ARTIFACT_DIR/password"; ${LEAVE} ${TICK}`,
-        { gracePeriod: '20s', volumes },
+        { gracePeriod: '40s', volumes },
       );
       const job = await ClusterJob.start(world, 'killed', { test: [unit], post: [CLEAN] });
       await job.up('unit');
@@ -203,7 +203,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
         'artifacts/password': `${'*'.repeat(PASSWORD.length)}\n`,
         'build-log.txt': expect.stringContaining(`as ${'*'.repeat(PASSWORD.length)}\n`),
       });
-      expect(left['build-log.txt']).toContain('Process did not exit before 20s grace period');
+      expect(left['build-log.txt']).toContain('Process did not exit before 40s grace period');
       expect(JSON.stringify(left)).not.toContain(PASSWORD);
     },
 

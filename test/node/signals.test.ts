@@ -275,7 +275,7 @@ async function startUnseen(
 }
 
 const drains: Record<string, Scenario<ClusterWorld>> = {
-  'cancelled with stop, the reason unseen for 10 s: stopped gracefully when it is seen, and not told to go before':
+  'cancelled with stop, the reason unseen for 5 s: stopped gracefully when it is seen, and not told to go before':
     async (world) => {
       const life = await startUnseen(world, 'unseen', '60s');
       const { pod, log } = await life.running();
@@ -285,7 +285,7 @@ const drains: Record<string, Scenario<ClusterWorld>> = {
         pod,
         ({ metadata }) => metadata?.annotations?.[STOP_REASON_ANNOTATION] === 'cancelled',
       );
-      await inContainer(world.namespace, pod, 'sleep 10; echo cancelled > /tmp/reason');
+      await inContainer(world.namespace, pod, 'sleep 5; echo cancelled > /tmp/reason');
       expect(await life.ends()).toMatchObject({
         outcome: 'aborted',
         cause: 'cancelled',
