@@ -8,6 +8,7 @@ import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
+import { addWebOption, openList, type WebFlag } from '../shared/web.ts';
 import type { JobSelection } from './listJobs.ts';
 import type { RevisionFlags } from './runRevision.ts';
 
@@ -116,7 +117,7 @@ function addRun(job: Command, context: CommandContext): void {
 }
 
 function addList(job: Command, context: CommandContext): void {
-  const command = addWatchOptions(job.command('list'))
+  const command = addWebOption(addWatchOptions(job.command('list')))
     .description('List jobs, newest first')
     .option('--name <name>', 'List only jobs with this name')
     .option('--scope <owner/repo>', 'List only jobs of this repository')
@@ -126,22 +127,27 @@ function addList(job: Command, context: CommandContext): void {
       'after',
       '\nExample:\n  $ holdfast job list --name web --all\n\nLists may be a second old.',
     )
-    .action(async (flags: JobSelection & WatchFlags & { limit: string }) => {
+    .action(async (flags: JobSelection & WatchFlags & WebFlag & { limit: string }) => {
       const limit = parseLimit(flags.limit);
-      const { listJobs } = await import('./listJobs.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => listJobs(session, output, flags, limit)),
-      );
+      const { jobsQuery, listJobs } = await import('./listJobs.ts');
+      await withSession(command, context, async (session) => {
+        if (flags.web === true) return await openList(session, context.output, jobsQuery(flags));
+        await printOrWatch(context.output, flags, (output) =>
+          listJobs(session, output, flags, limit),
+        );
+      });
     });
 }
 
 function addGet(job: Command, context: CommandContext): void {
   addGetCommand(job, context, {
-    plural: 'jobs',
     argument: '<id...>',
     description: 'Show the stages, steps and pods of jobs',
     help: '\nThe ID is that of the workflow; you can omit its prefix "job-".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a --watch',
-    load: async () => (await import('./getJob.ts')).getJob,
+    load: async () => ({
+      kind: (await import('../shared/resourceKind.ts')).JOB,
+      read: (await import('./getJob.ts')).getJob,
+    }),
   });
 }
 

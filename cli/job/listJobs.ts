@@ -20,7 +20,7 @@ export interface JobSelection {
 }
 
 /** Returns the list filter for a selection. */
-function jobsQuery({ name, scope, all = false }: JobSelection): string {
+export function jobsQuery({ name, scope, all = false }: JobSelection): string {
   return [
     `WorkflowType = ${quoteLiteral(JOB_WORKFLOW)}`,
     ...(all ? [] : [OPEN_FILTER]),

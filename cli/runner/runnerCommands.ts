@@ -12,6 +12,7 @@ import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import { onSigtermOption, type OnSigterm } from '../shared/interrupts.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
+import { addWebOption, openList, type WebFlag } from '../shared/web.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { StartedRunner } from './startRunner.ts';
 import type { Selection } from '../shared/selection.ts';
@@ -66,8 +67,10 @@ function addSchema(runner: Command, { output }: CommandContext): void {
 }
 
 function addList(runner: Command, context: CommandContext): void {
-  const command = addWatchOptions(
-    addSelectionOptions(runner.command('list').description('List runners, newest first')),
+  const command = addWebOption(
+    addWatchOptions(
+      addSelectionOptions(runner.command('list').description('List runners, newest first')),
+    ),
   )
     .option(
       '--scope <name>',
@@ -87,24 +90,29 @@ function addList(runner: Command, context: CommandContext): void {
       'after',
       '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nLists may be a second old.',
     )
-    .action(async (flags: Selection & WatchFlags & { limit: string }) => {
+    .action(async (flags: Selection & WatchFlags & WebFlag & { limit: string }) => {
       const limit = parseLimit(flags.limit);
       const { selectionQuery } = await import('../shared/selection.ts');
-      selectionQuery(flags); // rejects invalid usage before connecting to Temporal
+      const query = selectionQuery(flags); // rejects invalid usage before connecting to Temporal
       const { listRunners } = await import('./listRunners.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => listRunners(session, output, flags, limit)),
-      );
+      await withSession(command, context, async (session) => {
+        if (flags.web === true) return await openList(session, context.output, query);
+        await printOrWatch(context.output, flags, (output) =>
+          listRunners(session, output, flags, limit),
+        );
+      });
     });
 }
 
 function addGet(runner: Command, context: CommandContext): void {
   addGetCommand(runner, context, {
-    plural: 'runners',
     argument: '<id...>',
     description: 'Show the phase, pod and job of runners',
     help: '\nThe ID is that of the workflow; you can omit its prefix "runner-".\n\nExample:\n  $ holdfast runner get runner-big',
-    load: async () => (await import('./getRunner.ts')).getRunner,
+    load: async () => ({
+      kind: (await import('../shared/resourceKind.ts')).RUNNER,
+      read: (await import('./getRunner.ts')).getRunner,
+    }),
   });
 }
 

@@ -6,6 +6,7 @@ import { forEachId } from '../shared/forEachId.ts';
 import { addGetCommand } from '../shared/getCommand.ts';
 import { CliError } from '../shared/exit.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
+import { addWebOption, openList, type WebFlag } from '../shared/web.ts';
 
 /** Adds the commands. Each opens a session and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
@@ -54,7 +55,7 @@ function addApply(set: Command, context: CommandContext): void {
 }
 
 function addList(set: Command, context: CommandContext): void {
-  const command = addWatchOptions(set.command('list'))
+  const command = addWebOption(addWatchOptions(set.command('list')))
     .description('List sets, by name')
     .option('--all', 'Include ended sets')
     .option('--limit <n>', 'Maximum number to list', '200')
@@ -62,22 +63,27 @@ function addList(set: Command, context: CommandContext): void {
       'after',
       '\nIf no worker answers for a set, the list shows what Temporal knows.\n\nExample:\n  $ holdfast set list --json',
     )
-    .action(async (flags: WatchFlags & { limit: string; all?: boolean }) => {
+    .action(async (flags: WatchFlags & WebFlag & { limit: string; all?: boolean }) => {
       const limit = parseLimit(flags.limit);
-      const { listSets } = await import('./setList.ts');
-      await withSession(command, context, (session) =>
-        printOrWatch(context.output, flags, (output) => listSets(session, output, flags, limit)),
-      );
+      const { listSets, setsQuery } = await import('./setList.ts');
+      await withSession(command, context, async (session) => {
+        if (flags.web === true) return await openList(session, context.output, setsQuery(flags));
+        await printOrWatch(context.output, flags, (output) =>
+          listSets(session, output, flags, limit),
+        );
+      });
     });
 }
 
 function addGet(set: Command, context: CommandContext): void {
   addGetCommand(set, context, {
-    plural: 'sets',
     argument: '<name...>',
     description: 'Show the runners, jobs and waits of sets',
     help: '\nExample:\n  $ holdfast set get linux',
-    load: async () => (await import('./setGet.ts')).getSet,
+    load: async () => ({
+      kind: (await import('../shared/resourceKind.ts')).SET,
+      read: (await import('./setGet.ts')).getSet,
+    }),
   });
 }
 

@@ -111,7 +111,8 @@ export async function listSets(
     );
 }
 
-const setsQuery = ({ all = false }: SetSelection): string => (all ? SETS : RUNNING_SETS);
+/** Returns the list filter for a selection. */
+export const setsQuery = ({ all = false }: SetSelection): string => (all ? SETS : RUNNING_SETS);
 
 /**
  * Reads the sets of the namespace, sorted by name.

@@ -5,37 +5,42 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError } from './exit.ts';
 import type { Output } from './output.ts';
 import { forEachId, type IdResult } from './forEachId.ts';
-import type { Plural } from './resourceKind.ts';
+import type { Plural, ResourceKind } from './resourceKind.ts';
 import type { Session } from './session.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from './watch.ts';
+import { addWebOption, openObject, type WebFlag } from './web.ts';
 
 /** Command `get` for one kind of object. */
 export interface GetCommand {
-  readonly plural: Plural;
   /** Argument as the help shows it, for example `<id...>`. */
   readonly argument: string;
   readonly description: string;
   readonly help: string;
-  /** Imports the function that reads an object, when the command runs. */
-  readonly load: () => Promise<
-    (session: Session, id: string) => Promise<IdResult & { readonly ended: boolean }>
-  >;
+  /** Imports the kind of object and the function that reads one, when the command runs. */
+  readonly load: () => Promise<{
+    readonly kind: ResourceKind;
+    readonly read: (
+      session: Session,
+      id: string,
+    ) => Promise<IdResult & { readonly ended: boolean }>;
+  }>;
 }
 
 /** Adds the command, which shows one or several objects. */
 export function addGetCommand(
   group: Command,
   context: CommandContext,
-  { plural, argument, description, help, load }: GetCommand,
+  { argument, description, help, load }: GetCommand,
 ): void {
-  const command = addWatchOptions(group.command(`get ${argument}`))
+  const command = addWebOption(addWatchOptions(group.command(`get ${argument}`)))
     .description(description)
     .addHelpText('after', help)
-    .action(async (ids: string[], flags: WatchFlags) => {
-      const read = await load();
+    .action(async (ids: string[], flags: WatchFlags & WebFlag) => {
+      const { kind, read } = await load();
       await withSession(command, context, async (session) => {
+        if (flags.web === true) return await openObject(session, context.output, kind, ids);
         await printOrWatch(context.output, flags, async (output) => {
-          const { status, ended, lost } = await printEach(output, plural, ids, (id) =>
+          const { status, ended, lost } = await printEach(output, kind.plural, ids, (id) =>
             read(session, id),
           );
           // The watch goes on when Temporal answers again.

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SEARCH_ATTRIBUTES, type RunnerStatus } from '../../core/contract/index.ts';
-import { runCli, type CliRun } from '../support/cli.ts';
+import { CliProcess, runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -222,6 +223,39 @@ await describeWithLab(
       const ended = await json<{ end: { outcome: string } }>('runner', 'get', id);
       expect(ended.end.outcome).toBe('succeeded');
       expect((await cli('runner', 'get', id)).stdout).toMatch(/^Outcome: +succeeded$/m);
+    });
+
+    test('--web opens the page of an object, or of a list, in the browser', async () => {
+      const id = await start('shown');
+      const file = join(folder, 'opened');
+      await writeFile(join(folder, 'browser'), `#!/bin/sh\necho "$1" >"${file}"\n`, {
+        mode: 0o755,
+      });
+      const opened = async (...args: string[]): Promise<{ ui: string; url: string }> => {
+        await rm(file, { force: true });
+        const command = new CliProcess([...args, '--web', '--json'], {
+          ...env,
+          BROWSER: join(folder, 'browser'),
+        });
+        expect(await command.exited).toEqual({ code: 0, signal: null });
+        const read = (): string => (existsSync(file) ? readFileSync(file, 'utf8').trim() : '');
+        await until('the browser to open', async () => await Promise.resolve(read() !== ''));
+        return { ...(JSON.parse(command.stdout) as { ui: string }), url: read() };
+      };
+      const page = await opened('runner', 'get', `${set}-shown`);
+      expect(page.url).toBe(page.ui);
+      expect(page.url).toMatch(
+        new RegExp(`^http://ui\\.example:8233/namespaces/default/workflows/${id}/`),
+      );
+      const list = await opened('runner', 'list', '--set', set);
+      expect(new URL(list.url).searchParams.get('query')).toContain(set);
+
+      expect(await cli('runner', 'get', 'runner-nobody', '--web')).toMatchObject({ status: 3 });
+      expect(await cli('runner', 'get', id, 'runner-other', '--web')).toMatchObject({ status: 2 });
+      expect(await cli('runner', 'get', id, '--web', '--watch')).toMatchObject({ status: 2 });
+      const { HOLDFAST_TEMPORAL_UI_URL: _ui, ...unknown } = env;
+      expect(await runCli(['set', 'list', '--web'], unknown)).toMatchObject({ status: 2 });
+      await cli('runner', 'cancel', id);
     });
 
     test('get without a worker prints what Temporal knows, with a note, within seconds', async () => {
