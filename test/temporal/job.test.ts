@@ -166,6 +166,26 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     );
   });
 
+  test.each<[what: string, cancel: (run: JobRun) => Promise<unknown>]>([
+    ['stop', async ({ handle }) => await handle.signal('cancel', { mode: 'stop', reason: 'late' })],
+    ['force', async ({ handle }) => await handle.signal('cancel', { mode: 'force', reason: '' })],
+    ['Temporal cancellation', async ({ handle }) => await handle.cancel()],
+  ])('its result does not change after its last step: %s', async (_how, cancel) => {
+    all.compute.slowToGo = true;
+    const going = Promise.withResolvers<string>();
+    const vanish = all.compute.vanish.bind(all.compute);
+    all.compute.vanish = going.resolve;
+    const run = await JobRun.start(all, {});
+    await run.ends('test-1');
+    await run.reaches(
+      'its pod to be waited for',
+      ({ waitingFor }) => waitingFor?.startsWith('the pod of') === true,
+    );
+    await cancel(run);
+    vanish(await going.promise);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+  });
+
   test.each<[what: string, end: [code: number, reason?: 'timeout'], outcome: object]>([
     ['fails', [3], { outcome: 'failed' }],
     ['runs into its own timeout', [127, 'timeout'], { outcome: 'aborted', cause: 'run_timeout' }],

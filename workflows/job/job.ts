@@ -43,7 +43,7 @@ export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(await admit(input), workflowInfo().startTime.getTime());
   registerHandlers(run);
   void CancellationScope.current().cancelRequested.catch(() => {
-    if (run.isDecided) return;
+    if (run.haveStepsEnded) return;
     run.workflowCancelled = true;
     run.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
@@ -88,7 +88,6 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         break;
       case 'end': {
         const { outcome, cause, message } = action.verdict;
-        run.isDecided = true;
         await deleteJobClaim(run);
         run.close(action.verdict);
         upsertVerdict(action.verdict);

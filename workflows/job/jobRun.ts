@@ -54,8 +54,8 @@ export class JobRun {
   cancel: Cancellation | undefined;
   /** Whether a Temporal cancellation was requested. The workflow then ends as Cancelled. */
   workflowCancelled = false;
-  /** Whether the verdict is decided. Later cancel requests change nothing. */
-  isDecided = false;
+  /** Strongest cancel request after the end of the last step. */
+  lateCancel: Cancellation | undefined;
   /** Whether the job's grace period expired before the job ended. */
   outOfGrace = false;
   /** Number of changes so far, by which a waiting workflow recognizes a change. */
@@ -94,9 +94,21 @@ export class JobRun {
     this.log.push({ at: new Date().toISOString(), message });
   }
 
-  /** Handles a cancel request. The first one that interrupts the job starts its grace period. */
+  /** Whether every step has ended or will not run. Their pods may still be there. */
+  get haveStepsEnded(): boolean {
+    return this.steps.every(({ status: { state } }) => state !== 'waiting' && state !== 'running');
+  }
+
+  /**
+   * Handles a cancel request. The first one that interrupts the job starts its grace period. After
+   * the last step, the job keeps its result; a forced cancel still ends the deletion of its pods.
+   */
   requestCancel(wanted: Cancellation): void {
-    if (this.isDecided) return;
+    if (this.haveStepsEnded) {
+      this.lateCancel = upgradeCancellation(this.lateCancel, wanted);
+      this.changeCount++;
+      return;
+    }
     this.cancel = upgradeCancellation(this.cancel, wanted);
     this.changeCount++;
     if (!isInterrupted(this.cancel) || this.#interruptedAtMs !== undefined) return;
@@ -209,7 +221,7 @@ export class JobRun {
 
   /** Returns the facts for the plan. */
   facts(): JobFacts {
-    const { cancel, outOfGrace, spec } = this;
+    const { cancel, lateCancel, outOfGrace, spec } = this;
     const after = (fromMs: number | undefined, ms: number): number | undefined =>
       fromMs === undefined ? undefined : fromMs + ms;
     return {
@@ -234,6 +246,7 @@ export class JobRun {
       outOfGrace,
       ...omitUndefined({
         cancel,
+        lateCancel,
         timeoutAtMs: after(this.#firstPodAtMs, spec.timeoutMs),
         graceEndsAtMs: after(this.#interruptedAtMs, spec.gracePeriodMs),
       }),

@@ -31,8 +31,10 @@ export interface StepFacts {
 export interface JobFacts {
   /** Steps in their order. One step runs at a time. */
   readonly steps: readonly StepFacts[];
-  /** Strongest cancel request, by a user or a deadline. */
+  /** Strongest cancel request, by a user or a deadline, before the end of the last step. */
   readonly cancel?: Cancellation;
+  /** Strongest cancel request after the end of the last step. It does not change the verdict. */
+  readonly lateCancel?: Cancellation;
   readonly nowMs: number;
   /** Deadline of the job's timeout. Absent before its first step has a pod. */
   readonly timeoutAtMs?: number;
@@ -139,11 +141,12 @@ function whileItRuns(f: JobFacts, { stage, stopRequested }: StepFacts, step: num
  * can rely on that.
  */
 function waitForDeletion(f: JobFacts): JobAction {
-  const { steps, cancel } = f;
+  const { steps, cancel, lateCancel } = f;
   const step = steps.findIndex(({ isRunning }) => isRunning);
   if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
-  if (cancel?.mode === 'force' && steps[step]?.stopRequested !== 'force')
-    return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
+  const forced = [cancel, lateCancel].find((each) => each?.mode === 'force');
+  if (forced !== undefined && steps[step]?.stopRequested !== 'force')
+    return { kind: 'stop', step, mode: 'force', by: stopReasonFor(forced), reason: forced.reason };
   return { kind: 'wait', step };
 }
 

@@ -168,6 +168,12 @@ describe('a step has ended, and its pod is being deleted', () => {
     ],
     ['… a forced cancel kills it', 'test:going', FORCE, { kind: 'stop', step: 0, mode: 'force' }],
     ['… once', '', { ...FORCE, steps: [killed] }, { kind: 'wait', step: 0 }],
+    [
+      '… also if it came after the end of the step',
+      'test:going',
+      { lateCancel: FORCE.cancel! },
+      { kind: 'stop', step: 0, mode: 'force' },
+    ],
     ['… a stop does not change it', 'test:going', STOP, { kind: 'wait', step: 0 }],
   ])('%s', (_what, text, more, expected) => {
     const action = decide(text, more);
