@@ -51,6 +51,11 @@ export class JobWatch {
     );
   }
 
+  /** Whether the runner may still be reporting the result of its last job. */
+  get isReporting(): boolean {
+    return this.#settle !== undefined;
+  }
+
   /** Ignores the log lines that report the end of a job, from now on. */
   ignoreEnd(): void {
     this.#ignoresEnd = true;
@@ -60,9 +65,19 @@ export class JobWatch {
     if (sign === 'logEnded' && this.#ignoresEnd) return;
     this.state = jobStateAfter(this.state, sign);
     this.#changed();
-    if (this.state.busy) clearTimeout(this.#settle);
+    if (this.state.busy) this.#stopSettling();
     // The hook alone does not show that the job has been reported. Without a log, a draining runner
     // ends by itself or at the drain timeout.
-    else if (sign === 'logEnded') this.#settle = setTimeout(this.#ended, REPORT_MS);
+    else if (sign === 'logEnded') this.#settle = setTimeout(() => this.#reported(), REPORT_MS);
+  }
+
+  #stopSettling(): void {
+    clearTimeout(this.#settle);
+    this.#settle = undefined;
+  }
+
+  #reported(): void {
+    this.#settle = undefined;
+    this.#ended();
   }
 }

@@ -86,7 +86,7 @@ export class Supervisor {
     this.#onEvent({
       kind: 'stopSignal',
       signal,
-      idle: this.#takesJobs && !this.#job.state.busy,
+      idle: this.#takesJobs && !this.#job.state.busy && !this.#job.isReporting,
     });
   }
 

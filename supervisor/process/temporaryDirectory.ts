@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Creates a new directory for the supervisor. An image may have no /tmp, or a read-only root file
- * system; the kubelet gives every container a /dev/shm.
+ * Creates a new directory for the supervisor. The kubelet gives every container a /dev/shm, also
+ * with a read-only root file system or without /tmp. Jobs empty /tmp to free disk space.
  * @param parents - directories to try, in this order
  * @throws Error if no directory can be created
  */
 export async function temporaryFolder(
-  parents: readonly string[] = [tmpdir(), '/dev/shm', '/run'],
+  parents: readonly string[] = ['/dev/shm', tmpdir(), '/run'],
 ): Promise<string> {
   const failures: string[] = [];
   for (const parent of parents) {

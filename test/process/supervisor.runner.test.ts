@@ -183,6 +183,17 @@ describe('online and busy', () => {
     expect(supervised.stdout.toString()).not.toContain('unreachable');
   });
 
+  test('the hooks outlive a job that empties the directory for temporary files', async () => {
+    const folder = mkdtempSync(join(bundle.folder, 'tmp-'));
+    const { tell, becomes, supervised } = await runner([], { TMPDIR: folder });
+    tell('rm -rf "$TMPDIR"/*');
+    tell(HOOK('STARTED'));
+    await becomes(BUSY);
+    tell(HOOK('COMPLETED'));
+    await becomes(IDLE);
+    await supervised.printed('hook status 0');
+  });
+
   test('an idle runner is stopped without a drain', async () => {
     const { tell, becomes, supervised } = await runner([
       '--on-term',
@@ -237,6 +248,25 @@ describe('online and busy', () => {
     const startMs = performance.now();
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
     expect(performance.now() - startMs).toBeGreaterThan(4000);
+  });
+
+  test('a runner whose job has just ended is drained until the job was reported', async () => {
+    const { tell, becomes, supervised } = await runner([
+      '--on-term',
+      'drain',
+      '--drain-timeout',
+      '1h',
+    ]);
+    tell(LISTENING);
+    tell(STARTED);
+    await becomes(BUSY);
+    tell(ENDED);
+    await becomes(IDLE);
+    const startMs = performance.now();
+    supervised.signal('SIGTERM');
+    await supervised.logged('may finish');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(performance.now() - startMs).toBeGreaterThan(1000);
   });
 });
 
