@@ -26,9 +26,9 @@ export const STEP_TIMEOUTS = {
   /** Time limit from the start of the command. @default "2h" */
   timeout: '2h',
   /**
-   * Time from the stop signal to SIGKILL. The pod gets a quarter more, and at least 2 s more. In a
-   * job with `post`, the pod of a step of `pre` or `test` gets at most three quarters of the job's
-   * grace period.
+   * Time from the stop signal to SIGKILL. The pod gets a quarter more, and at least 10 s more
+   * (below 10 s: as much again, and at least 2 s). In a job with `post`, the pod of a step of `pre`
+   * or `test` gets at most three quarters of the job's grace period.
    * @default "15s"
    */
   gracePeriod: '15s',

@@ -33,7 +33,7 @@ const seconds = (count: number): string => formatDuration(count * 1_000);
  * if there is none.
  */
 function longestGraceSeconds(limitSeconds: number): number {
-  // A pod gets a quarter more, so the search takes only a few iterations.
+  // A pod gets at least a quarter more, so the search takes few iterations.
   let longest = Math.max(0, Math.ceil(limitSeconds * 0.8) + 1);
   while (longest > 0 && podSeconds(`${longest}s`) > limitSeconds) longest--;
   return longest;

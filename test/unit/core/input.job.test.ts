@@ -55,11 +55,11 @@ test('a step’s runner has the grace period of the step, and only its command g
     spec: {
       job: 'job-web',
       pod: {
-        terminationGracePeriodSeconds: 18,
+        terminationGracePeriodSeconds: 25,
         supervision: {
           signalTarget: 'process',
           signalTimeoutMs: 15_000,
-          cleanupTimeoutMs: 2_000,
+          cleanupTimeoutMs: 5_000,
           timeoutMs: 2 * HOUR,
         },
       },
@@ -137,7 +137,7 @@ test('a step with all its fields', () => {
 
 test('a grace period longer than platforms honor causes a warning, if the input sets it', () => {
   expect(admitted({ ...JOB, test: [{ ...STEP, gracePeriod: '3m' }] }).warnings).toEqual([
-    expect.stringMatching(/^test unit: stop: .*3m44s.*spot instance/),
+    expect.stringMatching(/^test unit: stop: .*3m23s.*spot instance/),
   ]);
 });
 
@@ -240,8 +240,8 @@ describe('all errors are reported at once', () => {
       },
       ['denied test.0.securityContext.privileged'],
     ],
-    [{ ...JOB, gracePeriod: '24s', post: [STEP_AFTER] }, []],
-    [{ ...JOB, gracePeriod: '23s', post: [STEP_AFTER] }, ['conflict test.0.gracePeriod']],
+    [{ ...JOB, gracePeriod: '34s', post: [STEP_AFTER] }, []],
+    [{ ...JOB, gracePeriod: '33s', post: [STEP_AFTER] }, ['conflict test.0.gracePeriod']],
     [
       {
         ...JOB,

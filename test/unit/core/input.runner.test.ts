@@ -137,13 +137,13 @@ describe('production defaults', () => {
   });
 
   test.each([
-    ['15s', 18, 15_000, 2_000],
-    ['100s', 125, 100_000, 24_000],
-    ['8s', 10, 8_000, 1_000],
+    ['15s', 25, 15_000, 5_000],
+    ['100s', 125, 100_000, 12_500],
+    ['8s', 16, 8_000, 4_000],
     ['1s', 3, 1_000, 1_000],
-    ['1500ms', 4, 1_500, 1_500],
-    ['10ms', 3, 10, 1_990],
-    ['30m', 2_250, 1_800_000, 449_000],
+    ['1500ms', 4, 1_500, 1_250],
+    ['10ms', 3, 10, 1_495],
+    ['30m', 2_250, 1_800_000, 225_000],
   ])(
     'of a step, the grace period %s: the pod has %d s, the command %d ms, cleaning up %d ms, and the command alone gets the signal',
     (gracePeriod, podSeconds, signalTimeoutMs, cleanupTimeoutMs) => {
@@ -169,10 +169,10 @@ describe('production defaults', () => {
       onTerm: 'drain',
       stop: { gracePeriod: '15s', drainTimeout: '1m', target: 'group' },
     }).pod;
-    expect(terminationGracePeriodSeconds).toBe(78);
+    expect(terminationGracePeriodSeconds).toBe(85);
     expect(supervision).toMatchObject({
       signalTimeoutMs: 15_000,
-      cleanupTimeoutMs: 2_000,
+      cleanupTimeoutMs: 5_000,
       drainTimeoutMs: 60_000,
       signalTarget: 'group',
     });
