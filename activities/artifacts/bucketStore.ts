@@ -19,8 +19,8 @@ const PART_BYTES = 5 * 1024 ** 2;
 const MAX_OBJECT_BYTES = 10_000 * PART_BYTES;
 
 /**
- * Statuses of errors that are not about one object: of the credentials, the bucket, a concurrent
- * request, the connection and the rate.
+ * HTTP statuses of errors that are not about one object. They are about the credentials, the
+ * bucket, a concurrent request, the connection or the request rate.
  */
 const GENERAL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429]);
 /**
@@ -38,9 +38,9 @@ const GENERAL_ERRORS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Creates a store in an S3 bucket. S3 shows an object only after all of it has arrived. Without a
- * `keyDirectory` the SDK finds the credentials: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a
- * profile, or the cloud's identity of this machine or pod.
+ * Creates a store in an S3 bucket. An object becomes visible only after its upload is complete.
+ * Without a `keyDirectory` the SDK finds the credentials: `AWS_ACCESS_KEY_ID` and
+ * `AWS_SECRET_ACCESS_KEY`, a profile, or the cloud's identity of this machine or pod.
  */
 export function createBucketStore({
   bucket,
@@ -133,8 +133,8 @@ function isRejection(error: unknown): boolean {
 }
 
 /**
- * Returns an error that names the request. Errors of the SDK do not, and are empty if the server
- * does not answer.
+ * Returns an error that names the request. Errors of the SDK do not name it, and have no message if
+ * the server does not answer.
  */
 function requestError(what: string, bucket: string, error: unknown): Error {
   const {

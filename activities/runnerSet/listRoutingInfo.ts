@@ -1,11 +1,11 @@
-/** Reads from the memos of sets which jobs they serve. This works while no worker answers. */
+/** Reads which jobs sets serve, from the memos of their workflows. This needs no running worker. */
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
 import { CI_SERVER_KINDS } from '../../core/domain/ciServerKind.ts';
 import { runningSetsQuery } from '../../core/domain/visibility.ts';
 
-const coverMemo = z.object({
+const routingMemo = z.object({
   ciServer: z.enum(CI_SERVER_KINDS).exactOptional(),
   labels: z.array(z.string()),
   scope: z.string(),
@@ -26,7 +26,7 @@ export const PAGE = 1_000;
 export function parseRoutingMemo(
   memo: Record<string, unknown> | undefined,
 ): SetRoutingInfo | undefined {
-  return coverMemo.safeParse(memo?.[SET_ROUTING_MEMO]).data;
+  return routingMemo.safeParse(memo?.[SET_ROUTING_MEMO]).data;
 }
 
 /**
@@ -39,13 +39,13 @@ export async function listRoutingInfo(
   taskQueue: string,
   max = Infinity,
 ): Promise<Map<string, SetRoutingInfo | undefined>> {
-  const covers = new Map<string, SetRoutingInfo | undefined>();
+  const sets = new Map<string, SetRoutingInfo | undefined>();
   for await (const { workflowId, memo } of workflow.list({
     query: runningSetsQuery(taskQueue),
     pageSize: PAGE,
   })) {
-    covers.set(workflowId, parseRoutingMemo(memo));
-    if (covers.size === max) break;
+    sets.set(workflowId, parseRoutingMemo(memo));
+    if (sets.size === max) break;
   }
-  return covers;
+  return sets;
 }

@@ -19,10 +19,13 @@ import { isNonRetryable } from '../shared/grpcStatus.ts';
 const SIGNAL_DEADLINE_MS = 6_000;
 /** Timeout of the activity that notifies a set (workflows/shared/activityProxies.ts). */
 const TIMEOUT_MS = 10_000;
-/** Number of events of one set that wait for others at most: each may have a slot of the worker. */
+/**
+ * Maximum number of events of one set that wait for others, because each may occupy an activity
+ * slot of the worker.
+ */
 const MAX_LAZY = 20;
 /** Maximum events per signal. Each is about 300 bytes; Temporal warns at 512 KiB. */
-const MAX_NEWS = 200;
+const MAX_EVENTS = 200;
 
 /** Timing of the batches of one set. */
 export interface BatchTiming {
@@ -32,26 +35,27 @@ export interface BatchTiming {
    */
   readonly pauseMs?: number;
   /**
-   * Maximum time that an event that may wait does so for others, to share their signal (ms).
+   * Maximum time that an event that is not urgent waits for others, to share a signal (ms).
    * @default 1000
    */
   readonly lazyMs?: number;
 }
 
 /** Function with which activities notify sets. */
-export type NotifySet = (word: SetNotification) => Promise<void>;
+export type NotifySet = (notification: SetNotification) => Promise<void>;
 
 interface Waiting {
   readonly event: TimedRunnerEvent;
   readonly client: Client;
   /**
    * Completes the call.
-   * @param refusal - why the set rejected the event, if it did
+   * @param rejection - error with which Temporal rejected the event, if it did
    */
-  readonly resolve: (refusal?: unknown) => void;
+  readonly resolve: (rejection?: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
+/** Events of one set that wait to be sent. */
 interface Lane {
   readonly waiting: Waiting[];
   /** Whether an urgent event is waiting. */
@@ -68,7 +72,7 @@ interface Lane {
  */
 export class RunnerEventBatcher {
   readonly #pace: Required<BatchTiming>;
-  /** Queues by set, while they have events or pause. */
+  /** Lanes by set. A lane exists while it has events or pauses after a signal. */
   readonly #lanes = new Map<string, Lane>();
   readonly #paces = new SignalPaces();
   /**
@@ -109,11 +113,11 @@ export class RunnerEventBatcher {
         lane.hurry();
       }
     }
-    const refusal = await promise;
-    if (refusal !== undefined)
-      log.warn('failed to signal a set about its runner; the set learns it from its next list', {
+    const rejection = await promise;
+    if (rejection !== undefined)
+      log.warn('failed to signal a set about its runner; the next list of the set shows the change', {
         set,
-        error: refusal,
+        error: rejection,
       });
   }
 
@@ -124,7 +128,7 @@ export class RunnerEventBatcher {
       const pace = this.#paces.isCheckDue(setWorkflowId(set))
         ? await this.#check(set, lane)
         : 'normal';
-      const batch = lane.waiting.splice(0, MAX_NEWS);
+      const batch = lane.waiting.splice(0, MAX_EVENTS);
       const pauseMs = pace === 'normal' ? this.#pace.pauseMs : SLOW_PAUSE_MS;
       const pauses = lane.hurried ? delay(pauseMs, undefined, { ref: false }) : undefined;
       lane.hurried = lane.waiting.length > 0;
@@ -156,7 +160,9 @@ export class RunnerEventBatcher {
 
 function rejectAll(batch: readonly Waiting[], set: string): void {
   for (const { reject } of batch)
-    reject(new SetBacklogError(`${setWorkflowId(set)}: does not answer, and takes no more events`));
+    reject(
+      new SetBacklogError(`${setWorkflowId(set)}: does not answer, so no more events are sent`),
+    );
 }
 
 /**
@@ -168,7 +174,7 @@ function dropLate({ waiting }: Lane): void {
   let late = 0;
   while ((waiting[late]?.event.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
   for (const { reject } of waiting.splice(0, late))
-    reject(new Error('the event waited too long for its set'));
+    reject(new Error('the event was not sent to its set in time'));
 }
 
 /**

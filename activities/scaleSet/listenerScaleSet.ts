@@ -1,4 +1,4 @@
-/** Scale set of a listener, as its activities know it before any request. */
+/** Functions that the activities of a scale set listener share. */
 import { activityInfo } from '@temporalio/activity';
 import type { SessionCursor } from '../../core/activities/index.ts';
 import {
@@ -31,7 +31,7 @@ export function checkListener({ set }: ScaleSetListenerInput): void {
 
 /**
  * Returns the scale sets of the listener's credential.
- * @throws CiServerError `rejected` if its CI server has none
+ * @throws CiServerError `rejected` if its CI server has no scale sets
  */
 export function scaleSetsOf(
   { ciServers }: ActivityPorts,
@@ -55,7 +55,7 @@ export async function requestOf(
   return { scope, name, group, labels, mark, ...omitUndefined({ adopt }) };
 }
 
-/** Returns the name that the server shows to others who request a session. */
+/** Returns the name that the server shows to other clients that request a session. */
 export const sessionOwner = ({ set }: ScaleSetListenerInput): string =>
   `holdfast-${set}-${activityInfo().attempt}`;
 

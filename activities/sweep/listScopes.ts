@@ -8,7 +8,7 @@ import type { SweepSources } from './sweepSources.ts';
 import type { RunnerWorkflows } from './runnerWorkflows.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
-/** Concurrent list requests. Other clients need the CI server too. */
+/** Maximum number of concurrent list requests, so that other clients can use the CI server too. */
 const AT_ONCE = 4;
 
 /** A scope whose registrations are listed. */
@@ -35,6 +35,7 @@ export interface ListedScopes {
   readonly notVisible: number;
   /** Scopes that pods, Secrets or the input name, and that the credential cannot see. */
   readonly skippedLists: readonly { list: string; reason: string }[];
+  /** Lists that failed for another reason. */
   readonly incompleteLists: readonly { list: string; reason: string }[];
 }
 
@@ -69,7 +70,7 @@ export async function listScopes(
           list: `registrations of ${scope.kind} ${scope.name}`,
           reason: errorMessage(error),
         };
-        if (!isOutOfSight(error)) incompleteLists.push(unlisted);
+        if (!isNotVisible(error)) incompleteLists.push(unlisted);
         else if (isNoted) skippedLists.push(unlisted);
         else notVisible += 1;
       }
@@ -85,8 +86,8 @@ async function wantedScopes(
   noted: readonly CredentialScope[],
 ): Promise<WantedScope[]> {
   const wanted = new Map<string, WantedScope>();
-  for (const each of [...spec.scopes, ...noted])
-    wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, isNoted: true });
+  for (const entry of [...spec.scopes, ...noted])
+    wanted.set(`${entry.scope.kind} ${entry.scope.name}`, { ...entry, isNoted: true });
   const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
   for (const runner of await workflows.oneOfEachScope()) {
     if (known.has(runner.scope)) continue;
@@ -98,7 +99,7 @@ async function wantedScopes(
   return [...wanted.values()];
 }
 
-function isOutOfSight(error: unknown): boolean {
+function isNotVisible(error: unknown): boolean {
   return (
     error instanceof UnknownCredentialError ||
     (error instanceof CiServerError && (error.kind === 'credentials' || error.kind === 'rejected'))

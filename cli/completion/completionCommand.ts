@@ -19,7 +19,7 @@ export function addCompletionCommands(program: Command, { terminal }: CommandCon
   program
     .command('completion')
     .description('Print the shell completion script')
-    .addArgument(new Argument('<shell>', 'whose script').choices(Object.keys(SCRIPTS)))
+    .addArgument(new Argument('<shell>', 'Shell of the script').choices(Object.keys(SCRIPTS)))
     .addHelpText(
       'after',
       '\nExamples:\n  $ source <(holdfast completion bash)\n  $ source <(holdfast completion zsh)\n  $ holdfast completion fish | source',

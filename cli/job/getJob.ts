@@ -64,15 +64,15 @@ export async function getJob(
   };
 }
 
-const ON_ITS_WAY_OUT: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
+const ENDING_PHASES: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
 
 async function stepWaits(
   session: Session,
   { workflowId }: StepStatus,
 ): Promise<JobDetails['step']> {
   const status = await statusIfReachable<RunnerStatus>(session, workflowId);
-  // A step has no registration, so waits for one are left out.
-  if (status !== undefined && ON_ITS_WAY_OUT.includes(status.phase))
+  // A step has no registration. A step that is ending therefore only waits for its pod.
+  if (status !== undefined && ENDING_PHASES.includes(status.phase))
     return { waitingFor: 'its pod to be gone' };
   return (
     status && omitUndefined({ waitingFor: status.waitingFor, waitingUntil: status.waitingUntil })
@@ -80,8 +80,8 @@ async function stepWaits(
 }
 
 /**
- * Returns the status, if it is available. A job that is starting or ending may not answer, and an
- * old one is deleted.
+ * Returns the status of a workflow. Returns `undefined` if no worker answers, or if the workflow
+ * does not exist yet or any more.
  */
 async function statusIfReachable<T>(session: Session, workflowId: string): Promise<T | undefined> {
   try {

@@ -30,8 +30,8 @@ import { formatAge } from '../shared/text.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
 
 /**
- * Row of the list of sets. Fields that need a worker are absent if none answers, which `note`
- * explains, and if the set has ended.
+ * Row of the list of sets. Fields that need a worker are absent if no worker answers (`note` then
+ * says so) or if the set has ended.
  */
 export interface SetRow extends Partial<
   Pick<
@@ -62,7 +62,7 @@ export interface SetRow extends Partial<
   readonly note?: string;
 }
 
-/** A set that continues as new has not ended. */
+/** Query for all sets. A run that continued as new is not the end of its set. */
 const SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus != "ContinuedAsNew"`;
 const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ${OPEN_FILTER}`;
 
@@ -179,7 +179,7 @@ async function withStatus(
   }
 }
 
-/** Sets share their task queues. */
+/** Removes duplicates, because sets share task queues. */
 function distinct(rows: readonly SetRow[]): UnpolledQueue[] {
   return [
     ...new Map(
@@ -216,8 +216,8 @@ function summarized({
 }
 
 /**
- * Returns `?` for a running set without an answer from a worker, and `-` (no value) for one that
- * has ended.
+ * Returns the cell of an unknown value: `?` for a running set, because no worker answered, and no
+ * value (shown as `-`) for a set that has ended.
  */
 const unknown = ({ status }: SetRow): string | undefined =>
   isOpen({ name: status }) ? '?' : undefined;

@@ -7,7 +7,7 @@ import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
 
 /** Kind of the followed object, with the names of its commands. */
 export interface AttachTarget {
-  /** Commands without the ID. */
+  /** Commands to show in messages, without the ID. */
   readonly commands: {
     readonly run: string;
     readonly attach: string;

@@ -8,7 +8,7 @@ export const DEFAULT_CI_SERVER: CiServerKind = 'github';
 
 /**
  * Slug of the only enterprise of a kind of CI server, to which every owner belongs. Absent if there
- * may be several. Gitea's one is the whole instance.
+ * may be several enterprises. The enterprise of Gitea is the whole instance.
  */
 export const ENTERPRISE_OF_SERVER: Readonly<Partial<Record<CiServerKind, string>>> = {
   gitea: 'instance',

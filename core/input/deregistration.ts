@@ -1,5 +1,5 @@
 /**
- * Parses the input of the `deregistration` workflow, which people or a `runner` workflow write,
+ * Parses the input of the `deregistration` workflow, which a person or a `runner` workflow wrote,
  * into a {@link DeregistrationSpec}.
  */
 import { z } from 'zod';
@@ -37,10 +37,10 @@ const schema = z.strictObject({
       name: z.string().min(1).max(64),
       id: z
         .string('must be a string, such as "42"')
-        .regex(CI_ID_PATTERN, 'is not an ID')
+        .regex(CI_ID_PATTERN, 'must be an ID such as "42", without white space and "/?#%"')
         .exactOptional(),
     },
-    'is missing: give {"name": …} and, where it is known, {"id": …}',
+    'must be an object with "name" and, if it is known, "id"',
   ),
   inScaleSet: z.boolean().exactOptional(),
   reason: z.string().max(500).exactOptional(),
@@ -60,7 +60,7 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
     organization: _o,
     repository: _r,
     enterprise: _e,
-    ...patience
+    ...timeouts
   } = parsed.spec;
   return {
     ok: true,
@@ -70,7 +70,7 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
       runner,
       ...(inScaleSet ? { inScaleSet } : {}),
       reason,
-      ...toMilliseconds({ ...DEREGISTRATION_TIMEOUTS, ...patience }),
+      ...toMilliseconds({ ...DEREGISTRATION_TIMEOUTS, ...timeouts }),
     },
   };
 }

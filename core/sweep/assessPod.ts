@@ -25,14 +25,14 @@ export function assessPod(
   if (pod.terminating && !isOverdue(object, nowMs)) return skip('in_transition');
   // The eviction is about to end or delete the pod.
   if (pod.disruptionReason !== undefined && !pod.ended) return skip('in_transition');
-  const whose = `its workflow ${identity.workflowId} ${owner.how ?? 'has ended'}`;
-  if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
+  const ownerText = `its workflow ${identity.workflowId} ${owner.how ?? 'has ended'}`;
+  if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${ownerText})`);
   if (owner.state !== 'finished')
-    return finding('orphaned_pod', `the runner has ended, and ${whose}`);
+    return finding('orphaned_pod', `the runner has ended, and ${ownerText}`);
   const ageMs = nowMs - object.createdAtMs;
   return ageMs < maxPodAgeMs
     ? skip('retained')
-    : finding('expired_pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
+    : finding('expired_pod', `it is ${formatDuration(ageMs)} old, and ${ownerText}`);
 }
 
 /**

@@ -48,7 +48,7 @@ export function createMetrics(): Metrics {
   });
   const ciSeconds = new Histogram({
     name: 'holdfast_ci_request_duration_seconds',
-    help: 'Duration of requests to the CI server, without the wait for a turn',
+    help: 'Duration of requests to the CI server, without the time in the queue of its credential',
     labelNames: ['credential', 'route'],
     buckets: SECONDS,
     registers,
@@ -74,7 +74,7 @@ export function createMetrics(): Metrics {
   });
   const jobPods = new Gauge({
     name: 'holdfast_job_pods',
-    help: 'Pods, and Jobs of container steps, that GitHub\'s hooks have made for runners; owned="false": they would outlive their runner',
+    help: 'Pods and Jobs that GitHub\'s container hooks created for runners; owned="false": without an owner reference to the pod of the runner, so they would outlive the runner',
     labelNames: ['owned'],
     registers,
   });

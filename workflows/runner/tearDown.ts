@@ -1,6 +1,6 @@
 /**
- * Stops the pod and tears down pod, Secret and claims. Both are one activity, which deletes the
- * objects that it is given.
+ * Stops the pod, and tears down pod, Secret and claims. Both use the activity `tearDown`, which
+ * deletes the objects that its input names.
  */
 import type {
   WithLocation,
@@ -37,17 +37,17 @@ const FORCED_GRACE_SECONDS = 1;
 /** Time after which a kubelet that has not killed the pod counts as unresponsive (ms). */
 export const FORCE_KILL_TIMEOUT_MS = 10_000;
 /**
- * Maximum interval between deletion requests for a pod that is blocked by something else, such as a
+ * Maximum interval between deletion requests for a pod whose deletion is blocked, for example by a
  * finalizer (ms). A shorter interval would fill the history.
  */
 const MAX_DELETION_RETRY_MS = 60 * 60_000;
 
 /**
  * Time after which a rejected deletion is shown in the details (ms). From then on the reason is
- * updated at the interval STILL_REFUSED_MS.
+ * updated at the interval REJECTION_UPDATE_MS.
  */
-const REFUSED_MS = 20_000;
-const STILL_REFUSED_MS = 60 * 60_000;
+const REJECTION_SHOWN_MS = 20_000;
+const REJECTION_UPDATE_MS = 60 * 60_000;
 
 /**
  * Returns the time after which a pod that still exists after its deletion has outlived its grace
@@ -115,7 +115,7 @@ export function stopOptions(
 /**
  * Stops a running pod.
  *
- * @param overdue - the pod outlived its grace period, so it gets none
+ * @param overdue - whether the pod has exceeded its grace period; it is then deleted without one
  * @param unlessStarted - do not stop the pod if its container has started since it was last read
  * @param isInterrupted - returns true when a change must be evaluated first
  * @returns whether the cluster accepted the request before it was cancelled
@@ -150,9 +150,9 @@ export async function stopPod(
 }
 
 /**
- * Requests a deletion until the cluster accepts it. A missing permission may have to be granted
- * first, or the API server may be unavailable. The last rejection reason is shown in the details,
- * and for each attempt under Pending Activities.
+ * Requests a deletion until the cluster accepts it. The API server may be unavailable, or an
+ * operator may have to grant a missing permission first. The last rejection reason is shown in the
+ * details, and that of each attempt under Pending Activities.
  *
  * @returns `undefined` if it was cancelled
  */
@@ -162,7 +162,7 @@ async function retryDeletion(
   what: WithLocation<TearDownInput>,
   isInterrupted: () => boolean,
 ): Promise<PodDeletion | PodSnapshot | undefined> {
-  for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
+  for (let withinMs = REJECTION_SHOWN_MS; ; withinMs = REJECTION_UPDATE_MS) {
     const called = await callUnless(
       isInterrupted,
       async () => await clusterActivities({ summary, withinMs }).tearDown(what),
@@ -182,8 +182,8 @@ function reportDeletionError(state: RunnerState): void {
 }
 
 /**
- * Whether the pod was not deleted because its container has started. Records the returned pod
- * state.
+ * Whether the pod was kept, because its container has started or its runner is not idle. Records
+ * the state of a pod that was kept.
  */
 function isRemaining(
   state: RunnerState,
@@ -195,12 +195,12 @@ function isRemaining(
 }
 
 /**
- * Deletes the pod and Secret of a runner whose container never started or that is idle, as far as
- * is known.
+ * Deletes the pod and Secret of a runner that, according to its last known state, is idle or never
+ * started its container.
  *
  * @param isInterrupted - returns true when a change must be evaluated first
- * @returns whether they are deleted; a runner that has started, become busy or ended in the
- * meantime is not touched
+ * @returns whether they are deleted. They are kept if the runner has started, become busy or ended
+ * in the meantime
  */
 export async function tearDownUnless(
   state: RunnerState,
@@ -226,11 +226,14 @@ export async function tearDownUnless(
 /**
  * Requests the deletion of pod and Secret, unless it has already been requested.
  *
- * @param word - notification for the set of a runner whose end is final
+ * @param notification - notification for the set of a runner whose end is final
  */
-export function beginTearDown(state: RunnerState, word?: SetNotification): Promise<PodDeletion> {
+export function beginTearDown(
+  state: RunnerState,
+  notification?: SetNotification,
+): Promise<PodDeletion> {
   if (state.deletion === undefined) {
-    state.deletion = deleteRemaining(state, word);
+    state.deletion = deleteRemaining(state, notification);
     // A caller that starts the teardown early awaits it later, in tearDown.
     void state.deletion.catch(() => undefined);
   }
@@ -243,29 +246,32 @@ export function beginTearDown(state: RunnerState, word?: SetNotification): Promi
  */
 export async function tearDown(
   state: RunnerState,
-  word: SetNotification | undefined,
+  notification: SetNotification | undefined,
 ): Promise<void> {
-  await awaitDeletion(state, word);
+  await awaitDeletion(state, notification);
   await fenceClaims(state);
 }
 
 /**
  * Returns how long a pod may still take to terminate (ms). A pod that counts as ended because it is
- * overdue gets no additional time. A worker decides that, because the deadline is a time of the
- * cluster's clock.
+ * overdue gets no additional time. A worker decides whether it is overdue, because its deadline is
+ * a time of the cluster's clock.
  */
 function untilOverdueMs({ runner, spec }: RunnerState): number {
   const { ended } = runner;
   return ended?.terminating === true && !ended.ended ? 1 : overdueMs(spec);
 }
 
-async function awaitDeletion(state: RunnerState, word: SetNotification | undefined): Promise<void> {
+async function awaitDeletion(
+  state: RunnerState,
+  notification: SetNotification | undefined,
+): Promise<void> {
   const { runner, spec } = state;
   state.recordPhase('TearingDown');
   let { cancel } = state;
   let waitMs = untilOverdueMs(state);
   reportDeletionError(state);
-  let deletion = await beginTearDown(state, word);
+  let deletion = await beginTearDown(state, notification);
   while (deletion !== 'deleted' && runner.pod?.deleted === false) {
     state.publishPhase();
     state.setWaitReason('pod to be gone', Date.now() + waitMs);
@@ -308,7 +314,7 @@ const isGone = ({ runner }: RunnerState): boolean => runner.pod?.deleted === tru
 
 async function deleteRemaining(
   state: RunnerState,
-  word: SetNotification | undefined,
+  notification: SetNotification | undefined,
 ): Promise<PodDeletion> {
   const { pod } = state.runner;
   const saveLog = keepsLog(state);
@@ -317,12 +323,11 @@ async function deleteRemaining(
     // The pod was deleted when its end was observed (activities/runner/deleteCompletedPod.ts), so
     // there is little left to do or to wait for.
     const early = setMemo().notifyEndEarly === true;
-    const soon = await toCallResult(
-      localTearDown({ ...what, ...omitUndefined({ notify: word && { ...word, early } }) }),
-    );
-    if (soon.kind === 'done' && typeof soon.value === 'string') {
-      if (early || soon.value === 'deleted') state.notifiedEnded = true;
-      return soon.value;
+    const notify = notification && { ...notification, early };
+    const local = await toCallResult(localTearDown({ ...what, ...omitUndefined({ notify }) }));
+    if (local.kind === 'done' && typeof local.value === 'string') {
+      if (early || local.value === 'deleted') state.notifiedEnded = true;
+      return local.value;
     }
   }
   return await deleteUntilAccepted(state, 'Delete pod and Secret', what);
@@ -335,7 +340,7 @@ function keepsLog({ runner: { pod }, cancel }: RunnerState): boolean {
   );
 }
 
-/** Deletes the objects. The request cannot be cancelled, and no pod is exempted. */
+/** Deletes the objects in any state of the pod. A cancel request does not interrupt this. */
 async function deleteUntilAccepted(
   state: RunnerState,
   summary: string,

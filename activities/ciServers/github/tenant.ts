@@ -14,22 +14,20 @@ import { classifyTenantResponse, connectionAnswer, tokenClaims } from './tenantR
 /** Version of the Actions service's API. */
 const API_VERSION = '6.0-preview';
 /** Minimum remaining validity of a token of the Actions service (ms), as in GitHub's client. */
-const MIN_TOKEN_LIFE_MS = 60_000;
-/**
- * Validity of a token without a readable expiry (ms). GitHub's are valid for an hour.
- */
-const DEFAULT_TOKEN_LIFE_MS = 10 * 60_000;
-/** Time to wait after a limit that names no time (ms). */
+const MIN_TOKEN_VALIDITY_MS = 60_000;
+/** Assumed validity of a token without a readable expiry (ms). At GitHub it is an hour. */
+const DEFAULT_TOKEN_VALIDITY_MS = 10 * 60_000;
+/** Time to wait after a rate limit response that does not name a time (ms). */
 const DEFAULT_LIMIT_WAIT_MS = 60_000;
 /** Time after which a registration token is known to all of GitHub's servers (ms). */
-const TOKEN_SPREADS_MS = 1_000;
+const TOKEN_PROPAGATION_MS = 1_000;
 
 /** One request to the Actions service. */
 export interface TenantRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path below the URL of the service, with its parameters. */
   readonly path: string;
-  /** The same without IDs, for metrics and logs. */
+  /** Path without IDs, for metrics and logs. */
   readonly route: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -63,8 +61,9 @@ interface Connection {
 }
 
 /**
- * Sends requests to the Actions service of GitHub with one credential. Its address and its token
- * are exchanged for a registration token, per scope, and stay in memory.
+ * Sends requests to the Actions service of GitHub with one credential. For each scope, a
+ * registration token is exchanged for the address and the token of the service, which stay in
+ * memory.
  * https://github.com/actions/scaleset/blob/v0.4.0/client.go
  */
 export class Tenant {
@@ -90,7 +89,7 @@ export class Tenant {
 
   /**
    * Sends a request. If the token of the service is rejected, it is renewed once.
-   * @throws CiServerError; a 404 is returned
+   * @throws CiServerError for all errors except a 404, which is returned
    */
   async request(
     scope: Scope,
@@ -118,7 +117,7 @@ export class Tenant {
 
   /**
    * Sends one request, without any retry.
-   * @throws CiServerError; a 404 is returned
+   * @throws CiServerError for all errors except a 404, which is returned
    * @throws the abort reason of the signal
    */
   async send(request: QueueRequest, signal?: AbortSignal): Promise<TenantResponse> {
@@ -167,8 +166,8 @@ export class Tenant {
 
   /**
    * Returns the parsed fields of a response.
-   * @throws CiServerError `unavailable` if it is not a response of the service, or the requested
-   * object is gone
+   * @throws CiServerError `unavailable` if the response is not one of the service, for example a
+   * 404 for the requested object
    */
   parse<T extends z.ZodType>(
     schema: T,
@@ -179,7 +178,7 @@ export class Tenant {
       this.toError(
         'unavailable',
         request,
-        `not an answer of the Actions service (${text})`,
+        `not a response of the Actions service (${text})`,
         answer.status,
       );
     try {
@@ -214,7 +213,7 @@ export class Tenant {
     if (known !== undefined) return known;
     const connection = new ExpiringCache(
       async () => await this.#connect(scope),
-      MIN_TOKEN_LIFE_MS,
+      MIN_TOKEN_VALIDITY_MS,
       this.#options.clock,
     );
     this.#connections.set(key, connection);
@@ -232,7 +231,7 @@ export class Tenant {
       const request: RestRequest = {
         call: 'scale_sets',
         route: 'POST /actions/runner-registration',
-        // As `data`: a parameter `url` would replace the address of the request.
+        // Pass the body as `data`: a parameter `url` would replace the address of the request.
         parameters: {
           data: { url: registrationUrl(this.#webUrl, scope), runner_event: 'register' },
         },
@@ -246,7 +245,7 @@ export class Tenant {
       } catch (error) {
         if (again || !(error instanceof CiServerError && error.kind === 'credentials')) throw error;
         cache.forget(token);
-        await this.#options.clock.sleep(TOKEN_SPREADS_MS);
+        await this.#options.clock.sleep(TOKEN_PROPAGATION_MS);
       }
     }
   }
@@ -254,7 +253,9 @@ export class Tenant {
   #expiryOf(token: string): number {
     const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
     const { data } = tokenClaims.safeParse(parseJson(claims));
-    return data === undefined ? this.#options.clock.now() + DEFAULT_TOKEN_LIFE_MS : data.exp * 1000;
+    return data === undefined
+      ? this.#options.clock.now() + DEFAULT_TOKEN_VALIDITY_MS
+      : data.exp * 1000;
   }
 
   #error(

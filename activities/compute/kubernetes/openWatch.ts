@@ -24,9 +24,9 @@ export interface WatchOptions {
 }
 
 /**
- * Opens a watch. The server is requested to end it a moment before `watchTimeoutMs`. Two seconds
- * before its end, the server sends a bookmark, so that the resource version of a selector without
- * events stays recent (a "410 Gone" costs a new list):
+ * Opens a watch. The request asks the server to end it after 5/6 of `watchTimeoutMs`. Two seconds
+ * before its end, the server sends a bookmark. The resource version then stays recent even without
+ * events, which avoids a "410 Gone" and a new list:
  * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
  * (nextBookmarkTime).
  *
