@@ -1,4 +1,4 @@
-/** Which licences the packages have that run with Holdfast, and which may be. */
+/** Licenses of the production packages, and the licenses that are allowed. */
 import type { LockedPackage } from './lockFile.ts';
 
 /**
@@ -46,12 +46,12 @@ export function licensePage(packages: readonly LockedPackage[]): string {
       );
       return `| ${license} | ${names.length} | ${names.join(', ')} |`;
     });
-  return `# Licences of what runs with Holdfast
+  return `# Licenses of production packages
 
-The production packages of package-lock.json, those of other platforms included, by licence (SPDX). Made by \`npm run licenses\`; a test holds it against the lock file, and each
-licence against the allow-list in \`tools/supplyChain/licenses.ts\`. The texts are in the packages.
+The production packages of package-lock.json, those of other platforms included, by license (SPDX). \`npm run licenses\` generates this page. A test compares it with the lock file, and
+each license with the allow-list in \`tools/supplyChain/licenses.ts\`. The texts are in the packages.
 
-| Licence | Packages | |
+| License | Packages | |
 |---|---|---|
 ${rows.join('\n')}
 `;

@@ -151,7 +151,7 @@ describe('advisories', () => {
     expect(read('.ci/run')).toMatch(/^start_check '\w+' npm run audit$/m));
 });
 
-describe('licences', () => {
+describe('licenses', () => {
   test.each([
     ['MIT', true],
     ['(MIT OR Apache-2.0)', true],
