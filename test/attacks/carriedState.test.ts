@@ -27,7 +27,7 @@ import type { PodView } from '../../core/domain/pod.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
-import { refusal } from '../support/stranger.ts';
+import { rejectionReason } from '../support/untrustedWorker.ts';
 import { until } from '../support/until.ts';
 
 const INPUT = { organization: 'acme', intervals: SHORT_INTERVALS };
@@ -208,7 +208,7 @@ await describeWithLab('carried state that an attacker has written', { temporal: 
       ['an attempt that is none', async () => await carried({ pod: pod({}) }, { attempt: -1 })],
     ])('%s is rejected', async (_what, state) => {
       const handle = await start(RUNNER_WORKFLOW, [INPUT, await state()]);
-      expect(await refusal(handle.result())).toEqual(invalid);
+      expect(await rejectionReason(handle.result())).toEqual(invalid);
     });
 
     test.each<[what: string, input: unknown]>([
@@ -219,7 +219,7 @@ await describeWithLab('carried state that an attacker has written', { temporal: 
         input,
         await carried({ pod: pod({}) }, { spec: INPUT }),
       ]);
-      expect(await refusal(handle.result())).toEqual(invalid);
+      expect(await rejectionReason(handle.result())).toEqual(invalid);
     });
 
     test('with a spec that the policy rejects it only drains, and deletes only its own objects', async () => {
@@ -293,7 +293,7 @@ await describeWithLab('carried state that an attacker has written', { temporal: 
       ['a state that is none', [declaration(), { facts: 5 }]],
     ])('%s is rejected', async (_what, args) => {
       const handle = await start(RUNNER_SET_WORKFLOW, args, setWorkflowId('mine'));
-      expect(await refusal(handle.result())).toEqual(invalid);
+      expect(await rejectionReason(handle.result())).toEqual(invalid);
     });
   });
 
@@ -328,7 +328,7 @@ await describeWithLab('carried state that an attacker has written', { temporal: 
     [SWEEP_WORKFLOW, { maxPodAge: 'x' }],
   ])('%s admits its input before anything else', async (type, input) => {
     const handle = await start(type, [input, [{ spec: {}, marks: [] }]]);
-    expect(await refusal(handle.result())).toEqual(invalid);
+    expect(await rejectionReason(handle.result())).toEqual(invalid);
   });
 
   test('the table has every workflow type', () => {

@@ -15,7 +15,7 @@ import {
   type KubernetesHarness,
 } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { startStranger, type Stranger } from '../support/stranger.ts';
+import { startUntrustedWorker, type UntrustedWorker } from '../support/untrustedWorker.ts';
 import { until } from '../support/until.ts';
 
 const CLAIM: ArtifactStoreLocation = { claim: 'artifacts' };
@@ -47,7 +47,7 @@ await describeWithLab(
       let harness: KubernetesHarness;
       let compute: KubernetesCompute;
       let world: HoldfastWorld;
-      let stranger: Stranger;
+      let untrusted: UntrustedWorker;
 
       beforeAll(async () => {
         const address = lab.temporal?.address ?? '';
@@ -64,10 +64,10 @@ await describeWithLab(
           },
         });
         world = await holdfastWorld(address, { compute, ciServers: createCiServers({}) });
-        stranger = await startStranger(address, world.client);
+        untrusted = await startUntrustedWorker(address, world.client);
       }, 120_000);
       afterAll(async () => {
-        await stranger.close();
+        await untrusted.close();
         await world.close();
         await harness.close();
       });
@@ -122,10 +122,10 @@ await describeWithLab(
             completeWithinMs: 1_000,
           });
         const queue = clusterTaskQueue(world.taskQueue);
-        expect(await stranger.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain(
+        expect(await untrusted.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain(
           'no job has started this runner',
         );
-        expect(await stranger.call('provision', queue, request(VICTIM))).toContain(
+        expect(await untrusted.call('provision', queue, request(VICTIM))).toContain(
           "is not the folder of a job's step",
         );
         expect(await pods()).toEqual([]);
@@ -166,7 +166,7 @@ await describeWithLab(
           completeWithinMs: 1_000,
         });
         expect(
-          await stranger.call('provision', clusterTaskQueue(world.taskQueue), input),
+          await untrusted.call('provision', clusterTaskQueue(world.taskQueue), input),
         ).toContain("has the name holdfast-uploader, which is Holdfast's own");
         expect(await pods()).toEqual([]);
       });

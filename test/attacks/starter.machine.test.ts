@@ -11,7 +11,11 @@ import { clusterTaskQueue, type RunnerInput } from '../../core/contract/index.ts
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
+import {
+  rejectionReason,
+  startUntrustedWorker,
+  type UntrustedWorker,
+} from '../support/untrustedWorker.ts';
 
 await describeWithLab(
   "users who can start workflows, and the worker's machine",
@@ -20,7 +24,7 @@ await describeWithLab(
     let folder: string;
     let compute: Compute;
     let world: HoldfastWorld;
-    let stranger: Stranger;
+    let untrusted: UntrustedWorker;
     const prey = (): string => join(folder, 'taken');
 
     beforeAll(async () => {
@@ -32,10 +36,10 @@ await describeWithLab(
         command: ['sh', '-c', 'eval "$PREY"; eval "$1"', 'sh'],
       });
       world = await holdfastWorld(address, { compute, ciServers: new FakeCiServer() });
-      stranger = await startStranger(address, world.client);
+      untrusted = await startUntrustedWorker(address, world.client);
     }, 120_000);
     afterAll(async () => {
-      await stranger.close();
+      await untrusted.close();
       await world.close();
       await rm(folder, { recursive: true });
     });
@@ -67,7 +71,7 @@ await describeWithLab(
       "do not run their own %s there, by a runner's input",
       async (field, bring) => {
         const run = await world.start(bring());
-        await expectNothingRun(await refusal(run.result()), field);
+        await expectNothingRun(await rejectionReason(run.result()), field);
       },
     );
 
@@ -87,7 +91,7 @@ await describeWithLab(
         });
         const location = await compute.location();
         await expectNothingRun(
-          await stranger.call('provision', clusterTaskQueue(world.taskQueue), (id: string) => ({
+          await untrusted.call('provision', clusterTaskQueue(world.taskQueue), (id: string) => ({
             location,
             ...input(id),
           })),

@@ -16,7 +16,11 @@ import {
   type KubernetesHarness,
 } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
+import {
+  rejectionReason,
+  startUntrustedWorker,
+  type UntrustedWorker,
+} from '../support/untrustedWorker.ts';
 
 process.env['HOLDFAST_STARTER_TOKEN'] = 'ghp_simulator';
 const RIVAL: Scope = { kind: 'organization', name: 'rival' };
@@ -64,7 +68,7 @@ await describeWithLab(
     let compute: KubernetesCompute;
     let ciServers: CiServers;
     let world: HoldfastWorld;
-    let stranger: Stranger;
+    let untrusted: UntrustedWorker;
 
     beforeAll(async () => {
       const address = lab.temporal?.address ?? '';
@@ -89,10 +93,10 @@ await describeWithLab(
         }),
       );
       world = await holdfastWorld(address, { compute, ciServers }, ['default', 'bound']);
-      stranger = await startStranger(address, world.client);
+      untrusted = await startUntrustedWorker(address, world.client);
     }, 300_000);
     afterAll(async () => {
-      await stranger.close();
+      await untrusted.close();
       await world.close();
       await simulator.stop();
       await harness.close();
@@ -104,7 +108,7 @@ await describeWithLab(
       input: (workflowId: string) => ProvisionInput | RemoveRegistrationInput,
     ): Promise<string> {
       const location = await compute.location();
-      return await stranger.call(activity, taskQueue, (workflowId: string) => ({
+      return await untrusted.call(activity, taskQueue, (workflowId: string) => ({
         location,
         ...input(workflowId),
       }));
@@ -135,7 +139,7 @@ await describeWithLab(
     describe.each(WANTED)('do not get %s', (_what, template, rule) => {
       test('in the input of a runner', async () => {
         const run = await world.start({ pod: template });
-        expect(await refusal(run.result())).toContain(`not allowed by "${rule}"`);
+        expect(await rejectionReason(run.result())).toContain(`not allowed by "${rule}"`);
         await expectNothingMade();
       });
       test('by a workflow of their own', async () => {
@@ -150,7 +154,9 @@ await describeWithLab(
       const queue = (): string => ciTaskQueue(world.taskQueue, 'default');
       test('in the input of a runner', async () => {
         const run = await world.start({ organization: RIVAL.name });
-        expect(await refusal(run.result())).toContain('credential "default" is not for rival');
+        expect(await rejectionReason(run.result())).toContain(
+          'credential "default" is not for rival',
+        );
         await expectNothingMade();
       });
       test('by a workflow of their own: neither to register nor to remove a runner', async () => {
@@ -195,7 +201,7 @@ await describeWithLab(
         ],
       ])('cannot use it for %s', async (_what, asked, registered, why) => {
         const run = await world.start({ ...asked, credential: 'bound' });
-        expect(await refusal(run.result())).toContain(why);
+        expect(await rejectionReason(run.result())).toContain(why);
         const scope: Scope = { kind: 'organization', name: 'acme' };
         const registration = { scope, group: 'default', ...registered } as NonNullable<
           ProvisionInput['ciServer']

@@ -11,7 +11,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
-/** The end of a life whose cluster or CI server stands in its way, on the real Temporal server. */
+/** Teardown of a runner while the cluster or the CI server rejects requests. */
 await describeWithLab('teardown', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
@@ -42,7 +42,10 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     compute.end(pod, 0);
   }
 
-  /** As by an admission webhook: at first tried again as in production, then soon. */
+  /**
+   * Returns errors as of an admission webhook. The first one has the retry delay of production, the
+   * others a short one.
+   */
   function denied(): () => ComputeError {
     const delays = [undefined];
     return () =>
@@ -52,9 +55,9 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
         delays.length > 0 ? { retryAfterMs: delays.pop() } : { retryAfterMs: 100 },
       );
   }
-  const tellsWhy = async () =>
+  const reachesDenial = async () =>
     await run.reaches(
-      'telling why',
+      'a wait with the reason of the denial',
       ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
     );
 
@@ -67,7 +70,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
       await busyRunner();
       compute.refusals.set(method, denied());
       finishJob();
-      await tellsWhy();
+      await reachesDenial();
       expect(await run.status()).toMatchObject({ phase: 'TearingDown' });
       compute.refusals.clear();
       expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
@@ -79,21 +82,21 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     ['a denied deletion of the pod', 'deletePod', denied()],
     ['a denied deletion of the Secret', 'deleteRegistrationSecret', denied()],
     [
-      'a cluster that is away',
+      'an unavailable API server',
       'deletePod',
       () =>
-        new ComputeError('unavailable', 'the API server is away: not on Sundays', {
+        new ComputeError('unavailable', 'the API server is unavailable: not on Sundays', {
           retryAfterMs: 100,
         }),
     ],
   ])(
-    '%s after a job that is known to be completed, whose teardown belongs to the workflow task, is a wait too',
+    '%s after a job that is known to be completed is a wait too, although a local activity does the teardown',
     async (_what, method, why) => {
       await busyRunner();
       compute.refusals.set(method, why);
       ci.forget(runnerName);
       compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'completed' } } });
-      await tellsWhy();
+      await reachesDenial();
       compute.refusals.clear();
       expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
       expectNothingLeft({ compute, ci });
@@ -104,11 +107,11 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());
     await run.handle.signal('cancel', 'enough');
-    await tellsWhy();
+    await reachesDenial();
     expect(compute.jobs.has(pod)).toBe(true);
     finishJob();
-    await run.reaches('its end', ({ phase }) => phase === 'TearingDown');
-    await tellsWhy();
+    await run.reaches('TearingDown', ({ phase }) => phase === 'TearingDown');
+    await reachesDenial();
     compute.refusals.clear();
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expectNothingLeft({ compute, ci });
@@ -119,7 +122,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     run = await world.start();
     pod = await run.pod();
     await run.handle.signal('cancel', { mode: 'force', reason: 'enough' });
-    await tellsWhy();
+    await reachesDenial();
     expect(compute.secrets.size).toBe(1);
     compute.start(pod);
     compute.refusals.clear();
@@ -131,17 +134,17 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());
     await run.handle.signal('cancel', 'enough');
-    await tellsWhy();
+    await reachesDenial();
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
-    await run.reaches('the force', ({ cancel }) => cancel?.mode === 'force');
+    await run.reaches('mode force', ({ cancel }) => cancel?.mode === 'force');
     compute.refusals.clear();
-    await until('the kill', () => compute.deletions.length > 0);
+    await until('the deletion with the shortest grace period', () => compute.deletions.length > 0);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 1 });
     ci.setBusy(runnerName, false);
     expect(await run.result()).toMatchObject({ outcome: 'aborted' });
   });
 
-  test('a wait for the end that a user fails is scheduled again: the end is observed', async () => {
+  test('a wait for the end that a user has failed is scheduled again, and the end is observed', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
     await until(
@@ -157,7 +160,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('a wait for the end that is completed with another pod is scheduled again: the end is observed', async () => {
+  test('a wait for the end that was completed with another pod is scheduled again, and the end is observed', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
     await until(
@@ -193,8 +196,8 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     expect(compute.created).toHaveLength(1);
     compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');
     await next.pod();
-    expect({ asked: compute.nodeStates, writers: compute.writers.size }).toEqual({
-      asked: [],
+    expect({ nodeStates: compute.nodeStates, writers: compute.writers.size }).toEqual({
+      nodeStates: [],
       writers: 0,
     });
     await next.handle.signal('cancel');
@@ -202,7 +205,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
-  test('ended while its credential is rejected permanently: pod and Secret are deleted immediately, its registration is handed off after the documented time', async () => {
+  test('a runner that ends while its credential is rejected: pod and Secret are deleted at once, and the registration is handed off after timeouts.unregistration', async () => {
     await busyRunner({ timeouts: { unregistration: '3s' } });
     ci.script.push({
       method: 'remove',
@@ -211,7 +214,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
     });
     compute.end(pod, 137);
     await run.reaches(
-      'pod and Secret gone, and the registration not',
+      'Unregistering, with pod and Secret deleted',
       ({ phase }) => phase === 'Unregistering' && compute.pods.size + compute.secrets.size === 0,
     );
     const result = await run.result();

@@ -1,4 +1,4 @@
-/** What the command shows of what runs: forms of output, watching, top, and what a shell is offered. */
+/** Output of the command about running runners: formats, --watch, top and shell completion. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
@@ -25,13 +25,13 @@ await describeWithLab('reading runners', { temporal: true }, (lab) => {
       await cli('runner', 'start', '--org', 'acme', '--set', set, '--name', 'a', '-o', 'name')
     ).stdout.trim();
     await until(
-      'visibility to tell it',
+      'visibility to list the runner',
       async () => (await cli('runner', 'list', '--set', set, '-o', 'name')).stdout === `${id}\n`,
     );
   });
   afterAll(async () => await all.world.close());
 
-  test('the formats of a list, and the same list in the UI', async () => {
+  test('the formats of a list, and the link to the same list in the UI', async () => {
     const yaml = parse((await cli('runner', 'list', '--set', set, '-o', 'yaml')).stdout) as {
       runners: { id: string }[];
       ui: string;
@@ -47,7 +47,7 @@ await describeWithLab('reading runners', { temporal: true }, (lab) => {
     expect(wide.stderr).toBe(`in Temporal's UI: ${yaml.ui}\n`);
   });
 
-  test('completions of an ID, from the address in the command line', async () => {
+  test('an ID is completed, with the address of the command line', async () => {
     expect(id).toBe(`runner-${set}-a`);
     const { stdout } = await runCli(
       [
@@ -67,7 +67,7 @@ await describeWithLab('reading runners', { temporal: true }, (lab) => {
   test('an ID that a shell would execute is not completed', async () => {
     const hostile = `${id};touch owned;#`;
     const { handle } = await all.world.start({}, hostile);
-    await until('visibility to tell it', async () =>
+    await until('visibility to list the runner', async () =>
       (await cli('runner', 'list', '-o', 'name')).stdout.includes(hostile),
     );
     const { stdout } = await runCli(
@@ -79,7 +79,7 @@ await describeWithLab('reading runners', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('top counts it, and shows how many failed', async () => {
+  test('top lists the runner, and shows how many failed', async () => {
     const { stdout } = await cli('top', '-o', 'json', '--limit', '1000');
     expect(JSON.parse(stdout)).toMatchObject({
       runners: expect.arrayContaining([expect.objectContaining({ id })]),

@@ -1,4 +1,8 @@
-/** Static runners that were busy for longer than a job may be, by their pods' word alone, on and off: what a job has left behind may say so. */
+/**
+ * Replacement of suspected runners. One kind is a static runner that was busy for longer in total
+ * than a job may take, according to its pod alone: processes of an earlier job can cause such
+ * reports. The other kind is a runner that another system reports as unresponsive.
+ */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import {
@@ -16,7 +20,7 @@ import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab(
-  'a static runner that was busy for longer than a job can be',
+  'a static runner that was busy for longer than a job may take',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -33,36 +37,36 @@ await describeWithLab(
     });
     afterEach(async () => await world.close());
 
-    /** From idle, as long as it comes back to that. */
+    /** Makes an idle runner busy and idle again, until it does not return to Idle. */
     async function flap(handle: WorkflowHandle, pod: string): Promise<void> {
       const phase = async (): Promise<RunnerPhase> =>
         ((await handle.query(statusQuery)) as RunnerStatus).phase;
       do {
         compute.startJob(pod);
-        await until('it to be busy', async () => (await phase()) === 'Busy');
-        // A worker tells sixty changes at once, and the next ones a minute apart.
+        await until('the runner to be busy', async () => (await phase()) === 'Busy');
+        // A worker reports sixty changes immediately, and further ones a minute apart.
         const enough = Date.now() + 500;
-        await until('a part of its time to be over', () => Date.now() >= enough);
+        await until('half a second of busy time to pass', () => Date.now() >= enough);
         compute.endJob(pod);
-        await until('it to be busy no more', async () => (await phase()) !== 'Busy');
+        await until('the runner not to be busy', async () => (await phase()) !== 'Busy');
       } while ((await phase()) === 'Idle');
     }
 
-    test('is replaced by another of its set', async () => {
+    test('is replaced by another runner of its set', async () => {
       const set = await SetRun.start(
         { world, compute, ci },
         { replicas: 1, template: { ephemeral: false } },
       );
-      const [liar] = (await set.comesTo({ idle: 1 })).runners;
-      if (liar === undefined) throw new Error('no runner');
-      const handle = world.client.workflow.getHandle(liar.workflowId);
-      await flap(handle, set.podOf(liar.workflowId));
+      const [suspected] = (await set.comesTo({ idle: 1 })).runners;
+      if (suspected === undefined) throw new Error('no runner');
+      const handle = world.client.workflow.getHandle(suspected.workflowId);
+      await flap(handle, set.podOf(suspected.workflowId));
       expect(await handle.result()).toMatchObject({
         outcome: 'succeeded',
         message: expect.stringMatching(/it was busy for \d+s in all/),
       });
       const [another] = (await set.comesTo({ idle: 1 })).runners;
-      expect(another?.workflowId).not.toBe(liar.workflowId);
+      expect(another?.workflowId).not.toBe(suspected.workflowId);
       await set.end();
     });
 
@@ -90,7 +94,7 @@ await describeWithLab(
 );
 
 await describeWithLab(
-  'a runner that another system has found to hang',
+  'a runner that another system has reported as unresponsive',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -114,7 +118,7 @@ await describeWithLab(
 
     test('is replaced by another attempt, and the reason is visible', async () => {
       const { run, pod, runnerName } = await idle();
-      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'unresponsive' });
       await run.reaches('another runner', ({ attempt }) => attempt === 2);
       expect(compute.pods.has(pod)).toBe(false);
       expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
@@ -130,15 +134,15 @@ await describeWithLab(
       expectNothingLeft({ compute, ci });
     });
 
-    test('is not changed if another runner is meant, or if it has a job by then', async () => {
+    test('is not replaced if the signal names another runner, or if it has a job by then', async () => {
       const { run, pod, runnerName } = await idle();
       await run.handle.signal(replaceIdleSignal, {
         runnerName: `${runnerName}-r2`,
-        reason: 'it is the next one',
+        reason: 'a later attempt',
       });
       compute.startJob(pod);
       await run.reaches('Busy', ({ phase }) => phase === 'Busy');
-      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'unresponsive' });
       await run.reaches('Busy', ({ phase }) => phase === 'Busy');
       compute.endJob(pod);
       ci.forget(runnerName);

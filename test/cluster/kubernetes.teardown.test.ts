@@ -10,13 +10,13 @@ import { startKubernetesHarness, type KubernetesHarness } from '../support/kuber
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-/** How the harness's pods are made, which no scheduler shall get. */
+/** Template of the harness's pods. No scheduler assigns them to a node. */
 const POD: Partial<RunnerInput> = {
   pod: { spec: { schedulerName: 'contract' } },
   supervisor: 'none',
 };
 
-/** The end of a life on a real API server that stands in its way: it denies, or does late what it was asked for. */
+/** Teardown of a runner on a real API server that denies requests or completes them late. */
 await describeWithLab(
   'teardown in a restricted cluster',
   { temporal: true, kubernetes: true },
@@ -66,7 +66,10 @@ await describeWithLab(
       expect(left).toEqual({ pods: 0, secrets: 0, registrations: 0 });
     }
 
-    /** Denies the deletion of every pod of the harness's namespace, as an administrator's rule. @returns what takes it back */
+    /**
+     * Denies the deletion of every pod in the harness's namespace by an admission policy.
+     * @returns a function that removes the policy
+     */
     async function denyDeletions(): Promise<() => Promise<void>> {
       const { namespace, core } = harness;
       const objects = harness.kubeConfig.makeApiClient(KubernetesObjectApi);
@@ -106,21 +109,21 @@ await describeWithLab(
           );
         return error !== undefined;
       };
-      await until('the rule to be in force', isDenied);
+      await until('the policy to be in effect', isDenied);
       return async () => {
         await objects.delete(binding);
         await objects.delete(policy);
-        await until('the rule to be gone', async () => !(await isDenied()));
+        await until('the policy to be deleted', async () => !(await isDenied()));
         await core.deleteNamespacedPod({ name: 'probe', namespace, gracePeriodSeconds: 0 });
       };
     }
 
-    test('a rule that denies the deletion causes a wait with the reason; afterwards the runner ends and nothing is left', async () => {
+    test('a policy that denies the deletion causes a wait with the reason; without it the runner ends and no object remains', async () => {
       const pod = await running();
       const allow = await denyDeletions();
       await harness.end(pod, 1);
       const { phase } = await run.reaches(
-        'telling why',
+        'a wait with the reason of the denial',
         ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
       );
       expect(phase).toBe('TearingDown');
@@ -135,7 +138,7 @@ await describeWithLab(
 
     test.each([
       [
-        'a permission that was lost',
+        'a missing permission',
         403,
         {
           message:
@@ -153,10 +156,10 @@ await describeWithLab(
         },
       ],
     ])(
-      '%s does not block the end either',
+      '%s delays the teardown, and does not prevent it',
       async (_what, status, details) => {
         const pod = await running();
-        const refusal = {
+        const rejection = {
           kind: 'answer' as const,
           status,
           body: JSON.stringify({
@@ -167,7 +170,7 @@ await describeWithLab(
             ...details,
           }),
         };
-        proxy.script('deletion', refusal, refusal);
+        proxy.script('deletion', rejection, rejection);
         await harness.end(pod, 1);
         expect(await run.result()).toMatchObject({ outcome: 'failed' });
         await expectNothingLeft();
@@ -185,7 +188,7 @@ await describeWithLab(
         const late = await held;
         await run.handle.signal('cancel', 'not needed any more');
         await run.reaches(
-          'the wait for what may come late',
+          'the wait for objects that may be created late',
           ({ waitingFor }) =>
             waitingFor === 'objects that the interrupted provisioning may still create',
         );
@@ -198,7 +201,7 @@ await describeWithLab(
 
     test.each([
       ['a registered runner', { ephemeral: true }],
-      ['one that was to register itself', { ephemeral: false }],
+      ['a runner that registers itself', { ephemeral: false }],
     ])(
       '%s whose container starts during the deletion of its pod is not deleted',
       async (_what, input) => {
@@ -207,7 +210,7 @@ await describeWithLab(
         const pod = (await harness.second.getPod({ name }))!;
         const held = proxy.hold(({ method, url }) => {
           const isDeletion = method === 'DELETE' && url.pathname.endsWith(`/pods/${name}`);
-          // Nothing else arrives in its place.
+          // Drop all other requests until the held one has arrived.
           proxy.down ||= isDeletion;
           return isDeletion;
         });
@@ -260,7 +263,7 @@ await describeWithLab(
       ci.setBusy((await run.status()).runnerName ?? '', true);
       await harness.vanish((await harness.second.getPod({ name }))!);
       await until(
-        'the loss',
+        'the end of the workflow of the lost runner',
         async () => (await run.handle.describe()).status.name === 'COMPLETED',
       );
       const next = await world.start({ ...POD, volumeClaims });

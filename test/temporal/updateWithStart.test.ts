@@ -9,9 +9,12 @@ import { memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 
-/** The SDK refuses an update that finds no handler ("No registered handler"): it must find one in a workflow's very first task. */
+/**
+ * The SDK rejects an update without a handler ("No registered handler"), so a workflow must
+ * register its handlers in its first workflow task.
+ */
 await describeWithLab(
-  'an update in the first workflow task of a workflow',
+  'an update in the first workflow task',
   { temporal: true },
   (lab) => {
     let compute: FakeCompute;
@@ -36,7 +39,7 @@ await describeWithLab(
       });
     }
 
-    test('drains a runner before its admission: nothing is left', async () => {
+    test('drains a runner before its admission, and no object remains', async () => {
       const workflowId = `runner-${randomUUID().slice(0, 8)}`;
       const input: RunnerInput = { organization: 'acme', intervals: SHORT_INTERVALS };
       const accepted = await world.client.workflow.executeUpdateWithStart(drainUpdate, {
