@@ -29,7 +29,7 @@ await describeIf(
       expect(Object.keys(report.faults).length).toBeGreaterThan(10);
       expect(report).toMatchObject({
         seed: SEED,
-        lives: expect.any(Number),
+        runners: expect.any(Number),
         jobs: expect.any(Number),
       });
     }, 600_000);

@@ -5,41 +5,54 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KubeConfig } from '@kubernetes/client-node';
 
-/** Who the workers are to the API server: somebody who may do all. */
+/** User name of the workers at the API server, with all permissions. */
 export const WORKER_USER = 'holdfast-worker';
 const IDENTITY = { 'impersonate-user': WORKER_USER, 'impersonate-group': 'system:masters' };
 
 /** A request of a worker to the API server, with its body. */
 export interface WorkerRequest {
   readonly method: string;
-  /** Without its query. */
+  /** Path without the query. */
   readonly path: string;
   readonly body: string;
 }
 
+/** Options of {@link startApiServerProxy}. */
 export interface ApiServerProxyOptions {
-  /** Told of each request that is no watch, before it is passed on. @returns what to tell its status to; 0: there was no answer */
+  /**
+   * Called for each request except watches, before it is forwarded.
+   * @returns a function to call with the status of the response, or 0 without a response
+   */
   readonly onRequest: (request: WorkerRequest) => (status: number) => void;
 }
 
-/** What stands between the workers and the API server: it sees what they ask for, and is late or cuts where a fault says so. */
+/** Proxy between the workers and the API server. It observes requests, and delays or cuts them. */
 export interface ApiServerProxy {
-  /** A kubeconfig's text. */
+  /** Text of a kubeconfig for the workers. */
   readonly kubeconfig: string;
-  /** How much later a creation arrives, and how much later its answer does, in ms. */
-  readonly creations: { arriveLaterMs: number; answeredLaterMs: number };
+  /** Delays of requests that create an object, and of their responses (ms). */
+  readonly creations: { requestDelayMs: number; responseDelayMs: number };
   /** Cuts all watches. */
   cutWatches(): void;
-  /** Withholds what watches tell from now on, those that are open and new ones. @returns what ends it: the watches are cut */
+  /**
+   * Withholds the events of open and new watches.
+   * @returns a function that cuts these watches and ends this
+   */
   silenceWatches(): () => void;
   /** Cuts all connections. */
   cutAll(): void;
-  /** Cuts all connections, and every new one. @returns what ends it */
-  goAway(): () => void;
+  /**
+   * Cuts all connections, and every new one.
+   * @returns a function that ends this
+   */
+  rejectConnections(): () => void;
   close(): Promise<void>;
 }
 
-/** @param target - the API server, and who we are there */
+/**
+ * Starts a proxy.
+ * @param target - address and credentials of the API server
+ */
 export async function startApiServerProxy(
   target: KubeConfig,
   { onRequest }: ApiServerProxyOptions,
@@ -50,10 +63,10 @@ export async function startApiServerProxy(
   const agent = new Agent({ keepAlive: true, ca: upstream.ca });
   const sockets = new Set<Socket>();
   const watches = new Set<Socket>();
-  const creations = { arriveLaterMs: 0, answeredLaterMs: 0 };
+  const creations = { requestDelayMs: 0, responseDelayMs: 0 };
   const watchAnswers = new Set<IncomingMessage>();
   let silent = false;
-  let away = false;
+  let isRejecting = false;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', socket } = request;
@@ -66,10 +79,10 @@ export async function startApiServerProxy(
     }
     const body = await buffer(request);
     const answered = onRequest({ method, path: url.pathname, body: body.toString('utf8') });
-    const late = method === 'POST' ? { ...creations } : { arriveLaterMs: 0, answeredLaterMs: 0 };
-    // It is on its way: it arrives whatever becomes of its sender.
-    if (late.arriveLaterMs > 0) await delay(late.arriveLaterMs);
-    send(request, url, body, response, answered, late.answeredLaterMs, method !== 'GET');
+    const delays = method === 'POST' ? { ...creations } : { requestDelayMs: 0, responseDelayMs: 0 };
+    // The request is in transit: it arrives even if the connection of its sender is closed.
+    if (delays.requestDelayMs > 0) await delay(delays.requestDelayMs);
+    send(request, url, body, response, answered, delays.responseDelayMs, method !== 'GET');
   }
 
   function send(
@@ -78,8 +91,8 @@ export async function startApiServerProxy(
     body: Buffer,
     response: ServerResponse,
     answered: (status: number) => void,
-    laterMs: number,
-    whateverHappens = false,
+    responseDelayMs: number,
+    completesAlways = false,
   ): void {
     const onward = httpsRequest(
       url,
@@ -107,7 +120,7 @@ export async function startApiServerProxy(
           response.on('close', () => watchAnswers.delete(answer));
           if (silent) answer.unpipe(response);
         };
-        if (laterMs > 0) setTimeout(pass, laterMs);
+        if (responseDelayMs > 0) setTimeout(pass, responseDelayMs);
         else pass();
       },
     );
@@ -116,7 +129,7 @@ export async function startApiServerProxy(
       socket.destroy();
     });
     response.on('close', () => {
-      if (!whateverHappens) onward.destroy();
+      if (!completesAlways) onward.destroy();
     });
     onward.end(body);
   }
@@ -125,7 +138,7 @@ export async function startApiServerProxy(
     handle(request, response).catch(() => request.socket.destroy());
   });
   proxy.on('connection', (socket) => {
-    if (away) return void socket.destroy();
+    if (isRejecting) return void socket.destroy();
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
@@ -154,10 +167,10 @@ export async function startApiServerProxy(
       };
     },
     cutAll: () => cut(sockets),
-    goAway: () => {
-      away = true;
+    rejectConnections: () => {
+      isRejecting = true;
       cut(sockets);
-      return () => void (away = false);
+      return () => void (isRejecting = false);
     },
     close: async () => {
       const closed = new Promise<void>((resolve) => {

@@ -1,4 +1,7 @@
-/** Loaded into a worker before anything else (`--import`): its wall clock shows another time for as long as the file in CHAOS_CLOCK says so, in ms. */
+/**
+ * Changes the wall clock of a worker by the offset in the file CHAOS_CLOCK (ms). Loaded before the
+ * worker with `--import`.
+ */
 import { readFileSync } from 'node:fs';
 
 const CHECK_INTERVAL_MS = 200;
@@ -7,7 +10,7 @@ const file = process.env['CHAOS_CLOCK'] ?? '';
 const RealDate = Date;
 let offsetMs = 0;
 
-function look(): void {
+function readOffset(): void {
   offsetMs = Number(readFileSync(file, 'utf8')) || 0;
 }
 
@@ -22,6 +25,6 @@ class SteppedDate extends RealDate {
   }
 }
 
-look();
-setInterval(look, CHECK_INTERVAL_MS).unref();
+readOffset();
+setInterval(readOffset, CHECK_INTERVAL_MS).unref();
 globalThis.Date = SteppedDate as DateConstructor;

@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** In the checkout, where its packages are found. */
+/** Output folder. Inside the checkout, so that Node.js finds the packages. */
 const FOLDER = join(ROOT, '.holdfast', 'compiled');
 
 /**
- * Compiles the worker as the published package has it, with its bundle of the workflows made ahead. Beside a worker that runs from the sources it
- * is another build: other files, another bundle, and the same histories.
+ * Compiles the worker as in the published package, with a prebuilt workflow bundle. Compared with a
+ * worker that runs from the sources, it is another build with the same histories.
  *
- * @returns its program
- * @throws Error with what the compiler says
+ * @returns the path of its program
+ * @throws Error with the output of the compiler
  */
 export async function compiledWorker(): Promise<string> {
   const run = async (...args: string[]): Promise<void> => {

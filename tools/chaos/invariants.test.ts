@@ -4,47 +4,54 @@ import { timelineOf, type Entry } from './timeline.ts';
 
 const A = 'runner-a';
 const B = 'runner-b';
-const POD = { life: A, pod: 'uid-1', name: 'runner-a-1', runner: 'a-1' };
-const JOB = { kind: 'job', job: 1, life: A } as const;
-const END = { kind: 'end', life: A, status: 'COMPLETED' } as const;
+const POD = { workflowId: A, pod: 'uid-1', name: 'runner-a-1', runner: 'a-1' };
+const JOB = { kind: 'job', job: 1, workflowId: A } as const;
+const END = { kind: 'end', workflowId: A, status: 'COMPLETED' } as const;
 
-type Happening = Entry extends infer E ? (E extends unknown ? Omit<E, 'at'> : never) : never;
+type ObservedEvent = Entry extends infer E ? (E extends unknown ? Omit<E, 'at'> : never) : never;
 
-/** One thing a second. */
-const timeline = (...happenings: Happening[]): Entry[] =>
-  happenings.map((happening, index) => ({ at: index * 1_000, ...happening }) as Entry);
+/** Returns a timeline with one event a second. */
+const timeline = (...events: ObservedEvent[]): Entry[] =>
+  events.map((event, index) => ({ at: index * 1_000, ...event }) as Entry);
 
-const ran: Happening[] = [
+const ran: ObservedEvent[] = [
   { kind: 'job', job: 1, step: 'queued' },
   { kind: 'pod', step: 'created', ...POD },
   { ...JOB, step: 'assigned' },
   { ...JOB, step: 'started' },
 ];
-const done: Happening = { ...JOB, step: 'completed', conclusion: 'success' };
-const failed: Happening = { ...JOB, step: 'completed', conclusion: 'failure' };
-const deletion: Happening = { kind: 'deletion', life: A, pod: POD.pod, graceS: 30 };
-const taken: Happening = { kind: 'taken', life: A, pod: POD.pod, how: 'evicted' };
-const told = (how: 'drain' | 'stop' | 'force' | 'plain' | 'retire' | 'terminated'): Happening => ({
-  kind: 'told',
-  life: A,
+const done: ObservedEvent = { ...JOB, step: 'completed', conclusion: 'success' };
+const failed: ObservedEvent = { ...JOB, step: 'completed', conclusion: 'failure' };
+const deletion: ObservedEvent = { kind: 'deletion', workflowId: A, pod: POD.pod, graceS: 30 };
+const evicted: ObservedEvent = {
+  kind: 'disrupted',
+  workflowId: A,
+  pod: POD.pod,
+  how: 'evicted',
+};
+const stopRequested = (
+  how: 'drain' | 'stop' | 'force' | 'plain' | 'retire' | 'terminated',
+): ObservedEvent => ({
+  kind: 'stopRequested',
+  workflowId: A,
   how,
 });
 
-test.each<[string, Happening[]]>([
+test.each<[string, ObservedEvent[]]>([
   [
-    'a pod that an administrator’s rule denies',
+    'a pod that an admission policy denies',
     [
       { kind: 'fault', fault: 'pods_denied', edge: 'begins' },
       { ...END, outcome: 'errored', cause: 'pod_rejected' },
     ],
   ],
   [
-    'a whole life',
+    'a runner with one job, from its start to its end',
     [
       ...ran,
       done,
       deletion,
-      { kind: 'pod', step: 'gone', ...POD },
+      { kind: 'pod', step: 'deleted', ...POD },
       { ...END, outcome: 'succeeded' },
     ],
   ],
@@ -52,45 +59,63 @@ test.each<[string, Happening[]]>([
     'a stop of a busy runner',
     [
       ...ran,
-      told('stop'),
+      stopRequested('stop'),
       { ...deletion, job: 1 },
       failed,
       { ...END, outcome: 'aborted', cause: 'cancelled' },
     ],
   ],
   [
-    'plain cancellation',
-    [...ran, told('plain'), { ...deletion, job: 1 }, failed, { ...END, status: 'CANCELLED' }],
+    'a cancellation of the workflow',
+    [
+      ...ran,
+      stopRequested('plain'),
+      { ...deletion, job: 1 },
+      failed,
+      { ...END, status: 'CANCELLED' },
+    ],
   ],
   [
     'a workflow that a fault terminated, whose pod the sweep stops',
-    [...ran, told('terminated'), { ...deletion, job: 1 }, failed, { ...END, status: 'TERMINATED' }],
+    [
+      ...ran,
+      stopRequested('terminated'),
+      { ...deletion, job: 1 },
+      failed,
+      { ...END, status: 'TERMINATED' },
+    ],
   ],
   [
     'a drain lets the job finish',
-    [...ran, told('drain'), done, deletion, { ...END, outcome: 'aborted', cause: 'cancelled' }],
+    [
+      ...ran,
+      stopRequested('drain'),
+      done,
+      deletion,
+      { ...END, outcome: 'aborted', cause: 'cancelled' },
+    ],
   ],
   [
     'an eviction in the middle of a job',
     [
       ...ran,
-      taken,
+      evicted,
       { ...deletion, job: 1 },
       failed,
       { ...END, outcome: 'errored', cause: 'evicted' },
     ],
   ],
   [
-    'a pod that ended by itself, whose job the server still believes in',
-    [...ran, taken, { kind: 'pod', step: 'ended', ...POD }, { ...deletion, job: 1 }, failed],
+    'a pod that ended by itself, whose job the server still shows as running',
+    [...ran, evicted, { kind: 'pod', step: 'ended', ...POD }, { ...deletion, job: 1 }, failed],
   ],
   [
-    'a job that went on elsewhere, because its runner was lost before it began',
+    'a job that runs on another runner, because its first runner was lost before it started',
     [
       ...ran.slice(0, 3),
-      taken,
-      { ...JOB, step: 'assigned', life: B },
-      { ...JOB, step: 'completed', life: B, conclusion: 'success' },
+      evicted,
+      { ...JOB, step: 'assigned', workflowId: B },
+      { ...JOB, step: 'completed', workflowId: B, conclusion: 'success' },
     ],
   ],
   [
@@ -102,51 +127,51 @@ test.each<[string, Happening[]]>([
     ],
   ],
   [
-    'a pod that was taken before anybody was told that it had been made',
+    'a pod that was removed before its worker had recorded it',
     [
       { kind: 'pod', step: 'created', ...POD },
-      taken,
-      { kind: 'pod', step: 'gone', ...POD },
+      evicted,
+      { kind: 'pod', step: 'deleted', ...POD },
       { kind: 'pod', step: 'created', ...POD, pod: 'uid-2' },
     ],
   ],
   [
-    'a replacement: another runner, another pod',
+    'a replacement with another registration and another pod',
     [
       { kind: 'pod', step: 'created', ...POD },
-      taken,
+      evicted,
       { kind: 'pod', step: 'created', ...POD, pod: 'uid-2', runner: 'a-1-r2' },
     ],
   ],
-])('fine: %s', (_what, happenings) => {
-  expect(violationsOf(timeline(...happenings), true)).toEqual([]);
+])('no violation: %s', (_what, events) => {
+  expect(violationsOf(timeline(...events), true)).toEqual([]);
 });
 
-test.each<[string, Happening[], string]>([
+test.each<[string, ObservedEvent[], string]>([
   [
-    'a pod is asked to go while its runner has a job',
+    'a pod is deleted while its runner has a job',
     [...ran, { ...deletion, job: 1 }, done],
-    'no pod goes under its job',
+    'no pod is deleted during its job',
   ],
   [
-    '… told to drain, which is no reason',
-    [...ran, told('drain'), { ...deletion, job: 1 }, done],
-    'no pod goes under its job',
+    'a pod is deleted during a job after a drain request, which does not permit that',
+    [...ran, stopRequested('drain'), { ...deletion, job: 1 }, done],
+    'no pod is deleted during its job',
   ],
   [
-    '… told to stop only afterwards',
-    [...ran, { ...deletion, job: 1 }, told('stop'), failed],
-    'no pod goes under its job',
+    'a pod is deleted during a job before a stop request',
+    [...ran, { ...deletion, job: 1 }, stopRequested('stop'), failed],
+    'no pod is deleted during its job',
   ],
   [
-    '… and taken only afterwards',
-    [...ran, { ...deletion, job: 1 }, taken, failed],
-    'no pod goes under its job',
+    'a pod is deleted during a job before a fault removes it',
+    [...ran, { ...deletion, job: 1 }, evicted, failed],
+    'no pod is deleted during its job',
   ],
   [
-    '… of a life whose other pod was taken',
-    [{ ...taken, pod: 'uid-0' }, ...ran, { ...deletion, job: 1 }, done],
-    'no pod goes under its job',
+    'a pod is deleted during a job after a fault has removed another pod of the runner',
+    [{ ...evicted, pod: 'uid-0' }, ...ran, { ...deletion, job: 1 }, done],
+    'no pod is deleted during its job',
   ],
   [
     'a registration has a second pod',
@@ -157,75 +182,83 @@ test.each<[string, Happening[], string]>([
     ],
     'one pod for each registration',
   ],
-  ['a job fails though nobody touched its runner', [...ran, failed], 'each job runs to its end'],
-  ['… whose runner was told to drain', [...ran, told('drain'), failed], 'each job runs to its end'],
+  ['a job fails without a fault of its runner', [...ran, failed], 'each job runs to its end'],
   [
-    'a job is given to two',
+    'a job fails after a drain request',
+    [...ran, stopRequested('drain'), failed],
+    'each job runs to its end',
+  ],
+  [
+    'a job is assigned to two runners',
     [
       ...ran,
-      { ...JOB, step: 'assigned', life: B },
-      { ...JOB, step: 'completed', life: B, conclusion: 'success' },
+      { ...JOB, step: 'assigned', workflowId: B },
+      { ...JOB, step: 'completed', workflowId: B, conclusion: 'success' },
     ],
     'each job runs on one runner',
   ],
   ['a job never ends', ran, 'every job ends'],
   [
-    '… nor does one that was cancelled',
+    'a cancelled job never ends',
     [...ran, { ...JOB, step: 'cancelled by its user' }],
     'every job ends',
   ],
-  ['a job is never taken', [{ kind: 'job', job: 1, step: 'queued' }], 'every job ends'],
-  ['a workflow fails', [{ ...END, status: 'FAILED' }], 'every life ends by itself'],
-  ['… or is terminated', [taken, { ...END, status: 'TERMINATED' }], 'every life ends by itself'],
+  ['a job is never assigned', [{ kind: 'job', job: 1, step: 'queued' }], 'every job ends'],
+  ['a workflow fails', [{ ...END, status: 'FAILED' }], 'every runner completes'],
   [
-    '… or ends as cancelled, and nobody cancelled it',
-    [told('stop'), { ...END, status: 'CANCELLED' }],
-    'every life ends by itself',
+    'a workflow is terminated without a request',
+    [evicted, { ...END, status: 'TERMINATED' }],
+    'every runner completes',
   ],
   [
-    'a verdict of trouble without any',
+    'a workflow ends as Cancelled without its cancellation',
+    [stopRequested('stop'), { ...END, status: 'CANCELLED' }],
+    'every runner completes',
+  ],
+  [
+    'the outcome errored without a fault of the runner',
     [{ ...END, outcome: 'errored', cause: 'never_registered' }],
-    'what goes wrong around a runner is waited out',
+    'a fault of another component does not end a runner',
   ],
   [
-    '… of failure',
-    [told('retire'), { ...END, outcome: 'failed' }],
-    'what goes wrong around a runner is waited out',
+    'the outcome failed without a fault of the runner',
+    [stopRequested('retire'), { ...END, outcome: 'failed' }],
+    'a fault of another component does not end a runner',
   ],
   [
-    'aborted unasked',
+    'the outcome aborted without a stop request',
     [{ ...END, outcome: 'aborted', cause: 'run_timeout' }],
-    'nobody is aborted unasked',
+    'no runner is aborted without a request',
   ],
-])('a violation: %s', (_what, happenings, rule) => {
-  expect(violationsOf(timeline(...happenings), true).map((found) => found.rule)).toEqual([rule]);
+])('violation: %s', (_what, events, rule) => {
+  expect(violationsOf(timeline(...events), true).map((found) => found.rule)).toEqual([rule]);
 });
 
-test('while it goes on, what has not ended yet is none', () => {
+test('a job that has not ended is no violation before the end of the run', () => {
   expect(violationsOf(timeline(...ran), false)).toEqual([]);
   expect(violationsOf(timeline({ kind: 'job', job: 1, step: 'queued' }), false)).toEqual([]);
 });
 
-test('a timeline has one life in the order of time, and the faults around it', () => {
+test('a timeline has the events of one runner in order, and the faults at that time', () => {
   const fault = {
     kind: 'fault',
     fault: 'worker_killed',
     edge: 'begins',
-    whom: 'worker 1',
+    target: 'worker 1',
   } as const;
   const entries: Entry[] = [
     { at: 0, ...fault },
     { at: 40_000, ...fault },
-    { at: 52_000, kind: 'pod', step: 'gone', ...POD },
-    { at: 51_000, kind: 'deletion', life: A, pod: POD.pod, graceS: 30, job: 1 },
+    { at: 52_000, kind: 'pod', step: 'deleted', ...POD },
+    { at: 51_000, kind: 'deletion', workflowId: A, pod: POD.pod, graceS: 30, job: 1 },
     { at: 50_000, kind: 'pod', step: 'created', ...POD },
-    { at: 51_500, kind: 'told', life: B, how: 'stop' },
+    { at: 51_500, kind: 'stopRequested', workflowId: B, how: 'stop' },
     { at: 90_000, ...fault },
   ];
   expect(timelineOf(entries, A)).toEqual([
     '   40.000 s  FAULT worker_killed begins (worker 1)',
     '   50.000 s  pod runner-a-1 created (runner a-1, uid-1)',
-    '   51.000 s  a worker asks to delete pod uid-1, grace 30, WHILE JOB 1 RUNS',
-    '   52.000 s  pod runner-a-1 gone (runner a-1, uid-1)',
+    '   51.000 s  a worker requests the deletion of pod uid-1, grace period 30, DURING JOB 1',
+    '   52.000 s  pod runner-a-1 deleted (runner a-1, uid-1)',
   ]);
 });

@@ -1,166 +1,189 @@
 import type { Entry } from './timeline.ts';
 
-/** Something happened that never may. */
+/** Violation of an invariant. */
 export interface Violation {
   readonly rule: string;
   readonly message: string;
-  /** Whose timeline tells more. */
-  readonly life?: string;
+  /** ID of the workflow whose timeline shows the violation. */
+  readonly workflowId?: string;
 }
 
 type Of<K extends Entry['kind']> = Extract<Entry, { kind: K }>;
 
-/** What interrupts a job on purpose. The other ways to be told to go let it finish. */
+/** Stop requests that interrupt a job. All others let it finish. */
 const INTERRUPTS: ReadonlySet<string> = new Set(['stop', 'force', 'plain', 'terminated']);
 
 /**
- * What a run's timeline shows to have gone wrong (docs/lifecycle.md says what may happen). Pure.
- * @param over - all has come to its end: what has not ended never will
+ * Returns the violations that the timeline of a run shows. docs/lifecycle.md has the rules. Pure.
+ * @param hasEnded - whether the run has ended, so that a job without an end never gets one
  */
-export function violationsOf(entries: readonly Entry[], over: boolean): Violation[] {
+export function violationsOf(entries: readonly Entry[], hasEnded: boolean): Violation[] {
   const of = <K extends Entry['kind']>(kind: K): Of<K>[] =>
     entries.filter((entry): entry is Of<K> => entry.kind === kind);
   const facts: Facts = {
     pods: of('pod'),
     faults: of('fault'),
-    taken: of('taken'),
-    told: of('told'),
+    disruptions: of('disrupted'),
+    stopRequests: of('stopRequested'),
     jobs: of('job'),
     ends: of('end'),
     deletions: of('deletion'),
   };
-  return [...deletions(facts), ...onePodEach(facts), ...jobs(facts, over), ...verdicts(facts)];
+  return [...deletions(facts), ...onePodEach(facts), ...jobs(facts, hasEnded), ...verdicts(facts)];
 }
 
 interface Facts {
   readonly pods: readonly Of<'pod'>[];
   readonly faults: readonly Of<'fault'>[];
-  readonly taken: readonly Of<'taken'>[];
-  readonly told: readonly Of<'told'>[];
+  readonly disruptions: readonly Of<'disrupted'>[];
+  readonly stopRequests: readonly Of<'stopRequested'>[];
   readonly jobs: readonly Of<'job'>[];
   readonly ends: readonly Of<'end'>[];
   readonly deletions: readonly Of<'deletion'>[];
 }
 
-const interrupted = ({ told }: Facts, life: string | undefined, by: number): boolean =>
-  told.some((entry) => entry.life === life && INTERRUPTS.has(entry.how) && entry.at <= by);
-
-/** Its pod had been taken from it, or had ended by itself, which the simulator does not know before the job's lease is out. */
-const podWasLost = ({ taken, pods }: Facts, pod: string, by: number): boolean =>
-  taken.some((entry) => entry.pod === pod && entry.at <= by) ||
-  pods.some(
-    (entry) =>
-      entry.pod === pod && (entry.step === 'ended' || entry.step === 'gone') && entry.at <= by,
+/** Whether a stop request had interrupted the runner by that time. */
+const interrupted = (
+  { stopRequests }: Facts,
+  workflowId: string | undefined,
+  by: number,
+): boolean =>
+  stopRequests.some(
+    (entry) => entry.workflowId === workflowId && INTERRUPTS.has(entry.how) && entry.at <= by,
   );
 
-/** No pod is asked to go while its runner has a job, unless somebody wants the job to end. */
+/**
+ * Whether a fault had removed the pod, or the pod had ended by itself. The simulator learns of such
+ * an end only when the lease of the job expires.
+ */
+const podWasLost = ({ disruptions, pods }: Facts, pod: string, by: number): boolean =>
+  disruptions.some((entry) => entry.pod === pod && entry.at <= by) ||
+  pods.some(
+    (entry) =>
+      entry.pod === pod && (entry.step === 'ended' || entry.step === 'deleted') && entry.at <= by,
+  );
+
+/** No pod is deleted while its runner has a job, unless a stop request interrupts the job. */
 function deletions(facts: Facts): Violation[] {
   return facts.deletions
     .filter(
-      ({ job, life, pod, at }) =>
-        job !== undefined && !interrupted(facts, life, at) && !podWasLost(facts, pod, at),
+      ({ job, workflowId, pod, at }) =>
+        job !== undefined && !interrupted(facts, workflowId, at) && !podWasLost(facts, pod, at),
     )
-    .map(({ job, life, pod }) =>
+    .map(({ job, workflowId, pod }) =>
       violation(
-        'no pod goes under its job',
-        `pod ${pod} was asked to go while its runner had job ${job}`,
-        life,
+        'no pod is deleted during its job',
+        `a worker requested the deletion of pod ${pod} while its runner had job ${job}`,
+        workflowId,
       ),
     );
 }
 
 /**
- * No registration has two pods at a time. One after another it may: a pod that was taken before the worker that made it could tell, and died, is
- * made again by the next, which cannot know of it.
+ * No registration has two pods at the same time. It may have two in succession: if a worker dies
+ * after it created a pod, and the pod is removed, the next worker does not find it and creates
+ * another one.
  */
 function onePodEach({ pods }: Facts): Violation[] {
-  const over = (pod: string, by: number): boolean =>
+  const hasEndedBy = (pod: string, by: number): boolean =>
     pods.some(
       (entry) =>
-        entry.pod === pod && (entry.step === 'ended' || entry.step === 'gone') && entry.at <= by,
+        entry.pod === pod && (entry.step === 'ended' || entry.step === 'deleted') && entry.at <= by,
     );
   const created = pods.filter(({ step }) => step === 'created');
-  return created.flatMap(({ runner, pod, at, life }, index) =>
+  return created.flatMap(({ runner, pod, at, workflowId }, index) =>
     created
       .slice(0, index)
-      .filter((earlier) => earlier.runner === runner && !over(earlier.pod, at))
+      .filter((earlier) => earlier.runner === runner && !hasEndedBy(earlier.pod, at))
       .map((earlier) =>
         violation(
           'one pod for each registration',
-          `runner ${runner} had pod ${earlier.pod}, and pod ${pod} beside it`,
-          life,
+          `runner ${runner} had pod ${earlier.pod} and pod ${pod} at the same time`,
+          workflowId,
         ),
       ),
   );
 }
 
-/** Every job runs once, on one runner and to its end, unless its runner was taken from it or told to go at once, or its user cancelled it. */
-function jobs(facts: Facts, over: boolean): Violation[] {
+/**
+ * Every job runs once, on one runner and to its end. Exceptions are a fault that removed its
+ * runner, a stop request that interrupted it, and a cancellation by its user.
+ */
+function jobs(facts: Facts, hasEnded: boolean): Violation[] {
   return [...Map.groupBy(facts.jobs, ({ job }) => job)].flatMap(([job, steps]) => {
     const end = steps.find((step) => step.step === 'completed');
     if (steps.some(({ step }) => step === 'cancelled by its user'))
-      return over && end === undefined
+      return hasEnded && end === undefined
         ? [violation('every job ends', `job ${job} was cancelled, and has not ended`)]
         : [];
     const assigned = steps.filter(({ step }) => step === 'assigned');
-    const lives = assigned.map(({ life }) => life);
-    const excused = (life: string | undefined): boolean =>
-      interrupted(facts, life, Infinity) || facts.taken.some((entry) => entry.life === life);
-    const [last, ...earlier] = lives.toReversed();
-    const lost = earlier.filter((life) => !excused(life));
+    const runners = assigned.map(({ workflowId }) => workflowId);
+    const isExcused = (workflowId: string | undefined): boolean =>
+      interrupted(facts, workflowId, Infinity) ||
+      facts.disruptions.some((entry) => entry.workflowId === workflowId);
+    const [last, ...earlier] = runners.toReversed();
+    const lost = earlier.filter((workflowId) => !isExcused(workflowId));
     if (lost.length > 0)
       return [
         violation(
           'each job runs on one runner',
-          `job ${job} was given to ${lives.join(', then to ')}`,
+          `job ${job} was assigned to ${runners.join(', then to ')}`,
           lost[0],
         ),
       ];
     if (end === undefined)
-      return over ? [violation('every job ends', `job ${job} is ${steps.at(-1)?.step}`, last)] : [];
-    if ('conclusion' in end && end.conclusion !== 'success' && !excused(last))
+      return hasEnded
+        ? [violation('every job ends', `job ${job} is ${steps.at(-1)?.step}`, last)]
+        : [];
+    if ('conclusion' in end && end.conclusion !== 'success' && !isExcused(last))
       return [violation('each job runs to its end', `job ${job} ended as ${end.conclusion}`, last)];
     return [];
   });
 }
 
-/** A verdict of trouble needs some trouble of the runner's own: what goes wrong around it is waited out. */
+/**
+ * A runner is `errored` or `failed` only if a fault affected it directly. It waits until faults of
+ * other components end. It is `aborted` only after a stop request.
+ */
 function verdicts(facts: Facts): Violation[] {
-  return facts.ends.flatMap(({ life, status, outcome, cause }) => {
-    const what = [outcome, cause].filter(Boolean).join('/');
-    // No wait helps against a rule that denies the pod.
+  return facts.ends.flatMap(({ workflowId, status, outcome, cause }) => {
+    const verdict = [outcome, cause].filter(Boolean).join('/');
+    // A runner does not wait for the end of a policy that denies its pod.
     const isDenied = cause === 'pod_rejected' && facts.faults.some(({ fault }) => fault === 'pods_denied'); // prettier-ignore
-    const touched = isDenied || facts.taken.some((entry) => entry.life === life);
-    const told = facts.told.some((entry) => entry.life === life);
-    const wasTold = (how: Of<'told'>['how']): boolean =>
-      facts.told.some((entry) => entry.life === life && entry.how === how);
+    const isAffected =
+      isDenied || facts.disruptions.some((entry) => entry.workflowId === workflowId);
+    const requests = facts.stopRequests.filter((entry) => entry.workflowId === workflowId);
+    const wasRequested = (how: Of<'stopRequested'>['how']): boolean =>
+      requests.some((entry) => entry.how === how);
     if (
       status !== 'COMPLETED' &&
-      !(status === 'CANCELLED' && wasTold('plain')) &&
-      !(status === 'TERMINATED' && wasTold('terminated'))
+      !(status === 'CANCELLED' && wasRequested('plain')) &&
+      !(status === 'TERMINATED' && wasRequested('terminated'))
     ) {
-      return [violation('every life ends by itself', `its workflow ended as ${status}`, life)];
+      return [
+        violation('every runner completes', `its workflow ended as ${status}`, workflowId),
+      ];
     }
-    if ((outcome === 'errored' || outcome === 'failed') && !touched)
+    if ((outcome === 'errored' || outcome === 'failed') && !isAffected)
       return [
         violation(
-          'what goes wrong around a runner is waited out',
-          `it ended as ${what}, and nothing had touched it`,
-          life,
+          'a fault of another component does not end a runner',
+          `the runner ended as ${verdict}, and no fault had affected it`,
+          workflowId,
         ),
       ];
-    if (outcome === 'aborted' && !told)
+    if (outcome === 'aborted' && requests.length === 0)
       return [
         violation(
-          'nobody is aborted unasked',
-          `it ended as ${what}, and nobody had told it to go`,
-          life,
+          'no runner is aborted without a request',
+          `the runner ended as ${verdict}, and no stop was requested`,
+          workflowId,
         ),
       ];
     return [];
   });
 }
 
-function violation(rule: string, message: string, life?: string): Violation {
-  return { rule, message, ...(life === undefined ? {} : { life }) };
+function violation(rule: string, message: string, workflowId?: string): Violation {
+  return { rule, message, ...(workflowId === undefined ? {} : { workflowId }) };
 }

@@ -12,16 +12,22 @@ import type { UnmetCondition } from './unmetCondition.ts';
 import type { Workload } from './workload.ts';
 import type { ChaosEnvironment } from './world.ts';
 
-/** Of one run of a workflow; beyond it, Temporal would end it at some time. */
+/** Maximum number of events in one run of a workflow. Temporal terminates much longer runs. */
 const MAX_EVENTS = 10_000;
 const CALL_MS = 5_000;
-/** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreationWindow`), and a minute after each refusal. */
-const ON_PURPOSE = [
+/**
+ * Intended waits, which do not end with a fault: while something may still be created
+ * (`intervals.lateCreationWindow`), and for a minute after each rejection.
+ */
+const INTENDED_WAITS = [
   'objects that the interrupted provisioning may still create',
   'the cluster to accept a deletion',
 ];
 
-/** Who is not at rest: idle in its set, which is as large as it shall be. */
+/**
+ * Returns the sets that have a job or not their desired size, and the runners that are neither idle
+ * in their set nor in an intended wait.
+ */
 export async function unsettledRunners(
   world: ChaosEnvironment,
   users: Workload,
@@ -56,18 +62,22 @@ export async function unsettledRunners(
           ];
     },
   );
-  const lives = new Set([...known, ...users.standaloneRunners()]);
+  const runners = new Set([...known, ...users.standaloneRunners()]);
   for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
-    lives.add(workflowId);
-  for (const life of lives) {
-    if (idle.has(life)) continue;
-    const seen = await statusOf(world, life);
-    if (seen !== undefined && !isOnPurpose(seen)) obstacles.push({ what: told(life, seen), life });
+    runners.add(workflowId);
+  for (const workflowId of runners) {
+    if (idle.has(workflowId)) continue;
+    const seen = await statusOf(world, workflowId);
+    if (seen !== undefined && !isIntendedWait(seen))
+      obstacles.push({ what: describeRunner(workflowId, seen), workflowId });
   }
   return obstacles;
 }
 
-/** Who neither waits for a job nor has one: it comes up, or goes. Not one whose pod the cluster itself has not started yet, or still takes away. */
+/**
+ * Returns the runners that are starting or ending. Runners whose pod the cluster has not started
+ * yet, or is still deleting, are excluded.
+ */
 export async function activeRunners(world: ChaosEnvironment): Promise<UnmetCondition[]> {
   const { client, name, observer } = world;
   const excused = new Set(
@@ -77,39 +87,42 @@ export async function activeRunners(world: ChaosEnvironment): Promise<UnmetCondi
         runner === null || status === 'queued' ? [] : [workflowOfRunner(runner)],
       ),
   );
-  for (const { life, started, stopping } of observer.pods())
-    if (!started || stopping) excused.add(life);
-  const lives: string[] = [];
+  for (const { workflowId, started, stopping } of observer.pods())
+    if (!started || stopping) excused.add(workflowId);
+  const active: string[] = [];
   for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({
     query: runningRunnersQuery(name),
   })) {
     if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !excused.has(workflowId))
-      lives.push(workflowId);
+      active.push(workflowId);
   }
   const seen = await Promise.all(
-    lives.map(async (life) => ({ life, status: await statusOf(world, life) })),
+    active.map(async (workflowId) => ({
+      workflowId,
+      status: await statusOf(world, workflowId),
+    })),
   );
-  return seen.flatMap(({ life, status }) =>
-    status === undefined || atRest(status.phase) || isOnPurpose(status)
+  return seen.flatMap(({ workflowId, status }) =>
+    status === undefined || atRest(status.phase) || isIntendedWait(status)
       ? []
-      : [{ what: told(life, status), life }],
+      : [{ what: describeRunner(workflowId, status), workflowId }],
   );
 }
 
-const isOnPurpose = ({ waitingFor }: RunnerStatus): boolean =>
-  ON_PURPOSE.some((wait) => waitingFor?.startsWith(wait));
+const isIntendedWait = ({ waitingFor }: RunnerStatus): boolean =>
+  INTENDED_WAITS.some((wait) => waitingFor?.startsWith(wait));
 
 const atRest = (phase: string | undefined): boolean => phase === 'Idle' || phase === 'Busy';
 
-const told = (life: string, { phase, waitingFor }: RunnerStatus): string =>
-  `${life} is ${phase}${waitingFor === undefined ? '' : `, waits for ${waitingFor}`}`;
+const describeRunner = (workflowId: string, { phase, waitingFor }: RunnerStatus): string =>
+  `${workflowId} is ${phase}${waitingFor === undefined ? '' : `, waits for ${waitingFor}`}`;
 
-/** `undefined`: it has ended. */
+/** Returns the status of a runner, or `undefined` if it has ended. */
 async function statusOf(
   { client }: ChaosEnvironment,
-  life: string,
+  workflowId: string,
 ): Promise<RunnerStatus | undefined> {
-  const handle = client.workflow.getHandle(life);
+  const handle = client.workflow.getHandle(workflowId);
   return await client.withDeadline(Date.now() + CALL_MS, async () =>
     (await handle.describe()).status.name === 'RUNNING'
       ? await handle.query(statusQuery)
@@ -117,7 +130,7 @@ async function statusOf(
   );
 }
 
-/** What all lives have left: nothing, when all is well. */
+/** Returns the objects, registrations and workflows that the runners have left behind. */
 export async function leftovers({
   core,
   name: namespace,
@@ -132,7 +145,7 @@ export async function leftovers({
   const left: UnmetCondition[] = [
     ...pods.items.map(({ metadata }) => ({
       what: `pod ${metadata?.name}`,
-      life: runnerOfPod(metadata?.name ?? ''),
+      workflowId: runnerOfPod(metadata?.name ?? ''),
     })),
     ...secrets.items.map(({ metadata }) => ({ what: `Secret ${metadata?.name}` })),
     ...claims.items.map(({ metadata }) => ({ what: `claim ${metadata?.name}` })),
@@ -145,22 +158,25 @@ export async function leftovers({
   })) {
     left.push({
       what: `${type} ${workflowId}`,
-      ...(type === RUNNER_WORKFLOW ? { life: workflowId } : {}),
+      ...(type === RUNNER_WORKFLOW ? { workflowId } : {}),
     });
   }
   return left;
 }
 
-/** Writes down how every life ended, and finds histories that grew too long. @returns how many lives there were */
+/**
+ * Adds the end of every runner to the timeline, and finds histories that are too long.
+ * @returns the number of runners that have ended, and the violations
+ */
 export async function recordEnds({
   client,
   name,
   observer,
-}: ChaosEnvironment): Promise<{ lives: number; violations: Violation[] }> {
+}: ChaosEnvironment): Promise<{ runners: number; violations: Violation[] }> {
   const violations: Violation[] = [];
-  let lives = 0;
+  let runners = 0;
   for await (const {
-    workflowId: life,
+    workflowId,
     type,
     status,
     historyLength,
@@ -169,30 +185,30 @@ export async function recordEnds({
     if (historyLength > MAX_EVENTS)
       violations.push({
         rule: 'histories stay short',
-        message: `${type} ${life} has ${historyLength} events in one run`,
-        life,
+        message: `${type} ${workflowId} has ${historyLength} events in one run`,
+        workflowId,
       });
     if (status.name === 'CONTINUED_AS_NEW' || status.name === 'RUNNING') continue;
     if (type !== RUNNER_WORKFLOW) {
-      // A sweep that cannot see everything touches nothing, and says so by failing.
+      // A sweep that cannot read all lists changes nothing, and fails for this reason.
       if (status.name !== 'COMPLETED' && type !== SWEEP_WORKFLOW)
         violations.push({
           rule: 'every workflow completes',
-          message: `${type} ${life} ended as ${status.name}`,
-          life,
+          message: `${type} ${workflowId} ended as ${status.name}`,
+          workflowId,
         });
       continue;
     }
-    lives += 1;
+    runners += 1;
     const outcome = found.get(SEARCH_ATTRIBUTES.outcome);
     const cause = found.get(SEARCH_ATTRIBUTES.cause);
     observer.add({
       kind: 'end',
-      life,
+      workflowId,
       status: status.name,
       ...(outcome === undefined ? {} : { outcome }),
       ...(cause === undefined ? {} : { cause }),
     });
   }
-  return { lives, violations };
+  return { runners, violations };
 }

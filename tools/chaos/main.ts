@@ -21,7 +21,7 @@ interface Flags {
   readonly stateDir: string;
 }
 
-/** A kubelet's runners are processes of this machine. */
+/** Default numbers of runners. On a kubelet, runners are processes of this machine. */
 const RUNNERS = { kwok: 50, kubelet: 5 } as const;
 
 const whole = wholeNumber({ min: 0 });
@@ -44,9 +44,9 @@ async function chaos(flags: Flags): Promise<void> {
     stateDir: flags.stateDir,
     progress,
   });
-  // With --json standard output is for programs.
-  const tell = flags.json ? console.error : console.log;
-  for (const line of reportLines(report)) tell(line);
+  // With --json, standard output has only the JSON object.
+  const print = flags.json ? console.error : console.log;
+  for (const line of reportLines(report)) print(line);
   if (flags.json) console.log(JSON.stringify(report));
   if (report.violations.length > 0) process.exitCode = 3;
 }
@@ -86,7 +86,7 @@ const program = createCommand(
   .addOption(
     new Option(
       '--seed <n>',
-      'seed of the schedule: the same seed gives the same faults, victims and times (default: a new one)',
+      'seed of the schedule: the same seed gives the same faults, targets and times (default: a new one)',
     ).argParser(whole),
   )
   .addOption(
@@ -140,7 +140,7 @@ const program = createCommand(
   .addHelpText(
     'after',
     `
-The seed determines schedule, jobs and victims, but not the interleaving on the machine: a violation may need several runs to recur.
+The seed determines schedule, jobs and targets, but not the interleaving on the machine: a violation may need several runs to recur.
 Docs: docs/testing.md
 
 Exit status: 0 no violations; 1 the run failed; 3 violations.`,

@@ -15,33 +15,37 @@ import type { Simulator } from '../simulator/simulator.ts';
 import type { WorkerRequest } from './apiServerProxy.ts';
 import type { Entry } from './timeline.ts';
 
-/** A pod, as far as it is known here. */
+/** Known state of a pod. */
 export interface KnownPod {
   readonly uid: string;
   readonly name: string;
-  readonly life: string;
+  readonly workflowId: string;
   readonly runner: string;
   readonly started: boolean;
   readonly stopping: boolean;
   readonly ended: boolean;
 }
 
-/** What it did without a word about when, or to whom. */
+/** Entry without its time. */
 type ObservedEvent = Entry extends infer E ? (E extends unknown ? Omit<E, 'at'> : never) : never;
 
-const WATCH_AGAIN_MS = 200;
+const WATCH_RETRY_MS = 200;
 
-/** Writes down what happens: to pods (by a watch of its own), to jobs and registrations (in the simulator), and what workers ask for. */
+/**
+ * Records the timeline of a run: pods (from a separate watch), jobs and registrations (from the
+ * simulator), and requests of workers.
+ */
 export class Observer {
   readonly entries: Entry[] = [];
   readonly #startedAt = performance.now();
   readonly #simulator: Simulator;
   readonly #pods = new Map<string, KnownPod>();
-  /** By the name of its Secret, which is its pod's. */
+  /** Names of runners by the name of their Secret, which is also that of their pod. */
   readonly #runnerOf = new Map<string, string>();
-  readonly #greedy = new Set<number>();
+  /** IDs of jobs that use too much memory. */
+  readonly #outOfMemoryJobs = new Set<number>();
   readonly #openJobs = new Map<number, Pick<SimulatedJob, 'status' | 'assignments'>>();
-  /** Names of registrations by id, those that were removed included. */
+  /** Names of registrations by ID, removed ones included. */
   readonly #runners = new Map<number, string>();
   #registered = new Set<string>();
   #requestsSeen = 0;
@@ -51,16 +55,17 @@ export class Observer {
     this.#simulator = simulator;
   }
 
-  /** Since the start, in ms. */
+  /** Returns the time since the start (ms). */
   now(): number {
     return Math.round(performance.now() - this.#startedAt);
   }
 
-  add(happening: ObservedEvent): void {
-    this.entries.push({ at: this.now(), ...happening } as Entry);
+  /** Adds an entry with the current time. */
+  add(event: ObservedEvent): void {
+    this.entries.push({ at: this.now(), ...event } as Entry);
   }
 
-  /** Those that are there now. */
+  /** Returns the pods that exist now. */
   pods(): KnownPod[] {
     return [...this.#pods.values()];
   }
@@ -69,24 +74,28 @@ export class Observer {
     return this.pods().find((pod) => pod.name === name);
   }
 
-  /** Follows this job to its end. */
+  /** Records the events of a job until its end. */
   follow({ id }: SimulatedJob): void {
     this.add({ kind: 'job', job: id, step: 'queued' });
     this.#openJobs.set(id, { status: 'queued', assignments: 0 });
-    this.#lookAtJob(id);
+    this.#checkJob(id);
   }
 
-  /** The same of a job that costs its runner the pod. */
-  followExtraPods(job: SimulatedJob): void {
-    this.#greedy.add(job.id);
+  /** Records the events of a job that uses too much memory, so that its runner loses its pod. */
+  followOutOfMemory(job: SimulatedJob): void {
+    this.#outOfMemoryJobs.add(job.id);
     this.follow(job);
   }
 
+  /** Returns the jobs that have not completed. */
   openJobs(): SimulatedJob[] {
     return [...this.#openJobs.keys()].flatMap((id) => this.#simulator.world.jobs.get(id) ?? []);
   }
 
-  /** What a worker asks the API server for. @returns what its answer is told to */
+  /**
+   * Records a request of a worker to the API server.
+   * @returns a function to call with the status of the response, or 0 without a response
+   */
   request({ method, path, body }: WorkerRequest): (status: number) => void {
     if (method === 'GET') return () => undefined;
     const secret =
@@ -94,14 +103,14 @@ export class Observer {
         ? (JSON.parse(body) as V1Secret).metadata
         : undefined;
     const name = /\/pods\/([^/]+)$/.exec(path)?.[1];
-    const life = name === undefined ? runnerFromPath(body) : runnerOfPod(name);
-    if (method === 'DELETE' && name !== undefined && life !== undefined) {
+    const workflowId = name === undefined ? runnerOfBody(body) : runnerOfPod(name);
+    if (method === 'DELETE' && name !== undefined && workflowId !== undefined) {
       const known = this.pod(name);
-      const mine = ({ runner_name: runner }: SimulatedJob): boolean =>
+      const isOfRunner = ({ runner_name: runner }: SimulatedJob): boolean =>
         runner !== null &&
-        (known === undefined ? workflowOfRunner(runner) === life : runner === known.runner);
+        (known === undefined ? workflowOfRunner(runner) === workflowId : runner === known.runner);
       const job = this.openJobs().find(
-        (open) => mine(open) && (open.status === 'assigned' || open.status === 'in_progress'),
+        (open) => isOfRunner(open) && (open.status === 'assigned' || open.status === 'in_progress'),
       );
       const { gracePeriodSeconds, preconditions } = (body === '' ? {} : JSON.parse(body)) as {
         gracePeriodSeconds?: number;
@@ -109,14 +118,14 @@ export class Observer {
       };
       this.add({
         kind: 'deletion',
-        life,
+        workflowId,
         pod: preconditions?.uid ?? known?.uid ?? name,
         graceS: gracePeriodSeconds,
         ...(job === undefined ? {} : { job: job.id }),
       });
     }
     return (status) => {
-      // Without an answer it may have been made: another that was made says so itself.
+      // Without a response, the Secret may have been created. A later creation overwrites this.
       if (secret?.name !== undefined && (status === 201 || status === 0))
         this.#runnerOf.set(secret.name, secret.annotations?.[RUNNER_NAME_ANNOTATION] ?? '');
       this.add({
@@ -124,12 +133,12 @@ export class Observer {
         to: 'cluster',
         what: `${method} ${path.split('/').slice(-2).join('/')}`,
         status,
-        ...(life === undefined ? {} : { life }),
+        ...(workflowId === undefined ? {} : { workflowId }),
       });
     };
   }
 
-  /** Follows the pods of a namespace, and the simulator; resolves when both have begun. */
+  /** Starts to record pods of a namespace and the simulator. Resolves when both have started. */
   async start(kubeConfig: KubeConfig, core: CoreV1Api, namespace: string): Promise<void> {
     const informer = makeInformer<V1Pod>(
       kubeConfig,
@@ -137,13 +146,13 @@ export class Observer {
       async () => await core.listNamespacedPod({ namespace }),
     );
     const begin = async (): Promise<void> => {
-      if (!this.#stopped) await informer.start().catch(again);
+      if (!this.#stopped) await informer.start().catch(retry);
     };
-    const again = (): void => void setTimeout(() => void begin(), WATCH_AGAIN_MS);
-    informer.on('add', (pod) => this.#sawPod(pod));
-    informer.on('update', (pod) => this.#sawPod(pod));
-    informer.on('delete', (pod) => this.#podGone(pod));
-    informer.on('error', again);
+    const retry = (): void => void setTimeout(() => void begin(), WATCH_RETRY_MS);
+    informer.on('add', (pod) => this.#onPod(pod));
+    informer.on('update', (pod) => this.#onPod(pod));
+    informer.on('delete', (pod) => this.#onPodDeleted(pod));
+    informer.on('error', retry);
     this.#stopInformer = async () => await informer.stop();
     await begin();
     void this.#followSimulator();
@@ -156,7 +165,7 @@ export class Observer {
 
   #stopInformer: () => Promise<void> = async () => undefined;
 
-  #sawPod(pod: V1Pod): void {
+  #onPod(pod: V1Pod): void {
     const { uid = '', name = '', annotations = {}, deletionTimestamp } = pod.metadata ?? {};
     const known = this.#pods.get(uid);
     const state = pod.status?.containerStatuses?.find(
@@ -165,7 +174,7 @@ export class Observer {
     const now: KnownPod = {
       uid,
       name,
-      life: annotations[WORKFLOW_ID_ANNOTATION] ?? '',
+      workflowId: annotations[WORKFLOW_ID_ANNOTATION] ?? '',
       runner: this.#runnerOf.get(name) ?? '',
       started: state?.running !== undefined || state?.terminated !== undefined,
       stopping: deletionTimestamp !== undefined,
@@ -175,78 +184,82 @@ export class Observer {
         pod.status?.phase === 'Failed',
     };
     this.#pods.set(uid, now);
-    if (known === undefined) this.#step(now, 'created');
+    if (known === undefined) this.#addPodStep(now, 'created');
     for (const step of ['started', 'stopping', 'ended'] as const)
-      if (now[step] && known?.[step] !== true) this.#step(now, step);
+      if (now[step] && known?.[step] !== true) this.#addPodStep(now, step);
   }
 
-  #podGone(pod: V1Pod): void {
+  #onPodDeleted(pod: V1Pod): void {
     const known = this.#pods.get(pod.metadata?.uid ?? '');
     if (known === undefined) return;
     this.#pods.delete(known.uid);
-    this.#step(known, 'gone');
+    this.#addPodStep(known, 'deleted');
   }
 
-  #step(
-    { life, uid, name, runner }: KnownPod,
+  #addPodStep(
+    { workflowId, uid, name, runner }: KnownPod,
     step: Extract<Entry, { kind: 'pod' }>['step'],
   ): void {
-    this.add({ kind: 'pod', life, pod: uid, name, runner, step });
+    this.add({ kind: 'pod', workflowId, pod: uid, name, runner, step });
   }
 
   async #followSimulator(): Promise<void> {
     const { changes } = this.#simulator.world;
     for (let version = 0; !this.#stopped; version = await changes.next(version, 1_000)) {
-      for (const id of this.#openJobs.keys()) this.#lookAtJob(id);
-      this.#lookAtRegistrations();
-      this.#lookAtRequests();
+      for (const id of this.#openJobs.keys()) this.#checkJob(id);
+      this.#checkRegistrations();
+      this.#checkRequests();
     }
   }
 
-  #lookAtJob(id: number): void {
+  #checkJob(id: number): void {
     const before = this.#openJobs.get(id);
     const job = this.#simulator.world.jobs.get(id);
     if (before === undefined || job === undefined) return;
     const { status, assignments, runner_name: runner } = job;
-    const whose = runner === null ? {} : { life: workflowOfRunner(runner) };
+    const owner = runner === null ? {} : { workflowId: workflowOfRunner(runner) };
     if (assignments > before.assignments)
-      this.add({ kind: 'job', job: id, step: 'assigned', ...whose });
-    if (assignments > before.assignments && this.#greedy.has(id))
+      this.add({ kind: 'job', job: id, step: 'assigned', ...owner });
+    if (assignments > before.assignments && this.#outOfMemoryJobs.has(id))
       this.add({
-        kind: 'taken',
+        kind: 'disrupted',
         pod: this.pods().find((pod) => pod.runner === runner)?.uid ?? '',
         how: 'out of memory',
-        ...whose,
+        ...owner,
       });
     if (status === 'in_progress' && before.status !== 'in_progress')
-      this.add({ kind: 'job', job: id, step: 'started', ...whose });
+      this.add({ kind: 'job', job: id, step: 'started', ...owner });
     if (status === 'completed') {
       this.add({
         kind: 'job',
         job: id,
         step: 'completed',
         conclusion: job.conclusion ?? '',
-        ...whose,
+        ...owner,
       });
       this.#openJobs.delete(id);
     } else this.#openJobs.set(id, { status, assignments });
   }
 
-  #lookAtRegistrations(): void {
+  #checkRegistrations(): void {
     const all = this.#simulator.world.registrations.all();
     for (const { id, name } of all) this.#runners.set(id, name);
     const now = new Set(all.map(({ name }) => name));
     for (const runner of now)
       if (!this.#registered.has(runner))
-        this.add({ kind: 'registration', runner, step: 'made', life: workflowOfRunner(runner) });
+        this.#addRegistrationStep(runner, 'created');
     for (const runner of this.#registered)
       if (!now.has(runner))
-        this.add({ kind: 'registration', runner, step: 'removed', life: workflowOfRunner(runner) });
+        this.#addRegistrationStep(runner, 'removed');
     this.#registered = now;
   }
 
-  /** Only those that name a runner by its id: of the others the log does not say whose they are. */
-  #lookAtRequests(): void {
+  #addRegistrationStep(runner: string, step: 'created' | 'removed'): void {
+    this.add({ kind: 'registration', runner, step, workflowId: workflowOfRunner(runner) });
+  }
+
+  /** Records new requests to the CI server that have the ID of a runner in their path. */
+  #checkRequests(): void {
     const { total } = this.#simulator.requestCounts();
     if (total === this.#requestsSeen) return;
     const fresh = this.#simulator.requests().slice(-(total - this.#requestsSeen));
@@ -259,18 +272,22 @@ export class Observer {
           to: 'CI server',
           what: `${endpoint.split(' ', 1)[0]} registration ${runner}`,
           status,
-          life: workflowOfRunner(runner),
+          workflowId: workflowOfRunner(runner),
         });
     }
   }
 }
 
-/** A chaos run's workflow ids are short and fit for DNS: pods and runners are named after them, with a hash (docs/lifecycle.md, Names). */
+/**
+ * Returns the workflow ID of the runner of a pod. Workflow IDs of chaos runs are short DNS labels,
+ * so pods and runners are named after them, with a hash (docs/lifecycle.md, Names).
+ */
 export const runnerOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
+/** Returns the workflow ID of a runner from its name. */
 export const workflowOfRunner = (runner: string): string =>
   `runner-${runner.replace(/-[0-9a-f]{10}(?:-r\d+)?$/, '')}`;
 
-/** The life that the object in a creation's body is for. */
-function runnerFromPath(body: string): string | undefined {
+/** Returns the workflow ID of the runner of the object in a request's body. */
+function runnerOfBody(body: string): string | undefined {
   return new RegExp(`"${WORKFLOW_ID_ANNOTATION.replaceAll('.', '\\.')}":"([^"]+)"`).exec(body)?.[1];
 }

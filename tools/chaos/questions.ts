@@ -1,4 +1,4 @@
-/** Asks `holdfast why` about jobs that wait, and compares its answers with the faults that are on. */
+/** Queries `holdfast why` about waiting jobs, and compares its causes with the active faults. */
 import pMap from 'p-map';
 import { parseSubject, type Subject } from '../../cli/why/subject.ts';
 import { readJob } from '../../cli/why/readJob.ts';
@@ -7,57 +7,58 @@ import { Session } from '../../cli/shared/session.ts';
 import type { WhyAnswer } from '../../core/contract/index.ts';
 import { explain } from '../../core/why/explain.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
-import { faultKindInfo, type FaultKind, type Named } from './faultKinds.ts';
+import { faultKindInfo, type ExpectedCause, type FaultKind } from './faultKinds.ts';
 import type { Entry } from './timeline.ts';
 import type { ChaosEnvironment } from './world.ts';
 
-/** A job that has waited for so long is asked about. */
-const WAITS_MS = 30_000;
-/** A fault that began later may not have met the job's set yet. */
-const MET_MS = 15_000;
+/** Time after which a queued job is queried (ms). */
+const MIN_WAIT_MS = 30_000;
+/** Minimum age of a fault at a query (ms). A later one may not have affected the set yet. */
+const MIN_FAULT_MS = 15_000;
 const AT_ONCE = 4;
 
-/** What was asked while a fault was on that keeps jobs waiting. */
-export interface AskedWhy {
-  /** Questions, and those of them whose answer named a fault that was on. */
-  readonly asked: number;
-  readonly named: number;
-  /** Questions while no such fault was on, or it was on for seconds. They are not judged. */
-  readonly calm: number;
-  /** The other answers, by fault and what they named: how often. */
-  readonly others: Readonly<Record<string, number>>;
+/** Statistics of the queries. Only faults that keep jobs waiting count. */
+export interface WhyStatistics {
+  /** Number of queries during a fault. */
+  readonly judged: number;
+  /** Number of these whose answer named an active fault. */
+  readonly correct: number;
+  /** Number of queries without a fault, or with one that was active for only some seconds. */
+  readonly notJudged: number;
+  /** Number of the other answers, by fault and named causes. */
+  readonly incorrect: Readonly<Record<string, number>>;
 }
 
-/** Faults that keep jobs waiting, and were on during all of this time. Pure. */
-export function faultsOn(entries: readonly Entry[], from: number, to: number): FaultKind[] {
+/** Returns the faults that keep jobs waiting and were active during the whole time. Pure. */
+export function activeFaults(entries: readonly Entry[], from: number, to: number): FaultKind[] {
   const begun = new Map<FaultKind, number>();
-  const on = new Set<FaultKind>();
+  const active = new Set<FaultKind>();
   for (const entry of entries) {
     if (entry.kind !== 'fault' || entry.at > to) continue;
     if (entry.edge === 'begins') begun.set(entry.fault, entry.at);
     else begun.delete(entry.fault);
   }
   for (const [kind, at] of begun)
-    if (at <= from && faultKindInfo(kind).named !== undefined) on.add(kind);
-  return [...on];
+    if (at <= from && faultKindInfo(kind).expectedCauses !== undefined) active.add(kind);
+  return [...active];
 }
 
-/** Asks, and counts the answers. */
+/** Queries `holdfast why`, and counts the answers. */
 export class Questions {
   readonly #world: ChaosEnvironment;
-  readonly #others = new Map<string, number>();
-  #asked = 0;
-  #named = 0;
-  #calm = 0;
+  readonly #incorrect = new Map<string, number>();
+  #judged = 0;
+  #correct = 0;
+  #notJudged = 0;
 
   constructor(world: ChaosEnvironment) {
     this.#world = world;
   }
 
-  /** Asks about each job of a set that has waited for 30 s. */
+  /** Queries each job of a set that has waited for 30 s. */
   async ask(): Promise<void> {
     const { observer, name } = this.#world;
-    const before = Date.now() - WAITS_MS;
+    const before = Date.now() - MIN_WAIT_MS;
     const sets = [`${name}-e`, `${name}-s`];
     const waiting = observer.openJobs().filter(({ status, created_at: at, labels }) => {
       return status === 'queued' && Date.parse(at) < before && labels.some((label) => sets.includes(label)); // prettier-ignore
@@ -69,44 +70,47 @@ export class Questions {
 
   async #askAbout(job: SimulatedJob, env: Readonly<Record<string, string>>): Promise<void> {
     const { observer } = this.#world;
-    const from = observer.now() - MET_MS;
+    const from = observer.now() - MIN_FAULT_MS;
     const url = `https://github.com/${job.repo}/actions/runs/${job.run_id}/job/${job.id}`;
     const answer = await answerTo(parseSubject(url, job.labels.join(',')), env);
-    // A job that was assigned meanwhile does not wait any more.
+    // A job that was assigned in the meantime no longer waits.
     if (this.#world.simulator.world.jobs.get(job.id)?.status !== 'queued') return;
-    const on = faultsOn(observer.entries, from, observer.now());
-    if (on.length === 0) {
-      this.#calm += 1;
+    const active = activeFaults(observer.entries, from, observer.now());
+    if (active.length === 0) {
+      this.#notJudged += 1;
       return;
     }
-    this.#asked += 1;
-    const wanted = new Set<Named>(on.flatMap((kind) => faultKindInfo(kind).named ?? []));
-    if (answer.causes.some((cause) => wanted.has(cause))) {
-      this.#named += 1;
+    this.#judged += 1;
+    const expected = new Set<ExpectedCause>(
+      active.flatMap((kind) => faultKindInfo(kind).expectedCauses ?? []),
+    );
+    if (answer.causes.some((cause) => expected.has(cause))) {
+      this.#correct += 1;
       return;
     }
-    const key = `${on.join(' + ')}: ${answer.state}, ${answer.causes.join(', ') || 'no cause'}${answer.missing.map((text) => `; ${text}`).join('')}`;
-    this.#others.set(key, (this.#others.get(key) ?? 0) + 1);
+    const key = `${active.join(' + ')}: ${answer.state}, ${answer.causes.join(', ') || 'no cause'}${answer.missing.map((text) => `; ${text}`).join('')}`;
+    this.#incorrect.set(key, (this.#incorrect.get(key) ?? 0) + 1);
   }
 
-  result(): AskedWhy {
+  /** Returns the statistics so far. */
+  result(): WhyStatistics {
     return {
-      asked: this.#asked,
-      named: this.#named,
-      calm: this.#calm,
-      others: Object.fromEntries(this.#others),
+      judged: this.#judged,
+      correct: this.#correct,
+      notJudged: this.#notJudged,
+      incorrect: Object.fromEntries(this.#incorrect),
     };
   }
 }
 
 interface Answer extends Pick<WhyAnswer, 'missing'> {
   readonly state: string;
-  readonly causes: readonly Named[];
+  readonly causes: readonly ExpectedCause[];
 }
 
-/** As a user asks: with a connection of its own. */
+/** Queries as a user does, with a separate connection. */
 async function answerTo(subject: Subject, env: Readonly<Record<string, string>>): Promise<Answer> {
-  if (subject.kind !== 'job') throw new Error('a job is asked about');
+  if (subject.kind !== 'job') throw new Error('subject: must be a job');
   try {
     const session = await Session.open({}, env);
     try {

@@ -1,13 +1,13 @@
-import type { AskedWhy } from './questions.ts';
+import type { WhyStatistics } from './questions.ts';
 import type { ChaosReport } from './run.ts';
 
-/** Timelines at most: the first of them show what the others do, too. */
+/** Maximum number of timelines. The first ones usually show the cause of the others. */
 const MAX_TIMELINES = 5;
 
-/** The report for people. Pure. */
+/** Formats the report. Pure. */
 export function reportLines({
   seed,
-  lives,
+  runners,
   jobs,
   faults,
   settledMs,
@@ -19,23 +19,23 @@ export function reportLines({
   return [
     ...kinds.map(([kind, count]) => `${kind.padEnd(24)} ${String(count).padStart(4)}`),
     '',
-    `seed ${seed}: ${lives} runners, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults`,
-    `all waits were over ${settledMs.waits} ms after the last fault; at rest ${settledMs.rest} ms after the last job; gone after another ${settledMs.gone} ms (time limits x${slowdown} for the load)`,
+    `seed ${seed}: ${runners} runners, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults`,
+    `all waits ended ${settledMs.waits} ms after the last fault, and the sets had their desired size ${settledMs.rest} ms after the last job; everything was deleted after another ${settledMs.deleted} ms (time limits x${slowdown} for the load)`,
     ...whyLines(why),
     violations.length === 0 ? 'no violations' : `${violations.length} VIOLATIONS`,
-    ...violations.flatMap(({ rule, message, life, timeline }, index) => [
+    ...violations.flatMap(({ rule, message, workflowId, timeline }, index) => [
       '',
-      `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`,
+      `${index + 1}. ${rule}: ${message}${workflowId === undefined ? '' : ` (${workflowId})`}`,
       ...(index < MAX_TIMELINES ? (timeline ?? []) : []),
     ]),
   ];
 }
 
-function whyLines({ asked, named, calm, others }: AskedWhy): string[] {
-  if (asked + calm === 0) return ['no job of a set waited for 30 s'];
-  const share = asked === 0 ? 'none' : `${((100 * named) / asked).toFixed(1)} %`;
+function whyLines({ judged, correct, notJudged, incorrect }: WhyStatistics): string[] {
+  if (judged + notJudged === 0) return ['no job of a set waited for 30 s'];
+  const share = judged === 0 ? 'none' : `${((100 * correct) / judged).toFixed(1)} %`;
   return [
-    `"holdfast why" named a fault that was on in ${named} of ${asked} answers (${share}); ${calm} were asked for while none was`,
-    ...Object.entries(others).map(([what, count]) => `  not named, x${count}: ${what}`),
+    `"holdfast why" named an active fault in ${correct} of ${judged} answers (${share}); ${notJudged} answers without such a fault`,
+    ...Object.entries(incorrect).map(([answer, count]) => `  not named, x${count}: ${answer}`),
   ];
 }

@@ -1,60 +1,82 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { interruption } from '../bench/interruption.ts';
-import type { Ongoing } from './faults/fault.ts';
+import type { ActiveFault } from './faults/fault.ts';
 import { FAULTS } from './faults/index.ts';
 import type { FaultKind } from './faultKinds.ts';
 import { violationsOf, type Violation } from './invariants.ts';
 import type { UnmetCondition } from './unmetCondition.ts';
 import { leftovers, recordEnds, activeRunners, unsettledRunners } from './leftovers.ts';
-import { Questions, type AskedWhy } from './questions.ts';
+import { Questions, type WhyStatistics } from './questions.ts';
 import { scheduleOf, type PlannedFault, type ScheduleOptions } from './schedule.ts';
 import { timelineWithHistory } from './timelineWithHistory.ts';
 import { Workload } from './workload.ts';
 import { openChaosEnvironment, type ChaosEnvironment, type ChaosWorldOptions } from './world.ts';
 
+/** Options of {@link runChaos}. */
 export type ChaosOptions = ScheduleOptions & ChaosWorldOptions;
 
+/** Result of a chaos run. */
 export interface ChaosReport {
   readonly seed: number;
-  /** Runners' workflows that have ended. */
-  readonly lives: number;
+  /** Number of runner workflows that have ended. */
+  readonly runners: number;
   readonly jobs: number;
-  /** How often each kind happened. */
+  /** Number of faults of each kind. */
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
+  readonly settledMs: SettleTimes;
   /**
-   * In ms: from the last fault's end until all who were coming up or going then were there or gone; from the last job's end until only those were left
-   * that are wanted; from the sets' drain until nothing was.
+   * Factor of the time limits for `waits` and `rest`: runnable processes per CPU at the end of the
+   * faults, at least 1.
    */
-  readonly settledMs: { readonly waits: number; readonly rest: number; readonly gone: number };
-  /** Factor of the time limits of `waits` and `rest`: runnable processes per CPU when the faults were over, 1 at least. */
   readonly slowdown: number;
-  /** What `holdfast why` answered about jobs that waited. */
-  readonly why: AskedWhy;
+  /** Answers of `holdfast why` about waiting jobs. */
+  readonly why: WhyStatistics;
   readonly violations: readonly (Violation & { readonly timeline?: readonly string[] })[];
 }
 
-/** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is unavailable */
-const SOON_MS = 10_000;
+/** Durations until a run had settled (ms). */
+interface SettleTimes {
+  /** From the end of the last fault until no runner was starting or ending that was then. */
+  readonly waits: number;
+  /** From the end of the last job until only the desired runners remained. */
+  readonly rest: number;
+  /** From the drain of the sets until nothing remained. */
+  readonly deleted: number;
+}
+
 /**
- * A worker's death is over for what it had in its hands when Temporal has noticed: its calls after HEARTBEAT_TIMEOUT (workflows/shared/activityProxies.ts), and then
- * the workflow's task, for which its own workers are preferred, after the SDK's 10 s.
+ * Time after the end of a fault within which waits for it end (ms).
+ * @see docs/lifecycle.md, When a server is unavailable
  */
-const DEATH_MS = 25_000;
+const RECOVERY_MS = 10_000;
 /**
- * A set that has lost the event of a job's end learns of it by a look at the CI server's list, every five seconds here, which proves nothing of the last
- * ten (workflows/runnerSet/jobs.ts).
+ * Time after the kill of a worker until other workers have its tasks (ms): its activities after
+ * HEARTBEAT_TIMEOUT (workflows/shared/activityProxies.ts), then the workflow task, which is sticky
+ * for the 10 s of the SDK.
  */
-const HEALED_MS = 15_000;
-const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
-/** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreationWindow`, a `deregistration`'s pace. */
+const FAILOVER_MS = 25_000;
+/**
+ * Time within which a set notices the end of a job whose event was lost (ms). It checks the list of
+ * the CI server, here every five seconds, and the list may be ten seconds old
+ * (workflows/runnerSet/jobs.ts).
+ */
+const LOST_EVENT_MS = 15_000;
+const WORKER_KILLS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
+/**
+ * Maximum time without progress (ms). Longer than all intended waits, which are
+ * `intervals.lateCreationWindow` and the retry interval of a `deregistration`.
+ */
 const TIMEOUT_MS = 240_000;
 const CHECK_INTERVAL_MS = 500;
-const TEND_EVERY_MS = 1_000;
-const TELL_EVERY_MS = 10_000;
-const ASK_EVERY_MS = 10_000;
+const MAINTENANCE_INTERVAL_MS = 1_000;
+const PROGRESS_INTERVAL_MS = 10_000;
+const QUERY_INTERVAL_MS = 10_000;
 
-/** Plays the schedule of a seed on the real components, awaits that all comes to rest and to its end, and judges what happened. */
+/**
+ * Runs the schedule of a seed on the real components, waits until all runners have ended, and
+ * checks the invariants.
+ */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await openChaosEnvironment(options);
   const run = new Run(world, options);
@@ -73,7 +95,7 @@ class Run {
   readonly #questions: Questions;
   readonly #counts: Partial<Record<FaultKind, number>> = {};
   readonly #found: Violation[] = [];
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #background = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #slowdown = 1;
@@ -91,13 +113,13 @@ class Run {
     await this.#users.startSets();
     const schedule = scheduleOf(this.#options);
     const steps = [
-      ...schedule.faults.map((fault) => ({ atMs: fault.atMs, take: () => this.#happen(fault) })),
+      ...schedule.faults.map((fault) => ({ atMs: fault.atMs, take: () => this.#inject(fault) })),
       ...schedule.work.map((work) => ({ atMs: work.atMs, take: () => this.#users.work(work) })),
     ].toSorted((a, b) => a.atMs - b.atMs);
     const startedAt = observer.now();
-    this.#repeat(TEND_EVERY_MS, async () => await this.#users.maintain());
-    this.#repeat(TELL_EVERY_MS, () => this.#tell());
-    this.#repeat(ASK_EVERY_MS, async () => await this.#questions.ask());
+    this.#repeat(MAINTENANCE_INTERVAL_MS, async () => await this.#users.maintain());
+    this.#repeat(PROGRESS_INTERVAL_MS, () => this.#reportProgress());
+    this.#repeat(QUERY_INTERVAL_MS, async () => await this.#questions.ask());
     for (const { atMs, take } of steps) {
       await delay(Math.max(0, startedAt + atMs - observer.now()));
       this.#check();
@@ -106,135 +128,144 @@ class Run {
     await delay(Math.max(0, startedAt + this.#options.durationMs - observer.now()));
     while (this.#background.size > 0) await Promise.all(this.#background);
     await workers.ready();
-    this.#options.progress('all faults are over');
-    const calmAt = observer.now();
+    this.#options.progress('all faults have ended');
+    const faultsEndedAt = observer.now();
     this.#slowdown = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
-    const settledMs = await this.#settle(calmAt);
+    const settledMs = await this.#settle(faultsEndedAt);
     this.stop();
     return await this.#report(settledMs);
   }
 
-  /** One fault from its beginning to its end. */
-  async #happen(planned: PlannedFault): Promise<void> {
+  /** Injects a fault, and ends it after its duration. */
+  async #inject(planned: PlannedFault): Promise<void> {
     const { kind, forMs } = planned;
     const { observer } = this.#world;
-    const ongoing = await this.#begin(planned);
-    if (ongoing === undefined) return;
+    const active = await this.#begin(planned);
+    if (active === undefined) return;
     this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
-    const whom = ongoing.whom === undefined ? {} : { whom: ongoing.whom };
-    observer.add({ kind: 'fault', fault: kind, edge: 'begins', ...whom });
-    if (ongoing.end === undefined) return;
+    const target = active.target === undefined ? {} : { target: active.target };
+    observer.add({ kind: 'fault', fault: kind, edge: 'begins', ...target });
+    if (active.end === undefined) return;
     await delay(forMs);
-    await ongoing.end();
-    observer.add({ kind: 'fault', fault: kind, edge: 'ends', ...whom });
+    await active.end();
+    observer.add({ kind: 'fault', fault: kind, edge: 'ends', ...target });
   }
 
-  /** What another fault stands in the way of does not happen: an eviction while the API server is away. */
-  async #begin(planned: PlannedFault): Promise<Ongoing | undefined> {
+  /** Begins a fault. Another fault may prevent this, such as an unavailable API server. */
+  async #begin(planned: PlannedFault): Promise<ActiveFault | undefined> {
     try {
       return await FAULTS[planned.kind](this.#world, planned);
     } catch (error) {
       this.#options.progress(
-        `${planned.kind} did not happen: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
+        `${planned.kind} was not injected: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
       );
       return undefined;
     }
   }
 
-  /** Awaits that jobs are done, that only the runners that are wanted are there, and at last that nothing is. */
-  async #settle(calmAt: number): Promise<ChaosReport['settledMs']> {
+  /** Waits until jobs have ended, then for the desired runners only, and then for their end. */
+  async #settle(faultsEndedAt: number): Promise<SettleTimes> {
     const { observer } = this.#world;
-    let lives: Set<string | undefined> | undefined;
+    let initial: Set<string | undefined> | undefined;
     const waits = async (): Promise<UnmetCondition[]> => {
       const now = await activeRunners(this.#world);
-      lives ??= new Set(now.map(({ life }) => life));
-      return now.filter(({ life }) => lives?.has(life));
+      initial ??= new Set(now.map(({ workflowId }) => workflowId));
+      return now.filter(({ workflowId }) => initial?.has(workflowId));
     };
-    await this.#comes(
-      'every wait to be over',
+    await this.#awaitNone(
+      'every wait to end',
       waits,
-      Math.max(calmAt, this.#lastDeath() + DEATH_MS) + SOON_MS - observer.now(),
+      Math.max(faultsEndedAt, this.#lastWorkerKill() + FAILOVER_MS) + RECOVERY_MS - observer.now(),
     );
-    const overAt = observer.now();
-    await this.#comes('all jobs to end', () =>
+    const waitsEndedAt = observer.now();
+    await this.#awaitNone('all jobs to end', () =>
       observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })),
     );
-    const doneAt = observer.now();
-    await this.#comes(
-      'all to be at rest',
+    const jobsEndedAt = observer.now();
+    await this.#awaitNone(
+      'only the desired runners to remain',
       async () => await unsettledRunners(this.#world, this.#users),
-      Math.max(calmAt + HEALED_MS - doneAt, 0) + SOON_MS,
+      Math.max(faultsEndedAt + LOST_EVENT_MS - jobsEndedAt, 0) + RECOVERY_MS,
     );
     const restAt = observer.now();
     await this.#users.drain();
-    await this.#comes('nothing to be left', async () => await leftovers(this.#world));
-    return { waits: overAt - calmAt, rest: restAt - doneAt, gone: observer.now() - restAt };
+    await this.#awaitNone('nothing to remain', async () => await leftovers(this.#world));
+    return {
+      waits: waitsEndedAt - faultsEndedAt,
+      rest: restAt - jobsEndedAt,
+      deleted: observer.now() - restAt,
+    };
   }
 
-  #lastDeath(): number {
+  #lastWorkerKill(): number {
     return (
       this.#world.observer.entries.findLast(
-        (entry) => entry.kind === 'fault' && entry.edge === 'begins' && DEATHS.has(entry.fault),
+        (entry) =>
+          entry.kind === 'fault' && entry.edge === 'begins' && WORKER_KILLS.has(entry.fault),
       )?.at ?? 0
     );
   }
 
-  /** Waits until nobody is in the way any more. Who still is after `quietSoonMs` on a machine with CPU to spare, or when nothing has changed for long, is a violation. */
-  async #comes(
+  /**
+   * Waits until no condition is unmet. Conditions that are unmet at the limit are violations.
+   * @param limitMs - time limit on an idle machine, without slowdown
+   */
+  async #awaitNone(
     what: string,
-    inTheWay: () => Promise<UnmetCondition[]> | UnmetCondition[],
-    quietSoonMs = TIMEOUT_MS,
+    unmetConditions: () => Promise<UnmetCondition[]> | UnmetCondition[],
+    limitMs = TIMEOUT_MS,
   ): Promise<void> {
-    const soonMs = Math.round(Math.min(TIMEOUT_MS, quietSoonMs * this.#slowdown));
+    const adjustedMs = Math.round(Math.min(TIMEOUT_MS, limitMs * this.#slowdown));
     const startedAt = performance.now();
     let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
-    const tooLate = (obstacles: readonly UnmetCondition[], ms: number): void => {
-      for (const { what: message, life } of obstacles)
+    const addViolations = (conditions: readonly UnmetCondition[], ms: number): void => {
+      for (const { what: message, workflowId } of conditions)
         this.#found.push({
           rule: `within ${ms / 1_000} s: ${what}`,
           message,
-          ...(life === undefined ? {} : { life }),
+          ...(workflowId === undefined ? {} : { workflowId }),
         });
     };
-    // A look may fail on a busy machine.
-    const look = async (): Promise<UnmetCondition[]> =>
-      await Promise.resolve(inTheWay()).catch((error: unknown) => [
-        { what: `it could not be looked at: ${String(error)}` },
+    // A check may fail on a busy machine.
+    const check = async (): Promise<UnmetCondition[]> =>
+      await Promise.resolve(unmetConditions()).catch((error: unknown) => [
+        { what: `the check failed: ${String(error)}` },
       ]);
     let isLate = false;
-    for (let toldAt = performance.now(); ; await delay(CHECK_INTERVAL_MS)) {
+    for (let reportedAt = performance.now(); ; await delay(CHECK_INTERVAL_MS)) {
       this.#check();
-      const last = await look();
+      const last = await check();
       if (last.length === 0) return;
       if (last.length < fewest) [fewest, fewerAt] = [last.length, performance.now()];
-      if (performance.now() - toldAt > TELL_EVERY_MS) {
-        toldAt = performance.now();
-        this.#options.progress(`waiting for ${what}: ${last.map((obstacle) => obstacle.what).join('; ').slice(0, 1_000)}`); // prettier-ignore
+      if (performance.now() - reportedAt > PROGRESS_INTERVAL_MS) {
+        reportedAt = performance.now();
+        this.#options.progress(`waiting for ${what}: ${last.map((condition) => condition.what).join('; ').slice(0, 1_000)}`); // prettier-ignore
       }
-      if (performance.now() - startedAt > soonMs && !isLate) {
+      if (performance.now() - startedAt > adjustedMs && !isLate) {
         isLate = true;
-        tooLate(last, soonMs);
+        addViolations(last, adjustedMs);
       }
       if (performance.now() - fewerAt > TIMEOUT_MS)
-        return soonMs < TIMEOUT_MS ? tooLate(last, TIMEOUT_MS) : undefined;
+        return adjustedMs < TIMEOUT_MS ? addViolations(last, TIMEOUT_MS) : undefined;
     }
   }
 
-  async #report(settledMs: ChaosReport['settledMs']): Promise<ChaosReport> {
+  async #report(settledMs: SettleTimes): Promise<ChaosReport> {
     const { observer } = this.#world;
-    const { lives, violations: found } = await recordEnds(this.#world);
+    const { runners, violations: found } = await recordEnds(this.#world);
     const all = [...this.#found, ...found, ...violationsOf(observer.entries, true)];
     const violations = [];
     for (const violation of all) {
+      const { workflowId } = violation;
       violations.push(
-        violation.life === undefined
+        workflowId === undefined
           ? violation
-          : { ...violation, timeline: await timelineWithHistory(this.#world, violation.life) },
+          : { ...violation, timeline: await timelineWithHistory(this.#world, workflowId) },
       );
     }
     return {
       seed: this.#options.seed,
-      lives,
+      runners,
       jobs: this.#users.jobs,
       faults: this.#counts,
       settledMs,
@@ -244,16 +275,16 @@ class Run {
     };
   }
 
-  #tell(): void {
+  #reportProgress(): void {
     const { observer } = this.#world;
     const faults = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
     this.#options.progress(
       `${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults`,
     );
-    for (const { rule, message, life } of violationsOf(observer.entries, false)) {
-      const line = `VIOLATION: ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`;
-      if (!this.#told.has(line)) this.#options.progress(line);
-      this.#told.add(line);
+    for (const { rule, message, workflowId } of violationsOf(observer.entries, false)) {
+      const line = `VIOLATION: ${rule}: ${message}${workflowId === undefined ? '' : ` (${workflowId})`}`;
+      if (!this.#reported.has(line)) this.#options.progress(line);
+      this.#reported.add(line);
     }
   }
 
@@ -264,7 +295,7 @@ class Run {
     this.#background.add(done);
   }
 
-  /** Ends whatever it does again and again. */
+  /** Ends the repeated work. */
   stop(): void {
     this.#stop.abort();
   }
@@ -273,7 +304,7 @@ class Run {
     const stop = this.#stop;
     const loop = async (): Promise<void> => {
       while (!stop.signal.aborted) {
-        // Whoever looks after things looks again when a server is away.
+        // Errors are ignored: a server may be unavailable, and the work is repeated.
         await Promise.resolve(work()).catch(() => undefined);
         await delay(everyMs, undefined, { signal: stop.signal }).catch(() => undefined);
       }
@@ -281,7 +312,7 @@ class Run {
     void loop();
   }
 
-  /** @throws Error when the run itself is broken */
+  /** @throws Error if the run itself has failed */
   #check(): void {
     this.#world.check();
     if (this.#failure !== undefined)

@@ -9,47 +9,56 @@ import {
 import { openChaosEnvironment, ORGANIZATION, type ChaosEnvironment } from './world.ts';
 import { until } from './waitUntil.ts';
 
+/** Options of {@link runScaleSetChaos}. */
 export interface ScaleSetChaosOptions {
   readonly seed: number;
+  /** Minimum number of jobs. */
   readonly jobs: number;
-  /** How often the workers are killed, or one is cut off. */
+  /** Number of faults. */
   readonly kills: number;
-  /** What happens to workers: all are killed, or one is cut off from Temporal and not from GitHub. @default kill */
+  /**
+   * Fault of the workers. `kill`: all are killed. `cut off`: the worker with the session loses its
+   * connection to Temporal, but not to GitHub.
+   * @default kill
+   */
   readonly fault?: 'kill' | 'cut off';
-  /** Least time between two of them (ms). @default 20 s */
+  /** Minimum time between the starts of two faults (ms). @default 20000 */
   readonly betweenKillsMs?: number;
-  /** Least time from when the session is continued to the next of them (ms). @default 0 */
+  /** Minimum time between the continued session and the next fault (ms). @default 0 */
   readonly servedMs?: number;
-  /** Time between two jobs (ms). @default 1 s */
+  /** Interval between two jobs (ms). @default 1000 */
   readonly betweenJobsMs?: number;
   readonly stateDir: string;
   readonly progress: (line: string) => void;
 }
 
-/** What was seen, and what must not have been. */
+/** Result of a run. */
 export interface ScaleSetChaosReport {
   readonly fault: 'kill' | 'cut off';
   readonly jobs: number;
   readonly kills: number;
-  /** Sessions opened and continued, and requests that met a conflict. */
+  /** Numbers of sessions opened and continued, and of requests with a conflict (409). */
   readonly sessions: {
     readonly opened: number;
     readonly continued: number;
     readonly conflicts: number;
   };
-  /** From queued to started (ms). */
+  /** Time from queued to started (ms). */
   readonly waitMs: Spread;
-  /** The same without the time in which no worker was ready. */
+  /** Time from queued to started, without the time in which no worker was ready (ms). */
   readonly servedWaitMs: Spread;
-  /** From each kill until a worker was ready again, and until the session was continued (ms). */
+  /** Times from each fault until a worker was ready again, and until the session was continued. */
   readonly recoveries: readonly Recovery[];
-  /** Runners started; one for each job if there is no spare one. */
+  /** Number of runners started: one for each job, if no runner was unused. */
   readonly runners: number;
-  /** Registrations made. One whose worker died before it was stored is removed, and made again. */
+  /**
+   * Number of registrations created. If a worker dies before it has stored a registration, the
+   * registration is removed and created again.
+   */
   readonly registrations: number;
-  /** Requests to GitHub for each job, polls left out. */
+  /** Requests to GitHub for each job, without polls. */
   readonly requestsPerJob: number;
-  /** The same by endpoint. */
+  /** Requests to GitHub for each job, by endpoint, without polls. */
   readonly requestsByEndpoint: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
@@ -74,23 +83,26 @@ const SET = 'scale';
 const LABEL = 'chaos-scale';
 const JOB_MS = 2_000;
 const BETWEEN_JOBS_MS = 1_000;
-/** At least. A kill before the session is continued would only meet workers that still start. */
+/** Minimum time between two faults (ms). Without a session, a kill only hits starting workers. */
 const BETWEEN_KILLS_MS = 20_000;
 const RESTART_AFTER_MS = 1_000;
-/** A busy machine takes long to start a worker. */
+/** Maximum time until the session is continued (ms). A busy machine starts workers slowly. */
 const CONTINUED_WITHIN_MS = 120_000;
-/** Longer than a worker goes on without Temporal. */
+/** Duration of a cut (ms). Longer than a worker continues without Temporal. */
 const CUT_OFF_MS = 25_000;
 /** Metric of the worker that has the session of a scale set. */
 const HAS_SESSION = 'holdfast_scaleset_session_up';
 const POLL = 'GET /tenant/queue/{id}/{session}';
 const CONTINUED = 'sessions/{session} 200';
 const OPENED = '/sessions 200';
-/** No job may wait for its runner for longer while a worker is ready. */
+/** Maximum time that a job may wait for its runner while a worker is ready (ms). */
 const MAX_WAIT_MS = 30_000;
 const SETTLE_MS = 120_000;
 
-/** @throws Error when the run itself fails */
+/**
+ * Runs jobs on a scale set while its workers fail.
+ * @throws Error if the run itself fails
+ */
 export async function runScaleSetChaos(
   options: ScaleSetChaosOptions,
 ): Promise<ScaleSetChaosReport> {
@@ -109,11 +121,11 @@ export async function runScaleSetChaos(
     world.simulator.resetRequests();
     const killing = disturb(world, options);
     const ids = await queueJobs(world, options, killing);
-    const isOver = (id: number): boolean => world.simulator.job(id)?.status === 'completed';
-    await settled('every job to be over', () => ids.every(isOver));
+    const isCompleted = (id: number): boolean => world.simulator.job(id)?.status === 'completed';
+    await settled('every job to be completed', () => ids.every(isCompleted));
     const outages = await killing;
     await world.workers.ready();
-    await settled('no runner to be left', () => world.simulator.runners().length === 0);
+    await settled('every runner to be removed', () => world.simulator.runners().length === 0);
     const areRead = (): boolean => {
       const { unacknowledged, undelivered } = world.simulator.scaleSet(SET) ?? {};
       return unacknowledged === 0 && undelivered === 0;
@@ -140,26 +152,26 @@ async function startSet({ client, name }: ChaosEnvironment): Promise<void> {
   });
 }
 
-/** Queues jobs at a constant pace: at least `jobs`, and until the last kill is overcome. */
+/** Queues jobs at a constant rate: at least `jobs`, and until the recovery from the last fault. */
 async function queueJobs(
   { simulator }: ChaosEnvironment,
   { jobs, betweenJobsMs = BETWEEN_JOBS_MS }: ScaleSetChaosOptions,
   killing: Promise<unknown>,
 ): Promise<number[]> {
   const ids: number[] = [];
-  let areOver = false;
-  const over = killing.finally(() => (areOver = true));
-  over.catch(() => undefined); // awaited below
-  while (ids.length < jobs || !areOver) {
+  let haveFaultsEnded = false;
+  const faultsEnded = killing.finally(() => (haveFaultsEnded = true));
+  faultsEnded.catch(() => undefined); // awaited below
+  while (ids.length < jobs || !haveFaultsEnded) {
     const spec = { repo: `${ORGANIZATION}/web`, labels: [LABEL], sleepMs: JOB_MS };
     ids.push(simulator.queueJob(spec).id);
     await delay(betweenJobsMs);
   }
-  await over;
+  await faultsEnded;
   return ids;
 }
 
-/** Disturbs the workers, again and again, each time after there is a session again. */
+/** Injects the faults one after another, each after the session was continued. */
 async function disturb(
   world: ChaosEnvironment,
   {
@@ -185,8 +197,11 @@ async function disturb(
   return outages;
 }
 
-/** How often a session was opened or continued. Where no worker came up for a minute, GitHub has ended it. */
-function heldTimes({ simulator }: ChaosEnvironment): number {
+/**
+ * Returns how often a session was opened or continued. A new one is opened if no worker was ready
+ * for a minute, because GitHub has then ended the old one.
+ */
+function countSessions({ simulator }: ChaosEnvironment): number {
   const { byStatus } = simulator.requestCounts();
   return countOf(byStatus, CONTINUED) + countOf(byStatus, OPENED);
 }
@@ -199,13 +214,13 @@ async function cutOffHolder(world: ChaosEnvironment): Promise<Outage> {
     holder = await workers.find(HAS_SESSION);
     return holder >= 0;
   });
-  const before = heldTimes(world);
+  const before = countSessions(world);
   const from = Date.now();
   const restore = temporalProxies[holder]?.cutOff();
   try {
-    await until('the session', () => heldTimes(world) > before, CONTINUED_WITHIN_MS);
+    await until('the session', () => countSessions(world) > before, CONTINUED_WITHIN_MS);
     const continuedMs = Date.now() - from;
-    // The other worker was ready all the time.
+    // The other worker was ready during the whole fault.
     await delay(Math.max(0, CUT_OFF_MS - continuedMs));
     return { from, readyMs: 0, continuedMs };
   } finally {
@@ -216,30 +231,29 @@ async function cutOffHolder(world: ChaosEnvironment): Promise<Outage> {
 async function killOnce(world: ChaosEnvironment): Promise<Outage> {
   const { workers } = world;
   const numbers = Array.from({ length: workers.count }, (_none, number) => number);
-  const held = (): number => heldTimes(world);
   await Promise.all(numbers.map(async (number) => await workers.stop(number, 'SIGKILL')));
-  const before = held();
+  const before = countSessions(world);
   const from = Date.now();
   await delay(RESTART_AFTER_MS);
   for (const number of numbers) workers.start(number);
   await workers.anyReady();
   const readyMs = Date.now() - from;
-  await until('a session', () => held() > before, CONTINUED_WITHIN_MS);
+  await until('a session', () => countSessions(world) > before, CONTINUED_WITHIN_MS);
   return { from, readyMs, continuedMs: Date.now() - from };
 }
 
-/** Requests whose endpoint, with the status, ends so. */
+/** Returns the number of requests whose endpoint and status end with the text. */
 function countOf(byStatus: Readonly<Record<string, number>>, ending: string): number {
   return Object.entries(byStatus)
     .filter(([key]) => key.endsWith(ending))
     .reduce((sum, [, times]) => sum + times, 0);
 }
 
-async function settled(what: string, isSo: () => boolean): Promise<void> {
-  await until(what, async () => isSo(), SETTLE_MS);
+async function settled(what: string, holds: () => boolean): Promise<void> {
+  await until(what, async () => holds(), SETTLE_MS);
 }
 
-/** Runner workflows of the set, those that have ended included. */
+/** Returns the number of runner workflows of the set, ended ones included. */
 async function runnersStarted({ client, name }: ChaosEnvironment): Promise<number> {
   const { count } = await client.workflow.count(
     `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${name}' AND ${SEARCH_ATTRIBUTES.set.name} = '${SET}'`,
@@ -299,10 +313,10 @@ export function servedMs(
   { from, to }: { readonly from: number; readonly to: number },
   outages: readonly Pick<Outage, 'from' | 'readyMs'>[],
 ): number {
-  const away = outages.map((outage) =>
+  const unavailable = outages.map((outage) =>
     Math.max(0, Math.min(to, outage.from + outage.readyMs) - Math.max(from, outage.from)),
   );
-  return to - from - away.reduce((sum, ms) => sum + ms, 0);
+  return to - from - unavailable.reduce((sum, ms) => sum + ms, 0);
 }
 
 function spreadOf(values: readonly number[]): Spread {
@@ -317,7 +331,7 @@ const FAULTS = {
   'cut off': 'the worker with the session was cut off from Temporal',
 } as const;
 
-/** Lines for people. */
+/** Formats the report. */
 export function scaleSetLines(report: ScaleSetChaosReport): string[] {
   const { sessions, waitMs, servedWaitMs, violations } = report;
   return [

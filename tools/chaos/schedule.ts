@@ -2,117 +2,129 @@ import type { CancelMode } from '../../core/contract/index.ts';
 import { seededRandom } from '../shared/random.ts';
 import { FAULT_KINDS, LONG, faultKindInfo, type FaultKind, type Resource } from './faultKinds.ts';
 
+/** Options of a schedule. */
 export interface ScheduleOptions {
   readonly seed: number;
-  /** Length of the part in which things go wrong, in ms. */
+  /** Duration of the part with faults (ms). */
   readonly durationMs: number;
-  /** How many runners there shall be about. */
+  /** Approximate number of runners. */
   readonly runners: number;
   readonly nodes: 'kwok' | 'kubelet';
-  /** Only faults that keep jobs waiting, one after the other, each long enough for that. @default false */
+  /**
+   * Whether to use only faults that keep jobs waiting, one at a time, each for a minute.
+   * @default false
+   */
   readonly why?: boolean;
 }
 
-/** A fault to come. Every one ends by itself before the schedule does. */
+/** A planned fault. Every fault ends before the schedule does. */
 export interface PlannedFault {
-  /** Since the start, in ms. */
+  /** Time since the start (ms). */
   readonly atMs: number;
   readonly kind: FaultKind;
-  /** How long it lasts, in ms; 0: it happens at once. */
+  /** Duration (ms). 0 for a fault without a duration. */
   readonly forMs: number;
-  /** Chooses whom it hits among those that are there then: 0 to 1. */
+  /** Number from 0 to 1 that chooses the target among those that exist then. */
   readonly pick: number;
 }
 
-/** How a runner by itself is told to go; `plain`: the cancellation of its workflow. */
+/** Kind of stop request for a runner without a set. `plain`: cancellation of its workflow. */
 export type CancelKind = CancelMode | 'plain' | 'retire';
+/** All kinds of stop requests. */
 export const CANCEL_KINDS: readonly CancelKind[] = ['drain', 'stop', 'force', 'plain', 'retire'];
 
-/** Something that users do. */
+/** A planned action of users. */
 export type PlannedWork = { readonly atMs: number } & (
   | { readonly kind: 'job'; readonly set: 'ephemeral' | 'static'; readonly takesMs: number }
-  /** A runner by itself, with its jobs, one after another. */
+  /** A runner without a set, with its jobs, one after another. */
   | {
       readonly kind: 'runner';
       readonly ephemeral: boolean;
       readonly replaces: boolean;
       readonly jobsMs: readonly number[];
     }
-  | { readonly kind: 'tell'; readonly how: CancelKind; readonly pick: number }
+  | { readonly kind: 'stopRunner'; readonly how: CancelKind; readonly pick: number }
   | { readonly kind: 'cancelJob'; readonly pick: number }
-  /** The set gets another template. */
+  /** Change of the template of a set. */
   | { readonly kind: 'rollout'; readonly set: 'ephemeral' | 'static' }
 );
 
+/** Planned faults and actions of users. */
 export interface Schedule {
   readonly faults: readonly PlannedFault[];
   readonly work: readonly PlannedWork[];
 }
 
-/** Runners are coming up until then. */
+/** Time of the first fault (ms). Runners start before. */
 const FIRST_FAULT_MS = 5_000;
-const LONG_APART_MS = 20_000;
-const FAULTS_APART_MS = [1_000, 6_000] as const;
+const LONG_GAP_MS = 20_000;
+const FAULT_INTERVAL_MS = [1_000, 6_000] as const;
 const ROLLOUT_EVERY_MS = 60_000;
 const JOB_MS = [300, 12_000] as const;
-/** A fleet of so many gets one job a second, and a runner by itself every five: a quarter of what it does undisturbed, and about what is left of that. */
+/**
+ * Number of runners for which one job a second is queued, and one runner without a set is started
+ * every five seconds. Without faults such a fleet could run four times as many jobs.
+ */
 const RUNNERS_PER_JOB_A_SECOND = 60;
 
-/** What will happen, and when: the same for the same options. Pure. */
+/** Returns the schedule for the options, always the same for the same options. Pure. */
 export function scheduleOf(options: ScheduleOptions): Schedule {
   const faults = options.why === true ? longFaultsOf(options) : faultsOf(options);
   return { faults, work: workOf(options) };
 }
 
-/** Dealt from a shuffled deck, so that in a run of some minutes every kind has its turn; a card that does not fit now waits for its time. */
+/**
+ * Plans the faults in shuffled rounds, so that a run of some minutes has every kind. A fault that
+ * would overlap with one of the same resource is postponed.
+ */
 function faultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] {
   const random = seededRandom(seed);
   const kinds = (Object.keys(FAULT_KINDS) as FaultKind[]).filter(
     (kind) => (faultKindInfo(kind).nodes ?? nodes) === nodes,
   );
-  const cards = kinds.flatMap((kind) =>
-    Array.from({ length: faultKindInfo(kind).cards }, () => kind),
+  const all = kinds.flatMap((kind) =>
+    Array.from({ length: faultKindInfo(kind).perRound }, () => kind),
   );
-  const heldUntil = new Map<Resource, number>();
+  const busyUntil = new Map<Resource, number>();
   const faults: PlannedFault[] = [];
-  let deck: FaultKind[] = [];
-  for (let atMs = FIRST_FAULT_MS; atMs < durationMs; atMs += between(random, FAULTS_APART_MS)) {
-    if (deck.length === 0) deck = shuffled(cards, random);
-    const index = deck.findIndex((kind) =>
-      faultKindInfo(kind).holds.every((hold) => (heldUntil.get(hold) ?? 0) <= atMs),
+  let round: FaultKind[] = [];
+  for (let atMs = FIRST_FAULT_MS; atMs < durationMs; atMs += between(random, FAULT_INTERVAL_MS)) {
+    if (round.length === 0) round = shuffled(all, random);
+    const index = round.findIndex((kind) =>
+      faultKindInfo(kind).resources.every((resource) => (busyUntil.get(resource) ?? 0) <= atMs),
     );
     const [pick, length] = [random(), random()];
-    const [kind] = index < 0 ? [] : deck.splice(index, 1);
+    const [kind] = index < 0 ? [] : round.splice(index, 1);
     if (kind === undefined) continue;
-    const { lastsMs: [least, most], holds } = faultKindInfo(kind); // prettier-ignore
-    const forMs = Math.round(least + (most - least) * length);
+    const { lastsMs: [min, max], resources } = faultKindInfo(kind); // prettier-ignore
+    const forMs = Math.round(min + (max - min) * length);
     if (atMs + forMs > durationMs) continue;
-    for (const hold of holds) heldUntil.set(hold, atMs + forMs);
+    for (const resource of resources) busyUntil.set(resource, atMs + forMs);
     faults.push({ atMs, kind, forMs, pick });
   }
   return faults;
 }
 
-/** Each kind in turn, with time between two for what the one before has held back. */
+/** Plans each kind in turn, with time for the jobs that waited because of the previous one. */
 function longFaultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] {
   const random = seededRandom(seed);
   const kinds = (Object.keys(FAULT_KINDS) as FaultKind[]).filter((kind) => {
     const info = faultKindInfo(kind);
-    return info.named !== undefined && (info.nodes ?? nodes) === nodes;
+    return info.expectedCauses !== undefined && (info.nodes ?? nodes) === nodes;
   });
   const faults: PlannedFault[] = [];
-  let deck: FaultKind[] = [];
+  let round: FaultKind[] = [];
   for (let atMs = FIRST_FAULT_MS; ;) {
-    if (deck.length === 0) deck = shuffled(kinds, random);
-    const kind = deck.shift();
+    if (round.length === 0) round = shuffled(kinds, random);
+    const kind = round.shift();
     const forMs = between(random, LONG);
     if (kind === undefined || atMs + forMs > durationMs) return faults;
     faults.push({ atMs, kind, forMs, pick: random() });
-    atMs += forMs + LONG_APART_MS;
+    atMs += forMs + LONG_GAP_MS;
   }
 }
 
-/** Of another stream of numbers than the faults: a new kind of fault changes nobody's work. */
+/** Plans the actions of users, with a separate seed: a new kind of fault does not change them. */
 function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   const random = seededRandom(seed ^ 0x5eed);
   const work: PlannedWork[] = [];
@@ -144,7 +156,7 @@ function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   });
   every(jobEveryMs * 10, (atMs) => ({
     atMs,
-    kind: 'tell',
+    kind: 'stopRunner',
     how: CANCEL_KINDS[Math.floor(random() * CANCEL_KINDS.length)] ?? 'drain',
     pick: random(),
   }));
@@ -157,8 +169,8 @@ function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   return work.toSorted((a, b) => a.atMs - b.atMs);
 }
 
-function between(random: () => number, [least, most]: readonly [number, number]): number {
-  return Math.round(least + (most - least) * random());
+function between(random: () => number, [min, max]: readonly [number, number]): number {
+  return Math.round(min + (max - min) * random());
 }
 
 function shuffled<T>(items: readonly T[], random: () => number): T[] {

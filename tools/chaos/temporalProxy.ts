@@ -1,15 +1,21 @@
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
 
-/** What stands between one worker and Temporal. */
+/** Proxy between one worker and Temporal. */
 export interface TemporalProxy {
-  /** Where the worker connects to. */
+  /** Address for the worker. */
   readonly address: string;
-  /** Lets no byte through any more, on connections that stay open. @returns what ends it: they are cut */
+  /**
+   * Stops all traffic, while the connections stay open.
+   * @returns a function that cuts these connections and allows new ones
+   */
   cutOff(): () => void;
   close(): Promise<void>;
 }
 
-/** @param target - address of Temporal, `host:port` */
+/**
+ * Starts a proxy.
+ * @param target - address of Temporal, `host:port`
+ */
 export async function startTemporalProxy(target: string): Promise<TemporalProxy> {
   const [host = '', port = ''] = target.split(':');
   const sockets = new Set<Socket>();

@@ -2,14 +2,14 @@ import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { timelineOf, type Entry } from './timeline.ts';
 import type { ChaosEnvironment } from './world.ts';
 
-/** All of one life, the events of its workflow's histories included. */
+/** Returns the timeline of one runner with the events of its workflow's histories. */
 export async function timelineWithHistory(
   { client, observer, startedAtMs }: ChaosEnvironment,
-  life: string,
+  workflowId: string,
 ): Promise<string[]> {
   const events: Entry[] = [];
-  for await (const { workflowId, runId, type } of client.workflow.list({
-    query: `WorkflowId = '${life}'`,
+  for await (const { runId, type } of client.workflow.list({
+    query: `WorkflowId = '${workflowId}'`,
   })) {
     if (type !== RUNNER_WORKFLOW) continue;
     const { events: history } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
@@ -18,14 +18,15 @@ export async function timelineWithHistory(
         Number(eventTime?.seconds ?? 0) * 1_000 +
         Math.floor((eventTime?.nanos ?? 0) / 1_000_000) -
         startedAtMs;
-      events.push({ at, life, kind: 'event', what: `${String(eventId)} ${whatOf(rest)}` });
+      const what = `${String(eventId)} ${formatEvent(rest)}`;
+      events.push({ at, workflowId, kind: 'event', what });
     }
   }
-  return timelineOf([...observer.entries, ...events], life);
+  return timelineOf([...observer.entries, ...events], workflowId);
 }
 
-/** Keys of an event's attributes that tell people something. */
-const TELLING = [
+/** Keys of an event's attributes that are shown. */
+const SHOWN_KEYS = [
   'activityId',
   'activityType',
   'signalName',
@@ -41,9 +42,9 @@ const TELLING = [
 ];
 const NAME = /^(.+)EventAttributes$/;
 
-/** Its type, and what tells it from another of that type. */
-function whatOf(event: object): string {
+/** Formats the type of an event, and the attributes that distinguish it from others of the type. */
+function formatEvent(event: object): string {
   const [key = '', attributes = {}] =
     Object.entries(event).find(([name, value]) => NAME.test(name) && value !== null) ?? [];
-  return `${NAME.exec(key)?.[1] ?? 'event'} ${JSON.stringify(attributes, ['low', ...TELLING]).slice(0, 400)}`;
+  return `${NAME.exec(key)?.[1] ?? 'event'} ${JSON.stringify(attributes, ['low', ...SHOWN_KEYS]).slice(0, 400)}`;
 }

@@ -1,6 +1,6 @@
-/** What is not yet as it shall be. */
+/** Part of a condition that does not hold yet. */
 export interface UnmetCondition {
   readonly what: string;
-  /** Whose timeline tells more. */
-  readonly life?: string;
+  /** ID of the workflow whose timeline shows the cause. */
+  readonly workflowId?: string;
 }

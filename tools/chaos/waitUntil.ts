@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const CHECK_INTERVAL_MS = 250;
 
-/** Looks until the condition holds; a look that fails is taken again. @throws Error after `withinMs` */
+/**
+ * Checks the condition until it holds. A check that fails is repeated.
+ * @throws Error after `withinMs`
+ */
 export async function until(
   what: string,
   holds: () => Promise<boolean> | boolean,
@@ -17,6 +20,6 @@ export async function until(
       cause = error;
     }
     if (performance.now() > deadline)
-      throw new Error(`waited ${Math.round(withinMs / 1_000)} s in vain for ${what}`, { cause });
+      throw new Error(`waited ${Math.round(withinMs / 1_000)} s without success for ${what}`, { cause });
   }
 }

@@ -8,23 +8,26 @@ import { freePort } from '../lab/ports.ts';
 import { compiledWorker } from './compiledWorker.ts';
 
 const CLOCK_SHIM = fileURLToPath(new URL('./clockShim.ts', import.meta.url));
-/** As a Deployment waits before it starts a container again. */
+/** Delay before a worker is restarted, as in a Deployment (ms). */
 const RESTART_AFTER_MS = 1_000;
 
 interface Slot {
   readonly number: number;
-  /** Where it takes deliveries. */
+  /** Address for webhook deliveries. */
   readonly url: string;
   readonly clockFile: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Another build than the sources. */
+  /** Program of a compiled build. @default the sources */
   readonly main?: string;
   worker: WorkerProcess | undefined;
-  /** A fault keeps it down. */
+  /** Whether a fault prevents the restart. */
   down: boolean;
 }
 
-/** The workers of a run, processes as users run them, of two builds by turns: one that ends is started again, as a Deployment does, unless a fault keeps it down. */
+/**
+ * Worker processes of a run, alternately of two builds. A worker that ends is restarted, as by a
+ * Deployment, unless a fault prevents it.
+ */
 export class Workers {
   readonly #slots: readonly Slot[];
   readonly #folder: string;
@@ -38,9 +41,10 @@ export class Workers {
   }
 
   /**
-   * @param folder - for logs and clocks
-   * @param settingsOf - more settings of each worker
-   * @param receiver - told the address of a worker to which deliveries may go, whenever that is another one
+   * Starts the workers, and waits until they are ready.
+   * @param folder - directory for logs and clocks
+   * @param settingsOf - returns additional settings of a worker
+   * @param receiver - called with the address for deliveries, whenever another worker receives them
    */
   static async start(
     count: number,
@@ -80,12 +84,12 @@ export class Workers {
     return this.#slots.length;
   }
 
-  /** Sends a signal that leaves it in its place: SIGSTOP, SIGCONT. */
+  /** Sends a signal that does not end the worker: SIGSTOP, SIGCONT. */
   signal(number: number, signal: NodeJS.Signals): void {
     this.#slot(number).worker?.signal(signal);
   }
 
-  /** Ends it with this signal, and keeps it down. */
+  /** Ends a worker with this signal, and prevents its restart. */
   async stop(number: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const slot = this.#slot(number);
     slot.down = true;
@@ -95,24 +99,30 @@ export class Workers {
     this.#receive();
   }
 
-  /** Starts it again; it is ready some time later. */
+  /** Starts a worker again. Does not wait until it is ready. */
   start(number: number): void {
     const slot = this.#slot(number);
     slot.down = false;
     if (slot.worker === undefined) this.#spawn(slot);
   }
 
-  /** @param offsetMs - by how much its clock is wrong from now on */
+  /**
+   * Sets the error of a worker's clock.
+   * @param offsetMs - difference from the real time (ms)
+   */
   async stepClock(number: number, offsetMs: number): Promise<void> {
     await writeFile(this.#slot(number).clockFile, String(offsetMs));
   }
 
-  /** Waits until all poll, and their watches are up to date. @throws Error when one does not come up */
+  /**
+   * Waits until all workers poll and their watches are up to date.
+   * @throws Error if a worker does not become ready
+   */
   async ready(): Promise<void> {
     await Promise.all(this.#slots.map(async ({ worker }) => await worker?.ready()));
   }
 
-  /** The number of the worker whose metric of that name is not 0, or -1. */
+  /** Returns the number of the first worker whose metric of that name is above 0, or -1. */
   async find(metric: string): Promise<number> {
     const found = await Promise.all(
       this.#slots.map(async ({ worker }) =>
@@ -124,7 +134,10 @@ export class Workers {
     return found.indexOf(true);
   }
 
-  /** Waits until one of them polls. @throws AggregateError when none comes up */
+  /**
+   * Waits until one of the workers polls.
+   * @throws AggregateError if no worker becomes ready
+   */
   async anyReady(): Promise<void> {
     await Promise.any(this.#slots.flatMap(({ worker }) => worker?.ready() ?? []));
   }
@@ -156,15 +169,15 @@ export class Workers {
     });
   }
 
-  /** A load balancer sends to the first that is there. */
+  /** Routes deliveries to the first running worker, as a load balancer does. */
   #receive(): void {
-    const there = this.#slots.find(({ worker, down }) => worker !== undefined && !down);
-    if (there !== undefined) this.#receiver(there.url);
+    const running = this.#slots.find(({ worker, down }) => worker !== undefined && !down);
+    if (running !== undefined) this.#receiver(running.url);
   }
 
   #slot(number: number): Slot {
     const slot = this.#slots[number];
-    if (slot === undefined) throw new Error(`there is no worker ${number}`);
+    if (slot === undefined) throw new Error(`worker ${number} does not exist`);
     return slot;
   }
 }

@@ -8,12 +8,15 @@ import {
 } from '../../core/contract/index.ts'; // prettier-ignore
 import { runningRunnersQuery } from '../../core/domain/visibility.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
-import { chosen } from './faults/fault.ts';
+import { choose } from './faults/fault.ts';
 import type { PlannedWork, CancelKind } from './schedule.ts';
 import { ORGANIZATION, type ChaosEnvironment } from './world.ts';
 
 const REPOSITORY = `${ORGANIZATION}/app`;
-/** Short where waits are about nothing but time. What is about how late things may happen (`lateCreationWindow`, `idleConfirmation`) is production's. */
+/**
+ * Short intervals. Those that depend on how late another system may act (`lateCreationWindow`,
+ * `idleConfirmation`) have the values of production.
+ */
 const INTERVALS: RunnerIntervals = {
   busyRetry: '1s',
   busyCheck: '5s',
@@ -31,35 +34,38 @@ const SET_WAITS: Partial<RunnerSetInput> = {
 };
 const CALL_MS = 5_000;
 const RETRY_MS = 500;
-/** How long the job of a runner that was told to go may still be taken by it. */
-const GIVE_UP_MS = 5_000;
+/** Time after a stop request within which the runner may still start its job (ms). */
+const LATE_START_MS = 5_000;
 
-/** A runner by itself. */
-interface Single {
-  readonly life: string;
+/** A runner without a set. */
+interface StandaloneRunner {
+  readonly workflowId: string;
   readonly ephemeral: boolean;
   readonly jobs: readonly number[];
   started: boolean;
-  /** When it was told to go, in ms. */
-  toldAt: number | undefined;
-  over: boolean;
+  /** Time of the stop request, by the clock of the observer (ms). */
+  stopRequestedAt: number | undefined;
+  ended: boolean;
 }
 
-/** Those who queue jobs, start runners and tell them to go: as the schedule says, while Temporal may be away. */
+/**
+ * Users who queue jobs, and start and stop runners, by the schedule. Their calls are retried while
+ * Temporal is unavailable.
+ */
 export class Workload {
   readonly #world: ChaosEnvironment;
   readonly #runners: number;
-  readonly #singles: Single[] = [];
+  readonly #standalone: StandaloneRunner[] = [];
   #jobs = 0;
   #rollouts = 0;
 
-  /** @param runners - how many there shall be about */
+  /** @param runners - approximate number of runners */
   constructor(world: ChaosEnvironment, runners: number) {
     this.#world = world;
     this.#runners = runners;
   }
 
-  /** How many jobs were queued. */
+  /** Number of jobs that were queued. */
   get jobs(): number {
     return this.#jobs;
   }
@@ -71,32 +77,34 @@ export class Workload {
     await this.#startSet('static', { replicas: share(0.2) });
   }
 
+  /** Performs a planned action. */
   async work(work: PlannedWork): Promise<void> {
     switch (work.kind) {
       case 'job':
         this.#queue(this.#setName(work.set), work.takesMs);
         return;
       case 'runner':
-        return await this.#startSingle(work);
-      case 'tell': {
-        const single = chosen(
-          this.#singles.filter(
-            ({ started, toldAt, over }) => started && toldAt === undefined && !over,
+        return await this.#startStandalone(work);
+      case 'stopRunner': {
+        const runner = choose(
+          this.#standalone.filter(
+            ({ started, stopRequestedAt, ended }) =>
+              started && stopRequestedAt === undefined && !ended,
           ),
           work.pick,
         );
-        if (single !== undefined) await this.#tell(single, work.how);
+        if (runner !== undefined) await this.#requestStop(runner, work.how);
         return;
       }
       case 'cancelJob': {
-        const job = chosen(this.#world.observer.openJobs(), work.pick);
+        const job = choose(this.#world.observer.openJobs(), work.pick);
         if (job !== undefined) this.#cancel(job);
         return;
       }
       case 'rollout': {
         this.#rollouts += 1;
         const next = {
-          ...this.#runner(this.#setName(work.set), work.set === 'ephemeral'),
+          ...this.#runnerInput(this.#setName(work.set), work.set === 'ephemeral'),
           env: { ROLLOUT: String(this.#rollouts) },
         };
         await this.#command(work.set, { command: 'setTemplate', template: next });
@@ -104,42 +112,50 @@ export class Workload {
     }
   }
 
-  /** What users see to now and then: a runner that has done its work shall go, and a job that nobody will take is called off. */
+  /** Stops standalone runners without further jobs, and cancels jobs that no runner will start. */
   async maintain(): Promise<void> {
     const { client, name, observer } = this.#world;
     const running = new Set<string>();
     const open = new Map(observer.openJobs().map((job) => [job.id, job]));
     for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
       running.add(workflowId);
-    for (const single of this.#singles.filter(({ started, over }) => started && !over)) {
-      const jobs = single.jobs.flatMap((id) => open.get(id) ?? []);
-      if (running.has(single.life)) {
-        // An ephemeral runner ends with its job; one whose job was cancelled, or lost with the pod before it, would wait for another.
-        const unused =
-          !single.ephemeral ||
-          single.jobs.every(
+    for (const runner of this.#standalone.filter(({ started, ended }) => started && !ended)) {
+      const jobs = runner.jobs.flatMap((id) => open.get(id) ?? []);
+      if (running.has(runner.workflowId)) {
+        // An ephemeral runner ends with its job. If its job was cancelled, or lost with an earlier
+        // pod, the runner would wait for another one.
+        const needsStop =
+          !runner.ephemeral ||
+          runner.jobs.every(
             (id) => this.#world.simulator.world.jobs.get(id)?.conclusion !== 'success',
           );
-        if (jobs.length === 0 && unused && single.toldAt === undefined)
-          await this.#tell(single, 'retire');
-        // One that was told to go takes no more jobs.
-        if (single.toldAt !== undefined && observer.now() - single.toldAt > GIVE_UP_MS)
+        if (jobs.length === 0 && needsStop && runner.stopRequestedAt === undefined)
+          await this.#requestStop(runner, 'retire');
+        // A runner starts no more jobs after a stop request.
+        if (
+          runner.stopRequestedAt !== undefined &&
+          observer.now() - runner.stopRequestedAt > LATE_START_MS
+        )
           this.#cancelQueued(jobs);
       } else if (
-        (await this.#call(async () => await client.workflow.getHandle(single.life).describe()))
-          .status.name !== 'RUNNING'
+        (
+          await this.#call(
+            async () => await client.workflow.getHandle(runner.workflowId).describe(),
+          )
+        ).status.name !== 'RUNNING'
       ) {
-        single.over = true;
+        runner.ended = true;
         this.#cancelQueued(jobs);
       }
     }
   }
 
-  /** The runners by themselves that have not ended yet. */
+  /** Returns the workflow IDs of the standalone runners that have not ended yet. */
   standaloneRunners(): string[] {
-    return this.#singles.filter(({ over }) => !over).map(({ life }) => life);
+    return this.#standalone.filter(({ ended }) => !ended).map(({ workflowId }) => workflowId);
   }
 
+  /** Returns the status of both sets. */
   async sets(): Promise<RunnerSetStatus[]> {
     return await Promise.all(
       (['ephemeral', 'static'] as const).map(
@@ -151,7 +167,7 @@ export class Workload {
     );
   }
 
-  /** Tells the sets to end with all their runners. */
+  /** Drains both sets with all their runners. */
   async drain(): Promise<void> {
     await Promise.all(
       (['ephemeral', 'static'] as const).map(
@@ -170,7 +186,7 @@ export class Workload {
     return this.#world.client.workflow.getHandle(setWorkflowId(this.#setName(kind)));
   }
 
-  /** Nobody waits for the answer: Temporal keeps it until the set hears it. */
+  /** Starts a command without waiting for its result. Temporal keeps it for the set. */
   async #command(kind: 'ephemeral' | 'static', command: SetCommand): Promise<void> {
     const set = this.#setName(kind);
     await this.#start(SET_COMMAND_WORKFLOW, setCommandId(set, randomUUID()), { set, ...command });
@@ -182,12 +198,12 @@ export class Workload {
       name,
       ...scale,
       ...SET_WAITS,
-      template: this.#runner(name, kind === 'ephemeral'),
+      template: this.#runnerInput(name, kind === 'ephemeral'),
     };
     await this.#start(RUNNER_SET_WORKFLOW, setWorkflowId(name), input);
   }
 
-  #runner(label: string, ephemeral: boolean): RunnerInput {
+  #runnerInput(label: string, ephemeral: boolean): RunnerInput {
     const limits =
       this.#world.nodes === 'kwok'
         ? {}
@@ -207,33 +223,33 @@ export class Workload {
     };
   }
 
-  async #startSingle({
+  async #startStandalone({
     ephemeral,
     replaces,
     jobsMs,
   }: Extract<PlannedWork, { kind: 'runner' }>): Promise<void> {
-    const label = `${this.#world.name}-${this.#singles.length + 1}`;
-    const life = `runner-${label}`;
-    const single: Single = {
-      life,
+    const label = `${this.#world.name}-${this.#standalone.length + 1}`;
+    const workflowId = `runner-${label}`;
+    const runner: StandaloneRunner = {
+      workflowId,
       ephemeral,
       jobs: jobsMs.map((ms) => this.#queue(label, ms)),
       started: false,
-      toldAt: undefined,
-      over: false,
+      stopRequestedAt: undefined,
+      ended: false,
     };
-    this.#singles.push(single);
-    await this.#start(RUNNER_WORKFLOW, life, {
-      ...this.#runner(label, ephemeral),
+    this.#standalone.push(runner);
+    await this.#start(RUNNER_WORKFLOW, workflowId, {
+      ...this.#runnerInput(label, ephemeral),
       onEviction: replaces ? 'replace' : 'fail',
     });
-    single.started = true;
+    runner.started = true;
   }
 
   async #start(type: string, workflowId: string, input: object): Promise<void> {
     const { client, name: taskQueue } = this.#world;
     await this.#call(async () => {
-      // Whether a start arrived whose answer was lost, the next one tells.
+      // If the response to a start was lost, the retry finds the started workflow.
       await client.workflow
         .start(type, { workflowId, taskQueue, args: [input] })
         .catch((error: unknown) => {
@@ -242,20 +258,21 @@ export class Workload {
     });
   }
 
-  async #tell(single: Single, how: CancelKind): Promise<void> {
-    const handle = this.#world.client.workflow.getHandle(single.life);
-    single.toldAt = this.#world.observer.now();
-    this.#world.observer.add({ kind: 'told', life: single.life, how });
+  async #requestStop(runner: StandaloneRunner, how: CancelKind): Promise<void> {
+    const { workflowId } = runner;
+    const handle = this.#world.client.workflow.getHandle(workflowId);
+    runner.stopRequestedAt = this.#world.observer.now();
+    this.#world.observer.add({ kind: 'stopRequested', workflowId, how });
     await this.#call(async () => {
-      const telling =
+      const request =
         how === 'plain'
           ? handle.cancel()
           : handle.signal(
               cancelSignal,
               how === 'retire' ? { mode: 'drain', planned: true } : { mode: how },
             );
-      // One that has ended is what was wanted.
-      await telling.catch((error: unknown) => {
+      // A runner that has already ended needs no request.
+      await request.catch((error: unknown) => {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       });
     });
@@ -281,7 +298,7 @@ export class Workload {
     this.#world.simulator.cancelJob(id);
   }
 
-  /** Again until it succeeds: users, too, wait for Temporal. */
+  /** Repeats a call until it succeeds, because Temporal may be unavailable. */
   async #call<T>(call: () => Promise<T>): Promise<T> {
     return await pRetry(
       async () => await this.#world.client.withDeadline(Date.now() + CALL_MS, call),

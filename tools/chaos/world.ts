@@ -18,56 +18,64 @@ import { Observer } from './observer.ts';
 import { until } from './waitUntil.ts';
 import { Workers } from './workers.ts';
 
+/** Options of {@link openChaosEnvironment}. */
 export interface ChaosWorldOptions {
   readonly seed: number;
   readonly nodes: 'kwok' | 'kubelet';
   /** Folder of the lab, its data and all logs. */
   readonly stateDir: string;
   readonly progress: (line: string) => void;
-  /** Each worker reaches Temporal through a proxy of its own. @default they connect to it */
+  /** Whether each worker connects to Temporal through a separate proxy. @default false */
   readonly temporalProxies?: boolean;
 }
 
-/** A real worker's pods and registrations are these for the whole run. */
+/** Organization of all registrations. */
 export const ORGANIZATION = 'chaos';
+/** Credential of the workers. */
 export const CREDENTIAL = 'default';
 const WORKERS = 2;
-/** Short, so that the registration of a runner that was killed with its job is free soon; longer than a worker or a server is away. */
+/**
+ * Lease of a job at the simulator (ms). Short, so that the registration of a runner that was killed
+ * during its job is released soon, but longer than any outage.
+ */
 const LEASE_MS = 30_000;
-/** A job whose runner was killed before it began goes back to the queue. */
+/** Time after which an assigned job that has not started is queued again (ms). */
 const ACCEPT_MS = 10_000;
 const STARTUP_MS = 300;
 const SWEEP_INTERVAL = '10s';
-/** Of the other installation. */
+/** Temporal namespace of the other installation. */
 const OTHER_NAMESPACE = 'chaos-other';
 
-/** What all goes wrong in: the lab's real components, the simulated GitHub, the workers behind a proxy, and who writes down what happens. */
+/** Environment of a run: real components, simulated GitHub, workers behind proxies, observer. */
 export interface ChaosEnvironment {
   readonly lab: LabState;
   readonly nodes: 'kwok' | 'kubelet';
   readonly client: Client;
   readonly core: CoreV1Api;
   readonly objects: KubernetesObjectApi;
-  /** The Kubernetes namespace, and the task queue. */
+  /** Name of the Kubernetes namespace, the task queue and the installation. */
   readonly name: string;
-  /** Settings of another installation of the same name, whose Temporal namespace is another one. */
+  /** Settings of another installation of the same name, with another Temporal namespace. */
   readonly foreignSettings: Readonly<Record<string, string>>;
   readonly simulator: Simulator;
   readonly proxy: ApiServerProxy;
   readonly observer: Observer;
-  /** When the observer's time began, in ms since the epoch. */
+  /** Start of the observer's clock (ms since the epoch). */
   readonly startedAtMs: number;
   readonly workers: Workers;
-  /** In front of Temporal, one for each worker, if there are any. */
+  /** Proxy of each worker for Temporal. Empty without `temporalProxies`. */
   readonly temporalProxies: readonly TemporalProxy[];
-  /** The workers' present token at the CI server. */
+  /** Current token of the workers at the CI server. */
   readonly token: { current: string; readonly file: string };
-  /** @throws Error when what plays the runners on fake nodes has failed */
+  /** @throws Error if the simulation of runners on KWOK nodes has failed */
   check(): void;
   close(): Promise<void>;
 }
 
-/** Brings everything up. @throws ComponentUnavailableError when this machine cannot have it */
+/**
+ * Starts all components.
+ * @throws ComponentUnavailableError if this machine cannot run them
+ */
 export async function openChaosEnvironment({
   seed,
   nodes,
@@ -169,7 +177,7 @@ export async function openChaosEnvironment({
     );
     closers.unshift(async () => await workers.close());
     const client = new Client({ connection });
-    // The workers would go on with it after the run.
+    // Otherwise the Schedule would start sweeps after the run.
     closers.unshift(async () => await client.schedule.getHandle(sweepScheduleId(name)).delete());
     return {
       lab,
@@ -195,7 +203,7 @@ export async function openChaosEnvironment({
   }
 }
 
-/** Shaped as GitHub's. */
+/** Returns a random token in the format of GitHub. */
 export function randomToken(): string {
   return `ghp_${randomUUID().replaceAll('-', '')}`;
 }

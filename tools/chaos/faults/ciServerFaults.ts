@@ -3,7 +3,7 @@ import type { Fault as SimulatorFault } from '../../simulator/faults.ts';
 import { CREDENTIAL, randomToken } from '../world.ts';
 import type { Fault } from './fault.ts';
 
-/** Below the age that the runners reckon with (`intervals.listMaxAge` in workload.ts). */
+/** Age of stale lists (ms). Less than the age that runners allow (`listMaxAge` in workload.ts). */
 const LIST_AGE_MS = 4_000;
 const HTML = {
   status: 502,
@@ -11,7 +11,7 @@ const HTML = {
   headers: { 'content-type': 'text/html' },
 } as const;
 
-/** Switches the simulator's fault on, and off again. */
+/** Returns a fault that turns faults of the simulator on, and off at its end. */
 const switched =
   (...faults: readonly SimulatorFault[]): Fault =>
   ({ simulator }) => {
@@ -21,7 +21,7 @@ const switched =
 
 export const ciServerFaults = {
   ci_stale_lists: switched({ kind: 'stale_list', ageMs: LIST_AGE_MS }),
-  ci_busy_lies: switched({ kind: 'busy_lies' }, { kind: 'offline_lies', probability: 0.5 }),
+  ci_wrong_states: switched({ kind: 'busy_lies' }, { kind: 'offline_lies', probability: 0.5 }),
   ci_removes_busy: switched({ kind: 'delete_accepts_busy' }),
   ci_slow: (world, planned) =>
     switched({ kind: 'latency', ms: 500 + Math.round(planned.pick * 7_500), probability: 0.5 })(
@@ -29,11 +29,11 @@ export const ciServerFaults = {
       planned,
     ),
   ci_errors: switched({ kind: 'status', status: 503, probability: 0.7 }),
-  ci_away: switched({ kind: 'drop', when: 'before' }),
+  ci_unreachable: switched({ kind: 'drop', when: 'before' }),
   ci_html: switched({ kind: 'status', ...HTML, probability: 0.7 }),
   ci_drops_requests: switched({ kind: 'drop', when: 'before', probability: 0.5 }),
   ci_drops_answers: switched({ kind: 'drop', when: 'after', probability: 0.5 }),
-  // What they ask clients to wait is over soon after the fault.
+  // The waits that these faults request are over shortly after the fault.
   ci_primary_limit: switched({ kind: 'primary_limit', resetInMs: 3_000 }),
   ci_secondary_limit: switched({ kind: 'secondary_limit', retryAfterS: 3 }),
   credential_rotated: async ({ simulator, token }) => {

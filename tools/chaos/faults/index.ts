@@ -6,7 +6,7 @@ import { podFaults } from './podFaults.ts';
 import { serverFaults } from './serverFaults.ts';
 import { workerFaults } from './workerFaults.ts';
 
-/** How each kind begins, and ends. */
+/** Implementation of each kind of fault. */
 export const FAULTS: Readonly<Record<FaultKind, Fault>> = {
   ...workerFaults,
   ...serverFaults,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { runningRunnersQuery } from '../../../core/domain/visibility.ts';
-import { chosen, type Fault } from './fault.ts';
+import { choose, type Fault } from './fault.ts';
 
 const CLI = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
 
@@ -13,14 +13,14 @@ export const runnerFaults = {
     });
     return {};
   },
-  life_terminated: async ({ client, name, observer }, { pick }) => {
-    const lives: string[] = [];
-    for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
-      lives.push(workflowId);
-    const life = chosen(lives.toSorted(), pick);
-    if (life === undefined) return undefined;
-    observer.add({ kind: 'told', life, how: 'terminated' });
-    await client.workflow.getHandle(life).terminate('chaos');
-    return { whom: life };
+  workflow_terminated: async ({ client, name, observer }, { pick }) => {
+    const running: string[] = [];
+    for await (const runner of client.workflow.list({ query: runningRunnersQuery(name) }))
+      running.push(runner.workflowId);
+    const workflowId = choose(running.toSorted(), pick);
+    if (workflowId === undefined) return undefined;
+    observer.add({ kind: 'stopRequested', workflowId, how: 'terminated' });
+    await client.workflow.getHandle(workflowId).terminate('chaos');
+    return { target: workflowId };
   },
 } satisfies Record<string, Fault>;

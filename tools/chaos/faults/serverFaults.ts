@@ -5,7 +5,7 @@ import { WORKER_USER } from '../apiServerProxy.ts';
 import type { ChaosEnvironment } from '../world.ts';
 import type { Fault } from './fault.ts';
 
-const takenDown =
+const stopComponents =
   (names: readonly ComponentName[], signal: 'SIGKILL' | 'SIGTERM'): Fault =>
   async ({ lab: { stateDir } }) => {
     for (const name of names) await kill(stateDir, name, { signal });
@@ -16,19 +16,19 @@ const takenDown =
     };
   };
 
-const late =
+const delayCreations =
   (which: keyof ChaosEnvironment['proxy']['creations']): Fault =>
   ({ proxy: { creations } }, { forMs }) => {
     creations[which] = forMs;
-    return { whom: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
+    return { target: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
   };
 
 export const serverFaults = {
-  temporal_killed: takenDown(['temporal'], 'SIGKILL'),
-  temporal_terminated: takenDown(['temporal'], 'SIGTERM'),
-  api_server_killed: takenDown(['kube-apiserver'], 'SIGKILL'),
-  api_server_terminated: takenDown(['kube-apiserver'], 'SIGTERM'),
-  servers_killed: takenDown(['temporal', 'kube-apiserver'], 'SIGKILL'),
+  temporal_killed: stopComponents(['temporal'], 'SIGKILL'),
+  temporal_terminated: stopComponents(['temporal'], 'SIGTERM'),
+  api_server_killed: stopComponents(['kube-apiserver'], 'SIGKILL'),
+  api_server_terminated: stopComponents(['kube-apiserver'], 'SIGTERM'),
+  servers_killed: stopComponents(['temporal', 'kube-apiserver'], 'SIGKILL'),
   etcd_stopped: async ({ lab: { stateDir } }) => {
     const { pid } = (await status({ stateDir })).components.etcd ?? {};
     if (pid === undefined) return undefined;
@@ -39,14 +39,14 @@ export const serverFaults = {
     proxy.cutWatches();
     return {};
   },
-  cluster_away: ({ proxy }) => ({ end: proxy.goAway() }),
+  api_server_unreachable: ({ proxy }) => ({ end: proxy.rejectConnections() }),
   watch_silent: ({ proxy }) => ({ end: proxy.silenceWatches() }),
   connections_cut: ({ proxy }) => {
     proxy.cutAll();
     return {};
   },
-  creation_answered_late: late('answeredLaterMs'),
-  creation_arrives_late: late('arriveLaterMs'),
+  creation_answered_late: delayCreations('responseDelayMs'),
+  creation_arrives_late: delayCreations('requestDelayMs'),
   deletion_denied: async (world) => ({ end: await denyPods(world, 'DELETE') }),
   pods_denied: async (world) => ({ end: await denyPods(world, 'CREATE') }),
   quota_used_up: async ({ objects, name: namespace }) => {
@@ -73,7 +73,10 @@ export const serverFaults = {
   },
 } satisfies Record<string, Fault>;
 
-/** Denies that workers create or delete pods of the run's namespace, as an administrator's rule. @returns what takes it back */
+/**
+ * Denies that workers create or delete pods of the run's namespace, by an admission policy.
+ * @returns a function that removes the policy
+ */
 async function denyPods(
   { objects, name: namespace }: ChaosEnvironment,
   operation: 'CREATE' | 'DELETE',
@@ -85,7 +88,7 @@ async function denyPods(
       { apiGroups: [''], apiVersions: ['v1'], operations: [operation], resources: ['pods'] },
     ],
   };
-  // Nodes are to remove the objects of pods that have gone.
+  // Nodes must still be able to delete the objects of terminated pods.
   const matchConditions = [
     { name: 'a-worker', expression: `request.userInfo.username == "${WORKER_USER}"` },
   ];
@@ -110,7 +113,7 @@ async function denyPods(
   await objects.create(binding);
   return async () => {
     for (const object of [binding, policy]) {
-      await until(`the ${object.kind} to be gone`, async () => {
+      await until(`the ${object.kind} to be deleted`, async () => {
         const error: unknown = await objects.delete(object).then(
           () => undefined,
           (reason: unknown) => reason,

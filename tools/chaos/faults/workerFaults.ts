@@ -19,7 +19,7 @@ const stopWorkers =
     const numbers = chooseWorkers(world, pick);
     await Promise.all(numbers.map(async (number) => await world.workers.stop(number, signal)));
     return {
-      whom: `worker ${numbers.join(' and ')}`,
+      target: `worker ${numbers.join(' and ')}`,
       end: () => numbers.forEach((number) => world.workers.start(number)),
     };
   };
@@ -30,7 +30,7 @@ const freezeWorkers =
     const numbers = chooseWorkers(world, pick);
     for (const number of numbers) world.workers.signal(number, 'SIGSTOP');
     return {
-      whom: `worker ${numbers.join(' and ')}`,
+      target: `worker ${numbers.join(' and ')}`,
       end: () => numbers.forEach((number) => world.workers.signal(number, 'SIGCONT')),
     };
   };
@@ -48,7 +48,7 @@ export const workerFaults = {
     const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MAX_OFFSET_MS);
     await world.workers.stepClock(number, offsetMs);
     return {
-      whom: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`,
+      target: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`,
       end: async () => await world.workers.stepClock(number, 0),
     };
   },
