@@ -3,11 +3,11 @@ import { text } from 'node:stream/consumers';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { parseMetrics, type Sample } from './metrics.ts';
 
-/** What the API server itself counts. */
+/** Returns the metrics of the API server. */
 export async function apiServerMetrics(kubeconfig: string): Promise<Sample[]> {
   const config = loadKubeConfig({ path: kubeconfig });
   const cluster = config.getCurrentCluster();
-  if (!cluster) throw new Error(`${kubeconfig} names no current cluster`);
+  if (!cluster) throw new Error(`${kubeconfig}: has no current cluster`);
   const options: RequestOptions = {};
   await config.applyToHTTPSOptions(options);
   return await new Promise((resolve, reject) => {
@@ -17,7 +17,7 @@ export async function apiServerMetrics(kubeconfig: string): Promise<Sample[]> {
         else
           reject(
             new Error(
-              `the API server's metrics answered ${answer.statusCode}: ${body.slice(0, 200)}`,
+              `failed to read the metrics of the API server: ${answer.statusCode}: ${body.slice(0, 200)}`,
             ),
           );
       }, reject);

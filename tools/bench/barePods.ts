@@ -1,4 +1,4 @@
-/** The pods of the runners without anything that cares for them: what a bare script is measured with. */
+/** Pods like those of the runners, created and deleted by a script: the baseline of benchmarks. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CoreV1Api, type V1PodSpec } from '@kubernetes/client-node';
 import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
@@ -14,11 +14,13 @@ interface PodTemplate {
   readonly spec: V1PodSpec;
 }
 
-type Wanted = 'running' | 'gone';
+/** Condition of a pod that a caller waits for. */
+type PodCondition = 'running' | 'gone';
 
 const LABEL = 'bench.holdfast.dev/floor';
 const GIVE_UP_MS = 120_000;
 
+/** Creates, ends and deletes copies of a runner's pod. */
 export class BarePods {
   readonly #api: ApiServer;
   readonly #template: PodTemplate;
@@ -31,8 +33,8 @@ export class BarePods {
     this.#api = api;
     this.#template = template;
     this.#path = path;
-    const told = (view: PodView, wanted: Wanted): void => {
-      const key = `${wanted}/${view.name}`;
+    const resolveWait = (view: PodView, condition: PodCondition): void => {
+      const key = `${condition}/${view.name}`;
       this.#waiting.get(key)?.();
       this.#waiting.delete(key);
     };
@@ -43,21 +45,24 @@ export class BarePods {
       onError: (error, what) => console.error(`bare script: ${what}: ${String(error)}`),
       listener: {
         changed: (pod) => {
-          if (pod.deleted) told(pod, 'gone');
-          else if (pod.startedAt !== undefined) told(pod, 'running');
+          if (pod.deleted) resolveWait(pod, 'gone');
+          else if (pod.startedAt !== undefined) resolveWait(pod, 'running');
         },
         relisted: () => undefined,
       },
     });
   }
 
-  /** Copies a pod of the world's runners, of which one must be there; made in a namespace of their own, where nobody else looks. */
+  /**
+   * Prepares copies of a runner's pod, in a separate namespace that no worker watches.
+   * @throws Error if there is no runner
+   */
   static async open(world: BenchEnvironment): Promise<BarePods> {
     const kubeconfig = loadKubeConfig({ path: world.kubeconfig });
     const core = kubeconfig.makeApiClient(CoreV1Api);
     const { metadata, spec } =
       (await core.listNamespacedPod({ namespace: world.taskQueue, limit: 1 })).items[0] ?? {};
-    if (spec === undefined) throw new Error('there is no runner whose pod could be copied');
+    if (spec === undefined) throw new Error('no runner exists whose pod can be copied');
     delete spec.nodeName;
     const namespace = `${world.taskQueue}-floor`;
     await createNamespace(core, namespace);
@@ -76,10 +81,13 @@ export class BarePods {
     return pods;
   }
 
-  /** Makes one. @returns its name, when it runs */
+  /**
+   * Creates a pod and waits until it runs.
+   * @returns its name
+   */
   async create(): Promise<string> {
     const name = `bare-${++this.#count}`;
-    const runs = this.#is(name, 'running');
+    const runs = this.#await(name, 'running');
     const { labels, annotations, spec } = this.#template;
     const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels, annotations }, spec };
     await this.#api.call({ verb: 'create', resource: 'pods', path: this.#path, body });
@@ -87,7 +95,7 @@ export class BarePods {
     return name;
   }
 
-  /** Its container ends, as the kubelet reports it. */
+  /** Ends the container of a pod: sets the status that a kubelet would report. */
   async end(name: string): Promise<void> {
     const state = { terminated: { exitCode: 0, reason: 'Completed', finishedAt: new Date() } };
     const containerStatuses = this.#template.spec.containers.map((container) => ({
@@ -107,25 +115,25 @@ export class BarePods {
     });
   }
 
-  /** Deletes it, and waits until it is gone. */
+  /** Deletes a pod and waits until it no longer exists. */
   async remove(name: string): Promise<void> {
-    const gone = this.#is(name, 'gone');
+    const gone = this.#await(name, 'gone');
     await this.#api.call({ verb: 'delete', resource: 'pods', path: `${this.#path}/${name}` });
     await gone;
   }
 
-  async #is(name: string, wanted: Wanted): Promise<void> {
+  async #await(name: string, condition: PodCondition): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () =>
           reject(
             new Error(
-              `pod ${name} of the bare script was not ${wanted} within ${GIVE_UP_MS / 1_000} s`,
+              `pod ${name} of the bare script was not ${condition} within ${GIVE_UP_MS / 1_000} s`,
             ),
           ),
         GIVE_UP_MS,
       );
-      this.#waiting.set(`${wanted}/${name}`, () => {
+      this.#waiting.set(`${condition}/${name}`, () => {
         clearTimeout(timer);
         resolve();
       });

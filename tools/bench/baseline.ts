@@ -1,6 +1,7 @@
 /**
- * The floor: what the same pods take on the same machine in the same run, made and deleted by a bare script, without Temporal, worker,
- * Secrets and CI server. Machines differ, and the same one from hour to hour; what a figure is of its floor does not, or less.
+ * The floor: times of the same pods on the same machine in the same run, created and deleted by a
+ * bare script, without Temporal, worker, Secrets and CI server. The speed of machines differs, and
+ * that of one machine varies from hour to hour. The share of the floor varies less.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BarePods } from './barePods.ts';
@@ -9,12 +10,15 @@ import type { Pace } from './jobPace.ts';
 import { percentile, roundTo } from './statistics.ts';
 import { DEFAULT_TIMING } from './world.ts';
 
-/** Pods made at once where making them is not what is measured. */
+/** Number of pods that are created concurrently when their creation is not measured. */
 const CONCURRENCY = 16;
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** @returns pods a second that are up: running, and as long again as a runner takes to start */
+/**
+ * Measures how many pods start a second. The startup time of a runner is added to that of the pods.
+ * @returns pods a second
+ */
 export async function baselineScaleup(pods: BarePods, count: number): Promise<number> {
   const startedAt = Date.now();
   const created = await Promise.all(
@@ -26,7 +30,10 @@ export async function baselineScaleup(pods: BarePods, count: number): Promise<nu
   );
 }
 
-/** @returns containers that end together → their pods gone, p95 in ms */
+/**
+ * Measures the deletion of pods whose containers end together.
+ * @returns time from the end of the containers until a pod is deleted (p95, ms)
+ */
 export async function baselineCompletion(pods: BarePods, count: number): Promise<number> {
   const names = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
   const startedAt = Date.now();
@@ -40,7 +47,10 @@ export async function baselineCompletion(pods: BarePods, count: number): Promise
   return percentile(took, 0.95);
 }
 
-/** Pods at that pace, each for one job. @returns asked for → up and as long again as a runner takes to start, in ms */
+/**
+ * Runs one pod for each job, at a constant rate.
+ * @returns time from each request until the pod runs, plus the startup time of a runner (ms)
+ */
 export async function baselineQueue(
   pods: BarePods,
   { rate, count, jobMs }: Pace,
@@ -61,13 +71,14 @@ export async function baselineQueue(
   );
 }
 
+/** Figures of the bare script for jobs of a set. */
 export interface ChurnFloor {
   readonly jobsPerSecond: number;
   readonly goneP95Ms: number;
   readonly replacementP95Ms: number;
 }
 
-/** As many pods, one of which ends at every tick: it is removed, and another made. */
+/** Keeps `count` pods. At every tick one of them ends, is deleted and is replaced. */
 export async function baselineSteady(
   pods: BarePods,
   count: number,
@@ -82,7 +93,7 @@ export async function baselineSteady(
       const name = names.shift();
       if (name === undefined)
         throw new Error(
-          'the bare script has no pod left: this machine does not keep up with the pace',
+          'the bare script has no pod left: this machine is too slow for the rate',
         );
       const finishedAt = Date.now();
       await pods.end(name);
@@ -107,7 +118,7 @@ export async function baselineSteady(
   };
 }
 
-/** As many pods kept up while the jobs are worked off, each pod for one. */
+/** Keeps `count` pods, each for one job, until all jobs are done. */
 export async function baselineChurn(
   pods: BarePods,
   count: number,
@@ -121,7 +132,7 @@ export async function baselineChurn(
   const startedAt = Date.now();
   let left = jobs;
   let lastFinishedAt = startedAt;
-  const place = async (pod: string): Promise<void> => {
+  const runSlot = async (pod: string): Promise<void> => {
     for (let name = pod; left > 0;) {
       left--;
       await delay(jobMs);
@@ -138,7 +149,7 @@ export async function baselineChurn(
       name = next;
     }
   };
-  await Promise.all(first.map(place));
+  await Promise.all(first.map(runSlot));
   return {
     jobsPerSecond: roundTo(jobs / ((lastFinishedAt - startedAt) / 1_000), 1),
     goneP95Ms: percentile(gone, 0.95),

@@ -13,7 +13,7 @@ import { percentile, roundTo } from './statistics.ts';
 import { until } from '../../test/support/until.ts';
 
 describe('the figures of the benchmarks', () => {
-  // Programs read them: a new key is fine, a changed one is not.
+  // Other programs read these keys. A new key is compatible, a changed one is not.
   test.each([
     [
       'lifecycle',
@@ -201,7 +201,7 @@ describe('percentile: the smallest value that at least that share does not excee
     expect(percentile(values, share)).toBe(expected);
   });
 
-  test('of nothing there is none', () => {
+  test('an empty list is rejected', () => {
     expect(() => percentile([], 0.5)).toThrow('percentile');
   });
 });
@@ -271,7 +271,7 @@ describe('budgets', () => {
     run: () => Promise.reject(new Error('not run')),
   };
 
-  test('those missed are named, in the table too', () => {
+  test('missed budgets are named, also in the table', () => {
     const figures = { slow: 1_200, fast: 7, free: 3 };
     expect(missed(benchmark, figures)).toEqual(['slow']);
     const lines = reportTable(benchmark, figures).split('\n');
@@ -279,7 +279,7 @@ describe('budgets', () => {
     expect(lines.find((line) => line.includes('fast '))).toMatch(/7 \/s.*≥ 5.*yes/);
   });
 
-  test('a figure that was not measured misses its budget, unless it need not be', () => {
+  test('a figure that was not measured misses its budget, unless it is optional', () => {
     expect(missed(benchmark, { fast: 7 })).toEqual(['slow']);
     expect(missed(benchmark, { slow: 1, fast: 7, 'sometimes.measured': 2 })).toEqual([
       'sometimes.measured',
@@ -288,7 +288,7 @@ describe('budgets', () => {
   });
 });
 
-test('a point in the key of a figure is an object in the JSON', () => {
+test('a point in the key of a figure becomes a nested object in the JSON', () => {
   expect(nested({ runs: 3, 'a.b.c': 1, 'a.b.d': 2, 'a.e': 4, 'f.0.5.g': 5 })).toEqual({
     runs: 3,
     a: { b: { c: 1, d: 2 }, e: 4 },
@@ -306,7 +306,7 @@ describe('events of containerd', () => {
       { container: 'c', kind: 'start', at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) },
     ],
     [
-      'an end, at the time it tells',
+      'an end, at the time in the event',
       line('/tasks/exit', {
         container_id: 'c',
         id: 'c',
@@ -316,28 +316,28 @@ describe('events of containerd', () => {
       { container: 'c', kind: 'exit', at: Date.UTC(2026, 0, 2, 3, 4, 5, 500) },
     ],
     [
-      'not the end of another process in the container',
+      'the end of another process in the container is ignored',
       line('/tasks/exit', { container_id: 'c', id: 'exec', exited_at: '2026-01-02T03:04:05.5Z' }),
       undefined,
     ],
-    ['nor anything else', line('/tasks/create', { container_id: 'c' }), undefined],
-    ['nor what is no event', 'time="now" level=warning msg="/tasks/start"', undefined],
+    ['another event is ignored', line('/tasks/create', { container_id: 'c' }), undefined],
+    ['a line that is not an event is ignored', 'time="now" level=warning msg="/tasks/start"', undefined],
   ])('%s', (_, text, expected) => {
     expect(parseTaskEvent(text)).toEqual(expected);
   });
 });
 
-test('mapConcurrently: so many at a time, results in order, the first failure thrown', async () => {
+test('mapConcurrently limits concurrency, keeps the order of results, and throws the first error', async () => {
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   const doubled = await mapConcurrently([1, 2, 3, 4, 5], 2, async (item) => {
-    most = Math.max(most, ++running);
+    maxRunning = Math.max(maxRunning, ++running);
     await new Promise((resolve) => setImmediate(resolve));
     running--;
     return item * 2;
   });
   expect(doubled).toEqual([2, 4, 6, 8, 10]);
-  expect(most).toBe(2);
+  expect(maxRunning).toBe(2);
   await expect(
     mapConcurrently(
       [1, 2],
@@ -347,7 +347,7 @@ test('mapConcurrently: so many at a time, results in order, the first failure th
   ).rejects.toThrow('two');
 });
 
-test('the CPU of jobs is that of worker and Temporal, without what they take when idle', () => {
+test('the CPU of jobs is that of worker and Temporal, without that of idle ones', () => {
   const spent = {
     wallSeconds: 20,
     cpuSeconds: {
@@ -385,7 +385,7 @@ test('the CPU of jobs is that of worker and Temporal, without what they take whe
   ).toEqual({ ms: 120, times: 1.2 });
 });
 
-test('the requests to Temporal are those that a worker makes of its own accord, and polls that were answered', () => {
+test('requests to Temporal are counted without those of an idle worker, and polls only if they returned a task', () => {
   const samples = parseMetrics(
     [
       'temporal_request_total{operation="RespondWorkflowTaskCompleted",task_queue="a"} 3',
@@ -404,7 +404,7 @@ test('the requests to Temporal are those that a worker makes of its own accord, 
   });
 });
 
-test('the CPU time of a process and its children: living ones and those that have ended', async () => {
+test('the CPU time of a process includes that of its running and ended children', async () => {
   const parent = spawn(
     'sh',
     ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'],
@@ -416,7 +416,7 @@ test('the CPU time of a process and its children: living ones and those that hav
     const child = Number((await lines.next()).value);
     const ofChildren = async (): Promise<number> =>
       (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
-    await until('the living child to be counted', async () => (await ofChildren()) > 0);
+    await until('the running child to be counted', async () => (await ofChildren()) > 0);
     process.kill(child, 'SIGKILL');
     expect((await lines.next()).value).toBe('ended');
     expect(await ofChildren()).toBeGreaterThan(0);

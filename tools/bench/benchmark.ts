@@ -1,39 +1,42 @@
-/** What a benchmark is to those who run it and show it. */
+/** Interface of a benchmark to the command and the report. */
 import type { BenchEnvironment, WorldOptions } from './world.ts';
 
-/** The figures by their JSON keys; a point in a key stands for an object in the JSON. */
+/** Figures by their JSON keys. A point in a key stands for a nested object in the JSON. */
 export type Figures = Readonly<Record<string, number>>;
 
+/** Limit of a figure. */
 export interface Budget {
-  /** `max`: the figure must not exceed it; `min`: it must not fall below. */
+  /** `max`: the figure must not be above the limit. `min`: it must not be below. */
   readonly kind: 'max' | 'min';
   readonly limit: number;
-  /** What it is meant for, where it is not this run. */
+  /** Condition of the budget, if it does not apply to every run. */
   readonly note?: string;
 }
 
+/** Description of a figure. */
 export interface FigureInfo {
   readonly unit: string;
   readonly what: string;
   readonly budget?: Budget;
-  /** What a competitor, or the machine itself, was measured to do. */
+  /** Measured value of another system or of the machine itself. */
   readonly compare?: string;
-  /** Not measured by every run. */
+  /** Whether a run may omit the figure. */
   readonly optional?: true;
 }
 
+/** Result of a benchmark. */
 export interface Measured {
   readonly figures: Figures;
-  /** More that explains the figures; no budget, no promise of stable names. */
+  /** Additional values that explain the figures. Without budgets; names may change. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 interface Described {
   readonly name: string;
   readonly summary: string;
-  /** In the order of the report; the keys are those of the JSON. */
+  /** Figures by JSON key, in the order of the report. */
   readonly figures: Readonly<Record<string, FigureInfo>>;
-  /** It can be measured with more than one worker. */
+  /** Whether more than one worker can be measured. */
   readonly severalWorkers?: true;
 }
 
@@ -43,16 +46,18 @@ export interface WorldBenchmark extends Described {
   run(world: BenchEnvironment, runners: number): Promise<Measured>;
 }
 
-/** Brings up what it needs itself: processes, or a node for pods. */
+/** Starts its components itself: processes, or a node for pods. */
 export interface LocalBenchmark extends Described {
   readonly defaultRuns: number;
   run(options: LocalOptions): Promise<Measured>;
 }
 
+/** Options of a {@link LocalBenchmark}. */
 export interface LocalOptions extends WorldOptions {
   readonly runs: number;
-  /** Also measure what takes a real kubelet. */
+  /** Whether to measure also the figures that need a real kubelet. */
   readonly kubelet: boolean;
 }
 
+/** A benchmark of either kind. */
 export type Benchmark = WorldBenchmark | LocalBenchmark;

@@ -1,4 +1,8 @@
-/** Runs `work` on each item, so many at a time, and gives the results in the items' order. The first failure is thrown. */
+/**
+ * Runs `work` on each item, `concurrency` items at a time.
+ * @returns the results in the order of the items
+ * @throws the first error of `work`
+ */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
   concurrency: number,

@@ -1,18 +1,24 @@
-/** Who used the processors while a benchmark ran: the figures of a machine that others use too mean little without it. */
+/** CPU time of each process during a benchmark, also of processes that do not belong to it. */
 import { readFile } from 'node:fs/promises';
 import type { ComponentName } from '../lab/lab.ts';
 
 /** Clock ticks of /proc: USER_HZ is 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
-/** Of the lab's components the one whose children do the work. */
+/** Component of the lab whose child processes do the work. */
 const FAMILY: ComponentName = 'postgres';
 
-/** CPU time that a process and all its threads have used so far, in seconds. @throws Error when it has ended */
+/**
+ * Returns the CPU time of a process with all its threads (s).
+ * @throws Error if it has ended
+ */
 export async function cpuSecondsOf(pid: number): Promise<number> {
   return (await readTimes(pid)).own;
 }
 
-/** … with its children, those included that have ended: PostgreSQL has a process for each connection. */
+/**
+ * Returns the CPU time of a process and its children, ended ones included (s). PostgreSQL has a
+ * process for each connection.
+ */
 export async function cpuSecondsOfFamily(pid: number): Promise<number> {
   const { own, ended } = await readTimes(pid);
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'))
@@ -20,14 +26,14 @@ export async function cpuSecondsOfFamily(pid: number): Promise<number> {
     .filter((child) => child !== '');
   const living = await Promise.all(
     children.map(async (child) => await cpuSecondsOf(Number(child)).catch(() => 0)),
-  ); // it may have ended meanwhile
+  ); // a child may have ended in the meantime
   return living.reduce((sum, seconds) => sum + seconds, own + ended);
 }
 
-/** In seconds; `ended`: of the children that it has waited for. */
+/** Returns CPU times of a process (s). `ended` is that of the ended children it has waited for. */
 async function readTimes(pid: number): Promise<{ own: number; ended: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the program's name, in brackets, which may hold blanks.
+  // The second field is the program's name, in brackets, which may contain blanks.
   const fields = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -39,7 +45,7 @@ async function readTimes(pid: number): Promise<{ own: number; ended: number }> {
   };
 }
 
-/** CPU time that everybody on this machine has used so far, in seconds. */
+/** Returns the CPU time of all processes on this machine (s). */
 async function cpuSecondsOfAll(): Promise<number> {
   const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n');
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line
@@ -49,7 +55,7 @@ async function cpuSecondsOfAll(): Promise<number> {
   return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
 }
 
-/** An account that was opened; closing it tells the cores that each of the named processes used on average, and that all others used. */
+/** CPU time of named processes, and of all others together, since the account was opened. */
 export class CpuAccount {
   readonly #pids: ReadonlyMap<string, number>;
   readonly #before: ReadonlyMap<string, number>;
@@ -66,15 +72,17 @@ export class CpuAccount {
     this.#allBefore = allBefore;
   }
 
+  /** Opens an account. */
   static async open(pids: ReadonlyMap<string, number>): Promise<CpuAccount> {
     return new CpuAccount(pids, await used(pids), await cpuSecondsOfAll());
   }
 
+  /** Returns the mean number of cores that each process has used. */
   async close(): Promise<Record<string, number>> {
     return coresOf(await this.spent());
   }
 
-  /** CPU seconds so far. */
+  /** Returns the CPU times so far. */
   async spent(): Promise<CpuSpent> {
     const wallSeconds = (performance.now() - this.#openedAt) / 1_000;
     const all = (await cpuSecondsOfAll()) - this.#allBefore;
@@ -91,11 +99,13 @@ export class CpuAccount {
   }
 }
 
+/** CPU times by process, and the wall time in which they were used (s). */
 export interface CpuSpent {
   readonly wallSeconds: number;
   readonly cpuSeconds: Readonly<Record<string, number>>;
 }
 
+/** Returns the mean number of cores of each process. */
 export function coresOf({ wallSeconds, cpuSeconds }: CpuSpent): Record<string, number> {
   return Object.fromEntries(
     Object.entries(cpuSeconds).map(([name, value]) => [
@@ -105,7 +115,10 @@ export function coresOf({ wallSeconds, cpuSeconds }: CpuSpent): Record<string, n
   );
 }
 
-/** What runs the runners' lives, and what runs their pods. KWOK and its agent play nodes and runners, and are neither. */
+/**
+ * Processes that run the workflows of runners, and those that run their pods. KWOK and its agent
+ * simulate nodes and runners and belong to neither.
+ */
 const HOLDFAST = /^(worker\d*|temporal(-\w+)?|postgres)$/;
 const KUBERNETES: ReadonlySet<string> = new Set([
   'etcd',
@@ -115,8 +128,8 @@ const KUBERNETES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What each of so many jobs took of the processors, beyond what all of it takes while nothing happens.
- * @returns `ms` of worker and Temporal, and how many `times` those of the cluster's control plane that is
+ * Returns the CPU time of each job, without the CPU time of idle processes.
+ * @returns `ms` of worker and Temporal, and `times`: `ms` as a multiple of the control plane's CPU
  */
 export function cpuOfJobs(
   spent: CpuSpent,
@@ -138,7 +151,7 @@ export function cpuOfJobs(
   };
 }
 
-/** CPU of each process beyond what it takes while nothing happens, for each of so many jobs, in ms. */
+/** Returns the CPU time of each process for each job, without that of an idle process (ms). */
 export function cpuMsByProcess(
   spent: CpuSpent,
   idle: CpuSpent,

@@ -1,15 +1,20 @@
-/** Deliveries of GitHub's webhook, as a client that sends many of them at once sees them answered. */
+/** Sends many webhook deliveries at once, and measures the response times. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { mapConcurrently } from './concurrency.ts';
 
-/** One delivery, made ready before anything is measured. */
+/** A delivery, prepared before the measurement. */
 interface Delivery {
   readonly body: string;
   readonly signature: string;
 }
 
-/** `queued` events of so many jobs, like that of a real job. @param payload of a `workflow_job` event. @param firstId of the first job */
+/**
+ * Creates signed deliveries of `queued` events.
+ * @param payload - payload of a real `workflow_job` event, used as template
+ * @param count - number of jobs
+ * @param firstId - ID of the first job
+ */
 export function queuedDeliveries(
   payload: object,
   count: number,
@@ -37,9 +42,9 @@ export function queuedDeliveries(
 }
 
 /**
- * Sends all, so many at a time, each on a connection of its own that is kept.
- * @returns how long each took to be answered, in ms, and all of them together
- * @throws Error when one is not accepted
+ * Sends all deliveries, `atOnce` at a time, each on a separate keep-alive connection.
+ * @returns the response time of each delivery, and the total time (ms)
+ * @throws Error if a delivery is not accepted
  */
 export async function deliver(
   url: URL,
@@ -60,7 +65,7 @@ export async function deliver(
       const answer = await pool.request({ method: 'POST', path: url.pathname, headers, body });
       const text = await answer.body.text();
       if (answer.statusCode !== 202)
-        throw new Error(`a delivery was answered ${answer.statusCode}: ${text}`);
+        throw new Error(`delivery rejected: ${answer.statusCode}: ${text}`);
       return performance.now() - sentAt;
     });
     return { tookMs, allMs: performance.now() - startedAt };

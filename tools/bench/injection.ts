@@ -1,4 +1,4 @@
-/** What a pod on a real kubelet pays for getting the supervisor injected. */
+/** Measures the cost of the injected supervisor for pods on a real kubelet. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CoreV1Api, type V1Container, type V1PodSpec } from '@kubernetes/client-node';
@@ -17,14 +17,14 @@ import type { WorldOptions } from './world.ts';
 const RUNNER = 'runner';
 const PROGRAM = ['/bin/sh', '-c', 'echo up'];
 const POD_WITHIN_MS = 60_000;
-/** The kubelet looks at its containers once a second: pods are created at any time between two looks. */
+/** Interval of the kubelet's checks (ms). Pods are created at random times between checks. */
 const KUBELET_PERIOD_MS = 1_000;
 
-/** Milliseconds. */
+/** Durations of one pod (ms). */
 interface PodTimes {
-  /** The init container's, from start to end. */
+  /** From the start of the init container to its end. */
   readonly init?: number;
-  /** From its end to the start of the runner's container. */
+  /** From the end of the init container to the start of the runner's container. */
   readonly noticed?: number;
   /** Container started → the program's first output. */
   readonly program: number;
@@ -32,11 +32,14 @@ interface PodTimes {
   readonly pod: number;
 }
 
-/** @param pods so many with the supervisor and so many without it, in turn */
+/**
+ * Measures pods with the supervisor and without it, in turn.
+ * @param pods - number of pods of each kind
+ */
 export async function measureInjection(pods: number, options: WorldOptions): Promise<Measured> {
   return await withNode(options, async ({ stateDir, kubeconfig }) => {
     const record = await readRecord(stateDir);
-    if (record === undefined) throw new Error(`there is no lab in ${stateDir}`);
+    if (record === undefined) throw new Error(`${stateDir}: contains no lab`);
     const tasks = new TaskTimes(await resolveBinary('ctr'), containerdSocket({ record }));
     const core = loadKubeConfig({ path: kubeconfig }).makeApiClient(CoreV1Api);
     const namespace = `bench-${randomUUID().slice(0, 8)}`;
@@ -45,7 +48,8 @@ export async function measureInjection(pods: number, options: WorldOptions): Pro
       const injected: PodTimes[] = [];
       const plain: PodTimes[] = [];
       options.progress(`${pods} pods with the supervisor injected, ${pods} without it`);
-      await runPod(core, tasks, namespace, 'first', injectedSpec()); // reads the files from the disk
+      // Read the files from the disk before the measurement.
+      await runPod(core, tasks, namespace, 'first', injectedSpec());
       for (let number = 1; number <= pods; number++) {
         await delay(Math.random() * KUBELET_PERIOD_MS);
         injected.push(await runPod(core, tasks, namespace, `injected-${number}`, injectedSpec()));
@@ -78,7 +82,10 @@ export async function measureInjection(pods: number, options: WorldOptions): Pro
   });
 }
 
-/** @param more of the container */
+/**
+ * Returns the spec of a pod without the supervisor.
+ * @param more - additional fields of the container
+ */
 function plainSpec(command: string[], more: Partial<V1Container> = {}): V1PodSpec {
   return {
     restartPolicy: 'Never',
@@ -89,7 +96,7 @@ function plainSpec(command: string[], more: Partial<V1Container> = {}): V1PodSpe
   };
 }
 
-/** What the worker makes of it, with the same limits. */
+/** Returns the spec that the worker creates for an injected supervisor, with the same limits. */
 function injectedSpec(): V1PodSpec {
   const volumeMounts = [{ name: 'supervisor', mountPath: '/holdfast' }];
   const supervisor = [

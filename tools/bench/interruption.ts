@@ -1,4 +1,4 @@
-/** Rejects when somebody ends the benchmark, so that it takes down what it has brought up. */
+/** Rejects at SIGINT or SIGTERM, so that the benchmark stops the components it has started. */
 export function interruption(): Promise<never> {
   return new Promise<never>((_, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)

@@ -2,14 +2,18 @@ import type { StartedRunner } from './runners.ts';
 import type { BenchEnvironment } from './world.ts';
 import type { RegistrationWatch } from './registrations.ts';
 
-/** A runner's last moments: its job finished, by the CI server's clock, and when its pod and its registration were both gone. */
+/** Times of the end of a job, and of the deletion of its runner's pod and registration. */
 export interface JobEnd {
-  /** ms since the epoch. */
+  /** End of the job by the clock of the CI server (ms since the epoch). */
   readonly finishedAt: number;
+  /** Time when both pod and registration no longer existed (ms since the epoch). */
   readonly goneAt: number;
 }
 
-/** Puts together what the CI server, the pods' watch and the registrations' watch saw. @throws Error when something of it is missing */
+/**
+ * Combines the times of the CI server, of the pods' watch and of the registrations' watch.
+ * @throws Error if one of the times is missing
+ */
 export async function jobEnds(
   { simulator, agent }: BenchEnvironment,
   registrations: RegistrationWatch,
@@ -25,13 +29,13 @@ export async function jobEnds(
     runners.map(({ workflowId, name }): [string, JobEnd] => {
       const job = jobs.get(name);
       if (!job?.runner_name || job.completed_at === null)
-        throw new Error(`no finished job of runner ${name} is known`);
+        throw new Error(`runner ${name} has no finished job`);
       const finishedAt = Date.parse(job.completed_at);
       const podGoneAt = agent.of(workflowId).gone;
       const registrationGoneAt = registrations.removedAt(job.runner_name, finishedAt);
       if (podGoneAt === undefined || registrationGoneAt === undefined)
         throw new Error(
-          `runner ${name} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,
+          `runner ${name} is not deleted completely: pod ${podGoneAt}, registration ${registrationGoneAt}`,
         );
       return [workflowId, { finishedAt, goneAt: Math.max(podGoneAt, registrationGoneAt) }];
     }),

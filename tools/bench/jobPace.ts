@@ -1,4 +1,4 @@
-/** Jobs that are queued at a pace. */
+/** Jobs that are queued at a constant rate. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
@@ -9,8 +9,9 @@ import type { BenchEnvironment } from './world.ts';
 
 const GIVE_UP_MS = 600_000;
 
+/** Rate, number and duration of jobs. */
 export interface Pace {
-  /** Jobs a second; `Infinity`: all at once. */
+  /** Jobs per second. `Infinity`: all at once. */
   readonly rate: number;
   readonly count: number;
   readonly jobMs: number;
@@ -18,7 +19,10 @@ export interface Pace {
   readonly labels?: readonly string[];
 }
 
-/** Queues jobs for runners of the set, whatever becomes of those before. @returns the IDs of the jobs */
+/**
+ * Queues jobs for runners of the set, without waiting for earlier ones.
+ * @returns the IDs of the jobs
+ */
 export async function queueAtPace(
   { simulator }: BenchEnvironment,
   set: string,
@@ -34,7 +38,7 @@ export async function queueAtPace(
 }
 
 /**
- * When the runner that ran the job took that step (ms since the epoch).
+ * Returns the time of a step of the runner that ran the job (ms since the epoch).
  * @throws Error if the job was not run once, with success, by a runner of the set
  */
 export function timeOfStep(
@@ -51,7 +55,7 @@ export function timeOfStep(
   return at;
 }
 
-/** So that one rate's runners do not wait in another's way. */
+/** Waits until the set has no runner and no job, so that rates do not affect each other. */
 export async function untilAtRest(
   world: BenchEnvironment,
   set: string,
@@ -68,7 +72,7 @@ export async function untilAtRest(
       return;
     if (Date.now() > deadline)
       throw new Error(
-        `set ${set} has not come to rest: ${runners.length} runners, ${JSON.stringify(jobs)}`,
+        `set ${set} still has runners or jobs: ${runners.length} runners, ${JSON.stringify(jobs)}`,
       );
     await delay(250);
   }

@@ -31,7 +31,7 @@ const positive = wholeNumber({ min: 1 });
 
 async function run(name: string, flags: Flags): Promise<void> {
   const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
-  if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
+  if (!benchmark) throw new Error(`unknown benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
   const progress = startProgress();
   const options = {
@@ -58,14 +58,16 @@ async function measure(
   options: WorldOptions,
 ): Promise<Measured> {
   if (flags.workers > 1 && benchmark.severalWorkers !== true)
-    throw new Error(`${benchmark.name} has one worker, or none: leave out --workers`);
+    throw new Error(`--workers: not supported by ${benchmark.name}; remove the flag`);
   if ('defaultRuns' in benchmark) {
     if (flags.temporal !== 'dev')
       throw new Error(
-        `${benchmark.name} runs on Temporal's dev server, or without Temporal: leave out --temporal`,
+        `--temporal: not supported by ${benchmark.name}; remove the flag`,
       );
     if (flags.runners !== undefined || flags.cpuProfile !== undefined)
-      throw new Error(`${benchmark.name} has no runners and no worker: use --runs`);
+      throw new Error(
+        `--runners, --cpu-profile: not supported by ${benchmark.name}; use --runs instead`,
+      );
     return await benchmark.run({
       ...options,
       runs: flags.runs ?? benchmark.defaultRuns,
@@ -73,7 +75,9 @@ async function measure(
     });
   }
   if (flags.runs !== undefined || flags.kubelet !== undefined)
-    throw new Error(`${benchmark.name} has no --runs and no --kubelet: use --runners`);
+    throw new Error(
+      `--runs, --kubelet: not supported by ${benchmark.name}; use --runners instead`,
+    );
   return await withBenchEnvironment(
     options,
     async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners),
@@ -82,11 +86,11 @@ async function measure(
 
 function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Flags): void {
   if (json) console.log(JSON.stringify(nested(figures)));
-  // With --json standard output is for programs.
-  const tell = json ? console.error : console.log;
-  tell(`\n${benchmark.name}: ${benchmark.summary}`);
-  tell(reportTable(benchmark, figures));
-  tell(`details: ${JSON.stringify(details)}\n`);
+  // With --json, standard output has only the JSON object.
+  const print = json ? console.error : console.log;
+  print(`\n${benchmark.name}: ${benchmark.summary}`);
+  print(reportTable(benchmark, figures));
+  print(`details: ${JSON.stringify(details)}\n`);
 }
 
 const program = createCommand(

@@ -1,11 +1,13 @@
 /** Reads the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/. Pure. */
 
+/** One sample of a metric. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
+/** Parses the samples of a text. */
 export function parseMetrics(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line);
@@ -19,7 +21,7 @@ export function parseMetrics(text: string): Sample[] {
   });
 }
 
-/** Sum of the samples of that name whose labels have all these values. */
+/** Returns the sum of the samples with this name and all these label values. */
 export function sum(
   samples: readonly Sample[],
   name: string,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CoreV1Api } from '@kubernetes/client-node';
 
-/** A pod can be created once the namespace has its default service account. */
+/** Creates a namespace, and waits for its default service account, which pods need. */
 export async function createNamespace(core: CoreV1Api, name: string): Promise<void> {
   await core.createNamespace({ body: { metadata: { name } } });
   for (;;) {

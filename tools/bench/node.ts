@@ -1,25 +1,30 @@
-/** A real node for pods: this machine. */
+/** This machine as a real node for pods. */
 import { down, status, up, type LabState } from '../lab/lab.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { interruption } from './interruption.ts';
 import type { WorldOptions } from './world.ts';
 
+/** Components of a lab with a kubelet. */
 export interface Node {
   /** Folder of the lab. */
   readonly stateDir: string;
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
-  /** Where Temporal is, if it was asked for. */
+  /** Temporal, if it was requested. */
   readonly temporal?: LabState['temporal'];
 }
 
-/** Brings up Kubernetes with a kubelet, and Temporal where it is asked for, runs, and takes everything down again, whatever comes. What was up before stays up. */
+/**
+ * Starts Kubernetes with a kubelet, and Temporal if requested, and runs a function. Stops the
+ * components at the end in every case, unless they ran before.
+ */
 export async function withNode<T>(
   { stateDir: base, keep, progress }: WorldOptions,
   run: (node: Node) => Promise<T>,
   { temporal = false } = {},
 ): Promise<T> {
-  const stateDir = `${base}-kubelet`; // the other has fake nodes, and a lab has one kind
+  // Use another lab than the other benchmarks, because a lab has one kind of nodes.
+  const stateDir = `${base}-kubelet`;
   const wasUp = Object.values((await status({ stateDir })).components).some(
     ({ state }) => state !== 'down',
   );
@@ -27,16 +32,16 @@ export async function withNode<T>(
     return await Promise.race([interruption(), bringUpAndRun()]);
   } finally {
     if (keep || wasUp)
-      progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
+      progress(`the components keep running: npm run lab -- status --state-dir ${stateDir}`);
     else await down({ stateDir, purge: true, progress });
   }
 
   async function bringUpAndRun(): Promise<T> {
     progress(
-      `bringing up ${temporal ? 'Temporal and ' : ''}Kubernetes with a kubelet in ${stateDir}`,
+      `starting ${temporal ? 'Temporal and ' : ''}Kubernetes with a kubelet in ${stateDir}`,
     );
     const lab = await up({ stateDir, temporal, kubernetes: true, nodes: 'kubelet', progress });
-    if (!lab.kubernetes) throw new Error('the lab came up without Kubernetes');
+    if (!lab.kubernetes) throw new Error('the lab started without Kubernetes');
     return await run({
       stateDir: lab.stateDir,
       kubeconfig: lab.kubernetes.kubeconfig,

@@ -1,4 +1,4 @@
-/** Signed deliveries that come at a pace, whatever becomes of those before. */
+/** Signed deliveries at a constant rate, sent without waiting for the responses to earlier ones. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
@@ -11,22 +11,28 @@ const ACTIONS = [
   'in_progress',
   'completed',
 ] as const satisfies readonly JobEvent['action'][];
-/** As large as GitHub's. */
+/** Padding to the size of GitHub's deliveries. */
 const PADDING = 'x'.repeat(6_500);
 const TICK_MS = 10;
-/** More than may be under way at the receiver. */
+/** Number of connections, above the receiver's limit of deliveries in progress. */
 const CONNECTIONS = 1_500;
 
+/** Responses to the deliveries. */
 export interface Offered {
-  /** Job and action of each. */
+  /** Job and action of each accepted delivery. */
   readonly accepted: readonly string[];
+  /** Response time of each accepted delivery (ms). */
   readonly acceptedMs: readonly number[];
+  /** Number of deliveries that were not accepted. */
   readonly others: number;
-  /** How many were answered so; 0: not at all. */
+  /** Number of deliveries by status; 0: no response. */
   readonly statuses: Readonly<Record<number, number>>;
 }
 
-/** Each job's three events one after the other; a runner whose name is one of the set's runs it. @param set - its name, which is the label of the jobs */
+/**
+ * Sends the three events of each job, one after the other. A runner of the set runs each job.
+ * @param set - name of the set, which is also the label of the jobs
+ */
 export async function offer({
   url,
   set,
@@ -106,19 +112,19 @@ function bodyOf(set: string, id: number, action: JobEvent['action']): string {
   });
 }
 
-/** Job and action of each event that a set's history has. */
+/** Returns job and action of each event in the history of a set. */
 export async function deliveredJobEvents(
   client: Client,
   workflowId: string,
 ): Promise<ReadonlySet<string>> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-  const told = new Set<string>();
+  const delivered = new Set<string>();
   for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? []) {
     if (signal?.signalName !== jobEventsSignal.name) continue;
     const { events: jobs } = JSON.parse(
       Buffer.from(signal.input?.payloads?.[0]?.data ?? '').toString(),
     ) as { events: JobEvent[] };
-    for (const { jobId, action } of jobs) told.add(`${jobId} ${action}`);
+    for (const { jobId, action } of jobs) delivered.add(`${jobId} ${action}`);
   }
-  return told;
+  return delivered;
 }

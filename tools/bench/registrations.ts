@@ -3,7 +3,7 @@ import type { SimulatorClient } from '../simulator/client.ts';
 
 const CHECK_INTERVAL_MS = 100;
 
-/** Notes when registrations vanish from the CI server; exact to a tenth of a second. */
+/** Records when registrations are removed from the CI server, to a tenth of a second. */
 export class RegistrationWatch {
   readonly #simulator: SimulatorClient;
   readonly #firstAbsentAt: { at: number; names: ReadonlySet<string> }[] = [];
@@ -16,7 +16,10 @@ export class RegistrationWatch {
     this.#done.catch(() => undefined); // thrown by stop()
   }
 
-  /** When that runner was first seen to have no registration, after `since`; `undefined`: it was there till the end. */
+  /**
+   * Returns when the registration of a runner was first absent after `since`.
+   * @returns `undefined` if it was never absent
+   */
   removedAt(name: string, since: number): number | undefined {
     return this.#firstAbsentAt.find(({ at, names }) => at >= since && !names.has(name))?.at;
   }

@@ -1,28 +1,31 @@
-/** From figures to what people read. Pure. */
+/** Formats figures as a report. Pure. */
 import Table from 'cli-table3';
 import type { Benchmark, Budget, FigureInfo, Figures } from './benchmark.ts';
 
-/** @returns whether the budget is met; `undefined` without a budget */
+/** Returns whether the budget is met, or `undefined` without a budget. */
 export function isMet(value: number, budget: Budget | undefined): boolean | undefined {
   if (budget === undefined) return undefined;
   return budget.kind === 'max' ? value <= budget.limit : value >= budget.limit;
 }
 
-/** Names of the figures that miss their budgets. */
+/** Returns the names of the figures that miss their budgets. */
 export function missed(benchmark: Benchmark, figures: Figures): string[] {
   return measuredOf(benchmark, figures)
     .filter(([key, { budget }]) => isMet(figures[key] ?? Number.NaN, budget) === false)
     .map(([key]) => key);
 }
 
-/** One that must be there and is not stays: it misses its budget. */
+/** Returns the figures to report. Missing ones are included unless they are optional. */
 function measuredOf(benchmark: Benchmark, figures: Figures): [string, FigureInfo][] {
   return Object.entries(benchmark.figures).filter(
     ([key, { optional }]) => figures[key] !== undefined || optional !== true,
   );
 }
 
-/** As JSON: `a.b` becomes `b` in an object `a`. A point between two digits is part of a name. */
+/**
+ * Converts figures to nested objects: `a.b` becomes `b` in an object `a`. A point between two
+ * digits is part of a name.
+ */
 export function nested(figures: Figures): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(figures)) {
@@ -35,6 +38,7 @@ export function nested(figures: Figures): Record<string, unknown> {
   return root;
 }
 
+/** Formats the table of figures. */
 export function reportTable(benchmark: Benchmark, figures: Figures): string {
   const table = new Table({
     head: ['figure', 'value', 'budget', 'met', 'what'],

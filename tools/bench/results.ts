@@ -1,4 +1,4 @@
-/** Results as files, to be committed. */
+/** Writes results to files. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { TemporalServer } from '../lab/lab.ts';
 import type { Measured } from './benchmark.ts';
 import { nested } from './report.ts';
 
-/** The machine, and how busy it was with other things when the benchmark began. */
+/** Machine of a run, and its load before the benchmark. */
 export interface Machine {
   readonly cores: number;
   readonly cpu: string;
@@ -15,6 +15,7 @@ export interface Machine {
   readonly loadBefore: number;
 }
 
+/** Returns the description of this machine. */
 export function describeMachine(): Machine {
   return {
     cores: availableParallelism(),
@@ -25,13 +26,16 @@ export function describeMachine(): Machine {
   };
 }
 
-/** On what it was measured. */
+/** Temporal server and number of workers of a run. */
 export interface Setup {
   readonly temporal: TemporalServer;
   readonly workers: number;
 }
 
-/** @returns the path of the file */
+/**
+ * Saves a result.
+ * @returns the path of the file
+ */
 export async function saveResult(
   folder: string,
   benchmark: string,

@@ -1,4 +1,4 @@
-/** Starting many runners' workflows, and counting how far they are. */
+/** Starts the workflows of many runners, and counts them by phase. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   RUNNER_WORKFLOW,
@@ -10,26 +10,30 @@ import { mapConcurrently } from './concurrency.ts';
 import type { BenchEnvironment } from './world.ts';
 import { retryUntilAvailable } from './retryUntilAvailable.ts';
 
-/** Start calls under way at once. */
+/** Number of concurrent start requests. */
 const START_CONCURRENCY = 16;
-/** The organization whose runners they are; jobs are queued in a repository of it. */
+/** Organization of the runners. */
 export const ORGANIZATION = 'bench';
+/** Repository of the jobs. */
 export const REPOSITORY = 'bench/app';
 
+/** A started runner. */
 export interface StartedRunner {
   readonly workflowId: string;
   /** The runner's name without the hash that Holdfast appends. */
   readonly name: string;
-  /** When Temporal had accepted the start (ms since the epoch). */
+  /** Time when Temporal had accepted the start (ms since the epoch). */
   readonly acceptedAt: number;
 }
 
+/** Options of {@link startRunners}. */
 export interface StartOptions {
   readonly intervals?: RunnerIntervals;
-  /** Of their names. @default runner */
+  /** Prefix of the names. @default runner */
   readonly prefix?: string;
 }
 
+/** Starts runners. */
 export async function startRunners(
   world: BenchEnvironment,
   count: number,
@@ -43,7 +47,10 @@ export async function startRunners(
   );
 }
 
-/** @param number - unique within one run */
+/**
+ * Starts one runner.
+ * @param number - unique within one run
+ */
 export async function startRunner(
   world: BenchEnvironment,
   number: number,
@@ -60,22 +67,26 @@ export async function startRunner(
   return { workflowId, name, acceptedAt: Date.now() };
 }
 
-/** How many of this run's runners are in that phase and running (visibility: asking each of thousands would be refused). */
+/**
+ * Returns the number of running runners of this run in a phase. It uses visibility, because
+ * thousands of queries would exceed Temporal's limits.
+ */
 export async function countInPhase(world: BenchEnvironment, phase: RunnerPhase): Promise<number> {
   return await countRunners(world, `ExecutionStatus = 'Running' AND RunnerPhase = '${phase}'`);
 }
 
-/** How many of this run's runners have ended their lives. */
+/** Returns the number of runners of this run that have ended. */
 export async function countClosed(world: BenchEnvironment): Promise<number> {
   return await countRunners(world, "ExecutionStatus != 'Running'");
 }
 
-async function countRunners(world: BenchEnvironment, such: string): Promise<number> {
-  const query = `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${world.taskQueue}' AND ${such}`;
+async function countRunners(world: BenchEnvironment, filter: string): Promise<number> {
+  const query = `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${world.taskQueue}' AND ${filter}`;
   return (await retryUntilAvailable(world, async () => await world.client.workflow.count(query)))
     .count;
 }
 
+/** Waits until that many runners are in a phase. */
 export async function untilPhase(
   world: BenchEnvironment,
   phase: RunnerPhase,
@@ -84,38 +95,39 @@ export async function untilPhase(
   await untilCount(world, `in phase ${phase}`, count, async () => await countInPhase(world, phase));
 }
 
+/** Waits until that many runners have ended. */
 export async function untilClosed(world: BenchEnvironment, count: number): Promise<void> {
-  await untilCount(world, 'at their end', count, async () => await countClosed(world));
+  await untilCount(world, 'ended', count, async () => await countClosed(world));
 }
 
 /**
- * A benchmark may be slow, but not stuck: without any progress for so long it gives up. Longer than the ten minutes after which a wait
- * looks live again: an overloaded server may have started an activity and never told the worker.
+ * Maximum time without progress (ms). Longer than the ten minutes after which a wait re-reads its
+ * pod: an overloaded server may have started an activity that no worker has received.
  */
 const STUCK_MS = 11 * 60_000;
 
 async function untilCount(
   world: BenchEnvironment,
-  where: string,
-  wanted: number,
+  state: string,
+  desired: number,
   count: () => Promise<number>,
 ): Promise<void> {
   let last = -1;
   let progressAt = Date.now();
-  let toldAt = Date.now();
+  let reportedAt = Date.now();
   for (;;) {
     world.agent.check();
     const now = await count();
-    if (now >= wanted) return;
+    if (now >= desired) return;
     if (now !== last) progressAt = Date.now();
     last = now;
     if (Date.now() - progressAt > STUCK_MS)
       throw new Error(
-        `${now} of ${wanted} runners are ${where}, and for ${STUCK_MS / 1000} s none came after them`,
+        `${now} of ${desired} runners are ${state}, without progress for ${STUCK_MS / 1000} s`,
       );
-    if (Date.now() - toldAt > 5_000) {
-      world.progress(`${now} of ${wanted} runners ${where}`);
-      toldAt = Date.now();
+    if (Date.now() - reportedAt > 5_000) {
+      world.progress(`${now} of ${desired} runners ${state}`);
+      reportedAt = Date.now();
     }
     await delay(250);
   }

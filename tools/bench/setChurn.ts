@@ -1,4 +1,4 @@
-/** A set of so many runners that works off jobs: when each runner was gone, and when its successor was there. */
+/** Measures the deletion and replacement of the runners of a set that runs jobs. */
 import { querySetStatus } from '../../activities/runnerSet/querySetStatus.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
@@ -9,22 +9,26 @@ import { REPOSITORY } from './runners.ts';
 import { startSet } from './sets.ts';
 import type { BenchEnvironment } from './world.ts';
 
-/** Thousands of runners work off some seven jobs a second on two cores. */
+/** Time limit (ms). Thousands of runners run about seven jobs a second on two cores. */
 const GIVE_UP_MS = 3_600_000;
 
+/** Durations of the ends and starts of runners (ms, unless noted). */
 export interface SetChurn {
-  /** From a job's end, by the CI server's clock, until its runner's pod and registration are both gone, in ms. */
+  /** From the end of each job (CI server's clock) until its pod and registration are deleted. */
   readonly gone: readonly number[];
-  /** … until its successor is online: the ends in their order, with the starts in theirs. */
+  /** From the end of each job until its successor is online, in the order of both. */
   readonly replaced: readonly number[];
-  /** From a successor's pod until it is online. */
+  /** From the creation of each successor's pod until the successor is online. */
   readonly online: readonly number[];
-  /** From the first job queued until the last has ended. */
+  /** From the first queued job until the end of the last one (s). */
   readonly seconds: number;
   readonly spent: CpuSpent;
 }
 
-/** Starts a set of that size, and waits until it has all its runners. @returns its name */
+/**
+ * Starts a set of that size, and waits until all its runners are idle.
+ * @returns its name
+ */
 export async function startFullSet(world: BenchEnvironment, runners: number): Promise<string> {
   const { agent, client } = world;
   const set = await startSet(world, 'churned', { replicas: runners });
@@ -33,7 +37,7 @@ export async function startFullSet(world: BenchEnvironment, runners: number): Pr
     () => agent.count('online') >= runners,
     GIVE_UP_MS,
   );
-  // One question a second, and none while anything is measured.
+  // Query the set once a second, and not during the measurement.
   for (;;) {
     const status = await querySetStatus(client, setWorkflowId(set));
     if (status.runnerCounts.idle === runners) return set;
@@ -41,7 +45,10 @@ export async function startFullSet(world: BenchEnvironment, runners: number): Pr
   }
 }
 
-/** @param queue - queues so many jobs for runners of that label */
+/**
+ * Runs jobs in the set, and measures the ends and starts of its runners.
+ * @param queue - calls its argument once for each job to queue
+ */
 export async function churnSet(
   world: BenchEnvironment,
   set: string,
@@ -59,7 +66,7 @@ export async function churnSet(
       await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: jobMs }),
   );
   await agent.until(
-    'all jobs are finished and their pods are gone',
+    'all jobs are finished and their pods are deleted',
     () => agent.count('gone') >= jobs,
     GIVE_UP_MS,
   );
@@ -79,13 +86,13 @@ export async function churnSet(
       const registrationGoneAt = registrations.removedAt(name ?? '', finishedAt);
       if (podGoneAt === undefined || registrationGoneAt === undefined)
         throw new Error(
-          `the runner of job ${id} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,
+          `the runner of job ${id} is not deleted completely: pod ${podGoneAt}, registration ${registrationGoneAt}`,
         );
       return { finishedAt, goneAt: Math.max(podGoneAt, registrationGoneAt) };
     })
     .toSorted((a, b) => a.finishedAt - b.finishedAt);
   if (ends.length !== jobs)
-    throw new Error(`${ends.length} jobs of the set are over, and ${jobs} were queued`);
+    throw new Error(`${ends.length} jobs of the set have ended, and ${jobs} were queued`);
   const successors = [...agent.all().values()]
     .toSorted((a, b) => (a.created ?? 0) - (b.created ?? 0))
     .slice(runners, runners + jobs);

@@ -18,7 +18,10 @@ import type { BenchEnvironment } from './world.ts';
 
 const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 
-/** Starts it. @returns the name of a set whose label is its name */
+/**
+ * Starts a set.
+ * @returns its name, which is also its label
+ */
 export async function startSet(
   { client, taskQueue }: BenchEnvironment,
   suffix: string,
@@ -37,11 +40,11 @@ export async function startSet(
     workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
     priority: { priorityKey: SETS_PRIORITY_KEY },
   });
-  await untilAdmitted(client, name); // it is listed with what it covers
+  await untilAdmitted(client, name); // lists then contain its routing
   return name;
 }
 
-/** A set answers only when its input has been checked. */
+/** Waits until the input of a set is admitted. Before, it does not answer queries. */
 async function untilAdmitted(client: Client, name: string): Promise<void> {
   for (;;) {
     try {
@@ -54,16 +57,20 @@ async function untilAdmitted(client: Client, name: string): Promise<void> {
   }
 }
 
+/** Returns the status of a set. */
 export async function statusOf(client: Client, name: string): Promise<RunnerSetStatus> {
   return await queryWholeSetStatus(client, setWorkflowId(name));
 }
 
-/** What became of workflow tasks of sets that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
+/**
+ * Counts the failed and timed-out workflow tasks of sets, by Temporal's cause. A task that fails
+ * repeatedly is in the history once.
+ */
 export async function failedWorkflowTasks(
   client: Client,
   workflowIds: readonly string[],
 ): Promise<Record<string, number>> {
-  const lost: Record<string, number> = {};
+  const counts: Record<string, number> = {};
   for (const workflowId of workflowIds) {
     for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
@@ -72,27 +79,27 @@ export async function failedWorkflowTasks(
         workflowTaskTimedOutEventAttributes: late,
       } of events ?? []) {
         const timeout = late ? TimeoutType[late.timeoutType ?? 0] : undefined;
-        const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : timeout;
-        if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
+        const cause = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : timeout;
+        if (cause !== undefined) counts[cause] = (counts[cause] ?? 0) + 1;
       }
     }
   }
-  return lost;
+  return counts;
 }
 
 /** One run of a set that continues as new. */
 export interface SetRunSize {
   readonly historyLength: number;
   readonly historyBytes: number;
-  /** Taken over from the run before; 0 in the first. */
+  /** Size of the state carried over from the previous run; 0 in the first run. */
   readonly carriedBytes: number;
 }
 
-/** The newest first. */
+/** Returns the runs of a set, the newest first. */
 export async function runsOf(client: Client, workflowId: string): Promise<SetRunSize[]> {
   const runs: SetRunSize[] = [];
   for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-    // Lists do not tell the size of a run that goes on.
+    // Lists do not contain the size of a running workflow.
     const { historyLength, historySize = Number.NaN } = await client.workflow
       .getHandle(workflowId, runId)
       .describe();

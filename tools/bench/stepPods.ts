@@ -1,4 +1,4 @@
-/** Pods of steps as they are seen from outside, to the millisecond: Kubernetes itself tells whole seconds. */
+/** Times of the pods of steps, to the millisecond. Kubernetes itself reports whole seconds. */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
@@ -15,13 +15,13 @@ import type { TaskTimes } from './processes/taskTimes.ts';
 
 /** Times in ms since the epoch. */
 export interface StepTimes {
-  /** The API server's watch has told of the pod. */
+  /** First event of the pod in the watch. */
   readonly createdAt: number;
-  /** The step's container has started: the supervisor's first instruction, but for its init's (tini). */
+  /** Start of the step's container, which is that of tini, just before the supervisor. */
   readonly startedAt: number;
-  /** The container runtime has read the command's first line. */
+  /** Time when the container runtime read the first line of the command. */
   readonly firstLineAt: number;
-  /** By the supervisor's record. */
+  /** End of the command, according to the supervisor's record. */
   readonly endedAt: number;
 }
 
@@ -61,10 +61,13 @@ export class StepPods {
       async () => await core.listNamespacedPod({ namespace }),
     );
     for (const event of ['add', 'update', 'delete'] as const)
-      this.#informer.on(event, (pod) => this.#see(pod));
+      this.#informer.on(event, (pod) => this.#onPod(pod));
   }
 
-  /** @param tasks - of the node's container runtime */
+  /**
+   * Starts the watch.
+   * @param tasks - container times of the node's runtime
+   */
   static async open(
     kubeconfig: KubeConfig,
     core: CoreV1Api,
@@ -76,7 +79,7 @@ export class StepPods {
     return pods;
   }
 
-  #see(pod: V1Pod): void {
+  #onPod(pod: V1Pod): void {
     const name = pod.metadata?.name ?? '';
     const seen = this.#seen.get(name) ?? { createdAt: Date.now(), firstVersion: pod, last: pod };
     seen.last = pod;
@@ -84,9 +87,9 @@ export class StepPods {
     const state = stateOf(pod);
     if (seen.firstLineAt === undefined && (state?.running ?? state?.terminated) !== undefined) {
       seen.firstLineAt = this.#firstLine(name);
-      seen.firstLineAt.catch(() => undefined); // told by times()
+      seen.firstLineAt.catch(() => undefined); // thrown by times()
     }
-    for (const look of this.#waiting) look();
+    for (const check of this.#waiting) check();
   }
 
   async #firstLine(name: string): Promise<number> {
@@ -95,44 +98,44 @@ export class StepPods {
       follow: true,
       timestamps: true,
     });
-    // It ends with the container.
+    // The stream ends with the container.
     const [line] = (await once(createInterface({ input: stream }), 'line')) as [string];
     return Date.parse(line.slice(0, line.indexOf(' ')));
   }
 
-  /** Awaits that the step's container has ended, as the watch tells. */
+  /** Waits until the step's container has ended, according to the watch. */
   async ended(name: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
-        () => over(reject, new Error(`pod ${name} did not end within ${GIVE_UP_MS / 1_000} s`)),
+        () => finish(reject, new Error(`pod ${name} did not end within ${GIVE_UP_MS / 1_000} s`)),
         GIVE_UP_MS,
       );
-      const look = (): void => {
+      const check = (): void => {
         const seen = this.#seen.get(name);
-        if (seen !== undefined && stateOf(seen.last)?.terminated !== undefined) over(resolve);
+        if (seen !== undefined && stateOf(seen.last)?.terminated !== undefined) finish(resolve);
       };
-      const over = <T extends unknown[]>(settle: (...args: T) => void, ...args: T): void => {
+      const finish = <T extends unknown[]>(settle: (...args: T) => void, ...args: T): void => {
         clearTimeout(timer);
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         settle(...args);
       };
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 
-  /** As it was made. */
+  /** Returns the pod as it was created. */
   made(name: string): V1Pod {
     return this.#of(name).firstVersion;
   }
 
-  /** Of a pod that has ended. */
+  /** Returns the times of a pod that has ended. */
   async times(name: string): Promise<StepTimes> {
     const { createdAt, last, firstLineAt } = this.#of(name);
     const { terminated } = stateOf(last) ?? {};
     const { endedAt } = JSON.parse(terminated?.message ?? '{}') as { endedAt?: string };
     if (terminated?.exitCode !== 0 || endedAt === undefined || firstLineAt === undefined)
-      throw new Error(`pod ${name} is no step that succeeded: ${JSON.stringify(last.status)}`);
+      throw new Error(`pod ${name}: must be a step that succeeded: ${JSON.stringify(last.status)}`);
     const { startedAt } = await this.#tasks.of(terminated.containerID ?? '');
     return { createdAt, startedAt, firstLineAt: await firstLineAt, endedAt: Date.parse(endedAt) };
   }
@@ -143,7 +146,7 @@ export class StepPods {
 
   #of(name: string): Seen {
     const seen = this.#seen.get(name);
-    if (seen === undefined) throw new Error(`the watch has told of no pod ${name}`);
+    if (seen === undefined) throw new Error(`pod ${name}: not seen by the watch`);
     return seen;
   }
 }

@@ -1,8 +1,8 @@
-/** The requests of a worker to Temporal, by its own count. Pure. */
+/** Requests of a worker to Temporal, from its metrics. Pure. */
 import { sum, type Sample } from './metrics.ts';
 
-/** What a worker asks for whether or not it has anything to do. */
-const UNASKED: ReadonlySet<string> = new Set([
+/** Requests that a worker also sends when it is idle. */
+const IDLE_REQUESTS: ReadonlySet<string> = new Set([
   'RecordWorkerHeartbeat',
   'GetSystemInfo',
   'DescribeNamespace',
@@ -10,12 +10,12 @@ const UNASKED: ReadonlySet<string> = new Set([
   'ShutdownWorker',
 ]);
 
-/** By operation. A poll counts when it was answered with a task: an empty one is only waiting. */
+/** Returns the number of requests by operation. A poll counts only if it returned a task. */
 export function temporalRequests(samples: readonly Sample[]): Record<string, number> {
   const requests: Record<string, number> = {};
   for (const { name, labels, value } of samples) {
     const { operation = '' } = labels;
-    if (name === 'temporal_request_total' && !UNASKED.has(operation))
+    if (name === 'temporal_request_total' && !IDLE_REQUESTS.has(operation))
       requests[operation] = (requests[operation] ?? 0) + value;
   }
   return {
@@ -27,7 +27,7 @@ export function temporalRequests(samples: readonly Sample[]): Record<string, num
   };
 }
 
-/** What has been added since, without zeros. */
+/** Returns the differences between two counts, without zeros. */
 export function requestsSince(
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
@@ -39,7 +39,7 @@ export function requestsSince(
   return Object.fromEntries(added.filter(([, value]) => value !== 0));
 }
 
-/** Of all kinds together. */
+/** Returns the number of all requests. */
 export function totalRequests(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((all, count) => all + count, 0);
 }

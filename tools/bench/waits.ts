@@ -1,15 +1,15 @@
 import type { Client } from '@temporalio/client';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
 
-/** How a workflow's wait for its runner's end was answered, read from its history. */
+/** Completion of a workflow's wait for the end of its runner, from its history. */
 export interface CompletedWait {
-  /** ms since the epoch, by the server's clock. */
+  /** Time of completion, by the server's clock (ms since the epoch). */
   readonly completedAt: number;
   /** Identity of the worker that had started it. */
   readonly startedBy: string;
 }
 
-/** `undefined`: it was not answered. */
+/** Returns the completion, or `undefined` if the wait was not completed. */
 export async function completedEndWait(
   client: Client,
   workflowId: string,

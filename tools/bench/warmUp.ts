@@ -1,23 +1,24 @@
-/** Lives before those that are measured. */
+/** Runs runners before the measurement. */
 import { REPOSITORY, startRunners, untilClosed, untilPhase } from './runners.ts';
 import type { BenchEnvironment } from './world.ts';
 
-const LIVES = 100;
+const WARM_UP_RUNNERS = 100;
 const JOB_MS = 100;
 
 /**
- * Has the worker carry some lives from start to end. One that has just started compiles its code while it works, which takes a quarter of
- * its CPU time for the first 200 runners; a user's worker has been at work for days. With `--cold` nothing is done.
+ * Runs some runners from start to end. A new worker compiles its code while it works, which takes a
+ * quarter of its CPU time for the first 200 runners. Workers of users run for days. Does nothing
+ * with `--cold`.
  */
 export async function warmUp(world: BenchEnvironment): Promise<void> {
   const { agent, simulator, progress, cold } = world;
   if (cold) return;
-  progress(`warming up with ${LIVES} lives`);
-  await startRunners(world, LIVES, { prefix: 'warm-up' });
-  await untilPhase(world, 'Idle', LIVES);
-  for (let job = 0; job < LIVES; job++)
+  progress(`warming up with ${WARM_UP_RUNNERS} runners`);
+  await startRunners(world, WARM_UP_RUNNERS, { prefix: 'warm-up' });
+  await untilPhase(world, 'Idle', WARM_UP_RUNNERS);
+  for (let job = 0; job < WARM_UP_RUNNERS; job++)
     await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
-  await untilClosed(world, LIVES);
+  await untilClosed(world, WARM_UP_RUNNERS);
   await simulator.resetRequests();
   agent.startOver();
 }

@@ -1,4 +1,4 @@
-/** What every benchmark runs in: the lab's real components, the simulator, the KWOK agent, the worker, and a Temporal client. */
+/** Environment of benchmarks: the lab's components, simulator, KWOK agent, workers and client. */
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,22 +17,24 @@ import type { PodTiming } from './processes/kwokAgentProtocol.ts';
 import { SimulatorProcess } from './processes/simulatorProcess.ts';
 import { WorkerProcess } from './processes/workerProcess.ts';
 
+/** Options of {@link withBenchEnvironment}. */
 export interface WorldOptions {
   /** Folder of the lab's data and logs. */
   readonly stateDir: string;
-  /** Leave everything up at the end. */
+  /** Whether to keep the components running at the end. */
   readonly keep: boolean;
   readonly progress: (line: string) => void;
-  /** Measure a worker that has just started: tools/bench/warmUp.ts. */
+  /** Whether to measure a worker that has just started (tools/bench/warmUp.ts). */
   readonly cold: boolean;
-  /** Workers on the one task queue, where a benchmark can have several. */
+  /** Number of workers on the task queue, for benchmarks that support several. */
   readonly workers: number;
-  /** Which Temporal. */
+  /** Kind of Temporal server. */
   readonly temporal: TemporalServer;
   /** Folder for CPU profiles of the worker. */
   readonly cpuProfileDir?: string;
 }
 
+/** Environment that a benchmark runs in. */
 export interface BenchEnvironment {
   readonly client: Client;
   readonly taskQueue: string;
@@ -42,19 +44,19 @@ export interface BenchEnvironment {
   readonly kubeconfig: string;
   readonly progress: (line: string) => void;
   readonly cold: boolean;
-  /** Opens an account of the CPU time of all parts, this process and the newest workers included. */
+  /** Opens an account of the CPU time of all components, this process and the newest workers. */
   cpuAccount(): Promise<CpuAccount>;
-  /** What all of it takes of the processors while nothing happens. */
+  /** Measures the CPU time of all components while they are idle. */
   idleCpu(): Promise<CpuSpent>;
-  /** Called when the benchmark is over, however it ends, before anything of the world goes. */
+  /** Registers a function to call at the end of the benchmark, before components stop. */
   atEnd(close: () => Promise<unknown>): void;
-  /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
+  /** Starts a worker on the task queue. It is ready when `ready()` resolves. */
   startWorker(): WorkerProcess;
-  /** Starts as many as the options say, and waits until they are ready. */
+  /** Starts the number of workers in the options, and waits until they are ready. */
   startWorkers(): Promise<WorkerProcess[]>;
 }
 
-/** Of the webhook's deliveries to this world's workers. */
+/** Secret of the webhook. */
 export const WEBHOOK_SECRET = 'bench';
 
 /**
@@ -63,10 +65,10 @@ export const WEBHOOK_SECRET = 'bench';
  */
 export const DEFAULT_TIMING: PodTiming = { startupMs: 300, deletionMs: 0 };
 
-/** Long enough to tell idling from noise. */
+/** Duration of the measurement of idle components (ms). */
 const IDLE_MS = 5_000;
 
-/** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
+/** Starts all components, runs the benchmark, and stops the components in every case. */
 export async function withBenchEnvironment<T>(
   options: WorldOptions,
   run: (world: BenchEnvironment) => Promise<T>,
@@ -77,7 +79,7 @@ export async function withBenchEnvironment<T>(
   try {
     return await Promise.race([interrupted, bringUpAndRun()]);
   } catch (error) {
-    // Now: what is asked again in the background may end the process while all is closed.
+    // Report now: a retry in the background may end the process while components are closed.
     progress(`failed: ${String(error)}`);
     throw error;
   } finally {
@@ -86,21 +88,21 @@ export async function withBenchEnvironment<T>(
   }
 
   async function bringUpAndRun(): Promise<T> {
-    progress(`bringing up Temporal (${server}), etcd, the API server and KWOK in ${stateDir}`);
+    progress(`starting Temporal (${server}), etcd, the API server and KWOK in ${stateDir}`);
     const wasUp = Object.values((await status({ stateDir })).components).some(
       ({ state }) => state !== 'down',
     );
     closers.push(async () => {
       if (keep || wasUp)
-        progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
+        progress(`the components keep running: npm run lab -- status --state-dir ${stateDir}`);
       else await down({ stateDir, purge: true, progress });
     });
     const lab = await up({ stateDir, temporal: server, kubernetes: true, nodes: 'kwok', progress });
     if (!lab.temporal || !lab.kubernetes)
-      throw new Error('the lab came up without Temporal or Kubernetes');
+      throw new Error('the lab started without Temporal or Kubernetes');
     const { temporal, kubernetes } = lab;
 
-    // Names of this run alone, so that a lab which is kept serves many runs.
+    // Use unique names, so that a lab that keeps running can serve many runs.
     const id = `bench-${randomUUID().slice(0, 8)}`;
     const logs = join(lab.stateDir, 'logs');
     await mkdir(logs, { recursive: true });
@@ -130,13 +132,13 @@ export async function withBenchEnvironment<T>(
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       HOLDFAST_TASK_QUEUE: id,
-      // Its lists would be counted to whatever is measured.
+      // The lists of a sweep would be part of the measurement.
       HOLDFAST_SWEEP_INTERVAL: 'off',
       HOLDFAST_INSTALLATION: id,
       HOLDFAST_COMPUTE: 'kubernetes',
       HOLDFAST_KUBECONFIG: kubernetes.kubeconfig,
       HOLDFAST_KUBERNETES_NAMESPACE: id,
-      // KWOK starts no container: the agent plays the supervisor, too.
+      // KWOK does not start containers: the agent also simulates the supervisor.
       HOLDFAST_SUPERVISOR_IMAGE: 'supervisor',
       HOLDFAST_RUNNER_COMMAND: 'run.sh',
       HOLDFAST_GITHUB_URL: simulator.client.url,

@@ -8,7 +8,10 @@ import { roundTo } from '../statistics.ts';
 
 const SIGNALS_AT_ONCE = 50;
 const TIMEOUT_MS = 300_000;
-/** Temporal's own: the task was for a worker that had stopped, or too many signals came while it was open. */
+/**
+ * Causes of failed tasks that the server itself produces: the task was scheduled for a stopped
+ * worker, or too many signals arrived during the task.
+ */
 const SERVER_CAUSES: ReadonlySet<string> = new Set([
   'WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND',
   'WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND',
@@ -17,21 +20,21 @@ const SERVER_CAUSES: ReadonlySet<string> = new Set([
 
 export const backlog: WorldBenchmark = {
   name: 'backlog',
-  summary: 'one set that has got N signals while no worker ran: until it has taken all of them in',
+  summary: 'N signals sent to one set while no worker runs: time until the set has processed them',
   defaultRunners: 10_000,
   figures: {
-    pending: { unit: 'signals', what: 'that Temporal has taken while no worker ran' },
+    pending: { unit: 'signals', what: 'accepted by Temporal while no worker ran' },
     takenInMs: {
       unit: 'ms',
-      what: 'from when the worker is ready until the set has counted all of them',
+      what: 'from the readiness of the worker until the set has counted all signals',
       budget: { kind: 'max', limit: 30_000 },
     },
     failedTasks: {
       unit: 'tasks',
-      what: 'of the set that failed or timed out meanwhile',
+      what: 'workflow tasks of the set that failed or timed out in that time',
       budget: { kind: 'max', limit: 0 },
     },
-    refused: { unit: 'signals', what: 'that Temporal refused: a run has 10,000 at most' },
+    refused: { unit: 'signals', what: 'rejected by Temporal: a run can have at most 10,000' },
   },
 
   async run(world, signals): Promise<Measured> {
@@ -71,7 +74,7 @@ export const backlog: WorldBenchmark = {
         () => 0, // a query of a set that is behind may time out
       );
       if (queued === pending) break;
-      if (Date.now() > deadline) throw new Error(`of ${pending} signals the set counted ${queued}`);
+      if (Date.now() > deadline) throw new Error(`the set counted ${queued} of ${pending} signals`);
     }
     const takenInMs = roundTo(performance.now() - readyAt);
     const causes = await failedWorkflowTasks(client, [handle.workflowId]);

@@ -12,14 +12,14 @@ const JOB_MS = 2_000;
 
 export const churn: WorldBenchmark = {
   name: 'churn',
-  summary: 'a set of N runners works off 3 N jobs of 2 s, which are all there from the beginning',
+  summary: 'a set of N runners runs 3 N jobs of 2 s, which are all queued at the start',
   defaultRunners: 50,
   severalWorkers: true,
   figures: {
-    jobs: { unit: 'jobs', what: 'of 2 s' },
+    jobs: { unit: 'jobs', what: 'jobs of 2 s' },
     jobsPerSecond: {
       unit: '/s',
-      what: 'from queueing all of them to the last one finished',
+      what: 'from the queueing of all jobs to the end of the last one',
       compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned)',
     },
     goneP95Ms: {
@@ -34,29 +34,33 @@ export const churn: WorldBenchmark = {
     },
     cpuMsPerJob: {
       unit: 'ms',
-      what: 'CPU of worker and Temporal, beyond what they take when idle',
+      what: 'CPU of worker and Temporal, without that of idle ones',
     },
     'floor.jobsPerSecond': {
       unit: '/s',
-      what: 'the same pods by a bare script on this machine in this run',
+      what: 'the same pods, created by a bare script on this machine in this run',
     },
-    'floor.goneP95Ms': { unit: 'ms', what: 'as goneP95Ms' },
-    'floor.replacementP95Ms': { unit: 'ms', what: 'as replacementP95Ms' },
+    'floor.goneP95Ms': { unit: 'ms', what: 'goneP95Ms of the bare script' },
+    'floor.replacementP95Ms': { unit: 'ms', what: 'replacementP95Ms of the bare script' },
     'floor.share': {
       unit: '',
-      what: 'jobsPerSecond of the floor',
+      what: 'jobsPerSecond, relative to the floor',
       budget: { kind: 'min', limit: 0.7 },
       compare: 'actions-runner-controller: 0.2 to 0.63',
     },
-    goneTimes: { unit: '×', what: 'goneP95Ms of the floor', budget: { kind: 'max', limit: 2 } },
+    goneTimes: {
+      unit: '×',
+      what: 'goneP95Ms, relative to the floor',
+      budget: { kind: 'max', limit: 2 },
+    },
     replacementTimes: {
       unit: '×',
-      what: 'replacementP95Ms of the floor',
+      what: 'replacementP95Ms, relative to the floor',
       budget: { kind: 'max', limit: 3 },
     },
     cpuTimes: {
       unit: '×',
-      what: 'cpuMsPerJob of the CPU of API server, etcd, controllers and scheduler',
+      what: 'cpuMsPerJob, relative to the CPU of API server, etcd, controllers and scheduler',
       budget: { kind: 'max', limit: 1.4 },
     },
   },
@@ -81,7 +85,7 @@ export const churn: WorldBenchmark = {
       queue,
       JOB_MS,
     );
-    progress('the same by a bare script');
+    progress('the same jobs by a bare script');
     const floor = await baselineChurn(pods, runners, jobs, JOB_MS);
     const jobsPerSecond = roundTo(jobs / seconds, 1);
     const cpu = cpuOfJobs(spent, idle, jobs);

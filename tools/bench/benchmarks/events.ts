@@ -15,30 +15,30 @@ const GIVE_UP_MS = 120_000;
 export const events: WorldBenchmark = {
   name: 'events',
   summary:
-    'one set that lives through the three events of each of N jobs: its histories, what it carries from run to run, and the memory of its worker',
+    'the three events of each of N jobs, sent to one set: its histories, the state it carries over, and the memory of its worker',
   defaultRunners: 34_000,
   severalWorkers: true,
   figures: {
-    events: { unit: 'events', what: 'of jobs: queued, started and ended' },
+    events: { unit: 'events', what: 'events of jobs: queued, started and ended' },
     perSecond: {
       unit: '/s',
-      what: 'taken in, from the first signal until the set has counted the last',
+      what: 'events processed, from the first signal until the set has counted the last event',
     },
-    runs: { unit: 'runs', what: 'of the set: it continues as new' },
-    longestHistory: { unit: 'events', what: 'in the longest history of them' },
-    carriedKiB: { unit: 'KiB', what: 'taken over from one run to the next, the most' },
+    runs: { unit: 'runs', what: 'runs of the set, which continues as new' },
+    longestHistory: { unit: 'events', what: 'events in the longest history of a run' },
+    carriedKiB: { unit: 'KiB', what: 'maximum state carried over from one run to the next' },
     earlyRssMiB: {
       unit: 'MiB',
-      what: "the worker's (the largest one's) resident memory, median of the second tenth",
+      what: 'resident memory of the largest worker, median of the second tenth of the run',
     },
-    lateRssMiB: { unit: 'MiB', what: '… of the last tenth' },
+    lateRssMiB: { unit: 'MiB', what: '… median of the last tenth' },
   },
 
   async run(world, jobs): Promise<Measured> {
     const { client, progress } = world;
     const workers = await world.startWorkers();
-    // Paused: it counts its jobs, and starts nothing that would be measured with it.
-    const set = await startSet(world, 'told', {
+    // A paused set counts its jobs, and starts no runners that would affect the measurement.
+    const set = await startSet(world, 'events', {
       minIdle: 0,
       max: 1,
       paused: true,
@@ -47,7 +47,7 @@ export const events: WorldBenchmark = {
     const handle = client.workflow.getHandle(setWorkflowId(set));
     const cpu = await world.cpuAccount();
     const startedAt = performance.now();
-    const rssMiB = await tell(world, set, jobs, workers);
+    const rssMiB = await sendEvents(world, set, jobs, workers);
     for (
       const deadline = Date.now() + GIVE_UP_MS;
       (await statusOf(client, set)).jobs.completedTotal < jobs;
@@ -55,14 +55,14 @@ export const events: WorldBenchmark = {
     ) {
       if (Date.now() > deadline)
         throw new Error(
-          `of ${jobs} jobs the set has counted ${(await statusOf(client, set)).jobs.completedTotal}`,
+          `the set has counted ${(await statusOf(client, set)).jobs.completedTotal} of ${jobs} jobs`,
         );
     }
     const seconds = (performance.now() - startedAt) / 1_000;
     const cores = await cpu.close();
     progress('reading the histories');
     const runs = await runsOf(client, handle.workflowId);
-    await handle.terminate('the benchmark is over');
+    await handle.terminate('the benchmark has ended');
     const tenth = Math.max(1, Math.floor(rssMiB.length / 10));
     return {
       figures: {
@@ -83,8 +83,11 @@ export const events: WorldBenchmark = {
   },
 };
 
-/** @returns the memory of the largest worker after each burst of signals */
-async function tell(
+/**
+ * Sends the events in bursts of signals.
+ * @returns the memory of the largest worker after each burst (MiB)
+ */
+async function sendEvents(
   { client, progress }: BenchEnvironment,
   set: string,
   jobs: number,
@@ -93,7 +96,7 @@ async function tell(
   const handle = client.workflow.getHandle(setWorkflowId(set));
   const rssMiB: number[] = [];
   const signals = Math.ceil(jobs / JOBS_PER_SIGNAL);
-  let toldAt = Date.now();
+  let reportedAt = Date.now();
   for (let sent = 0; sent < signals;) {
     const burst = Array.from(
       { length: Math.min(SIGNALS_AT_ONCE, signals - sent) },
@@ -112,12 +115,12 @@ async function tell(
       }),
     );
     sent += burst.length;
-    // The next when these were taken in: a backlog would measure the server.
+    // Wait until the set has processed the burst: a backlog would measure the server.
     await statusOf(client, set);
     rssMiB.push(Math.max(...(await Promise.all(workers.map((worker) => worker.rssMiB())))));
-    if (Date.now() - toldAt < 5_000) continue;
+    if (Date.now() - reportedAt < 5_000) continue;
     progress(`${sent * JOBS_PER_SIGNAL * EVENTS_PER_JOB} events`);
-    toldAt = Date.now();
+    reportedAt = Date.now();
   }
   return rssMiB;
 }

@@ -8,12 +8,15 @@ import { startSet, statusOf } from '../sets.ts';
 import { percentile, roundTo } from '../statistics.ts';
 import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 
-/** Jobs a second, and for how many seconds they come: enough of them for a p95, and more than a machine works off while they come. */
+/**
+ * Jobs per second, and the duration of each rate (s). There are enough jobs for a p95. At the
+ * highest rate there are more than a machine can run in that time.
+ */
 const RATES = { 1: 30, 10: 15, 50: 6 } as const;
 const JOB_MS = 1_000;
 const GIVE_UP_MS = 600_000;
-const TAKEN_IN_MS = 60_000;
-/** Below the 10,000 jobs that a set knows. */
+const PROCESSED_WITHIN_MS = 60_000;
+/** Number of deliveries. Less than the 10,000 jobs that a set remembers. */
 const DELIVERIES = 5_000;
 const WARM_UP = 500;
 const AT_ONCE = 50;
@@ -22,16 +25,19 @@ const ONE_BY_ONE = 50;
 export const fleet: WorldBenchmark = {
   name: 'fleet',
   summary:
-    'a set of at most N runners, none kept idle, that follows jobs of 1 s by webhooks: 1, 10 and 50 a second; then the webhook alone, with Temporal behind it',
+    'jobs of 1 s, reported by webhooks, for a set of at most N runners without idle ones: 1, 10 and 50 a second; then the webhook alone, with Temporal',
   defaultRunners: 500,
   figures: {
     ...rateFigures(),
     'webhook.deliveries': {
       unit: 'deliveries',
-      what: `of jobs that one set covers, ${AT_ONCE} under way at any time`,
+      what: `deliveries for one set, ${AT_ONCE} in progress at any time`,
     },
-    'webhook.perSecond': { unit: '/s', what: 'answered 202: Temporal has them' },
-    'webhook.p50Ms': { unit: 'ms', what: 'delivery sent → answered, median' },
+    'webhook.perSecond': {
+      unit: '/s',
+      what: 'deliveries with the response 202, which Temporal has accepted',
+    },
+    'webhook.p50Ms': { unit: 'ms', what: 'delivery sent → response, median' },
     'webhook.p95Ms': { unit: 'ms', what: '… p95' },
     'webhook.p99Ms': {
       unit: 'ms',
@@ -146,7 +152,7 @@ async function untilItKnows(
   set: string,
   jobs: number,
 ): Promise<void> {
-  const deadline = Date.now() + TAKEN_IN_MS;
+  const deadline = Date.now() + PROCESSED_WITHIN_MS;
   for (;;) {
     const { queued } = (await statusOf(client, set)).jobs;
     if (queued === jobs) return;

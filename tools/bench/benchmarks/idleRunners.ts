@@ -6,10 +6,10 @@ import { countInPhase, startRunner, untilPhase, type StartOptions } from '../run
 import { roundTo } from '../statistics.ts';
 import type { BenchEnvironment } from '../world.ts';
 
-/** How long the worker is watched, in s, unless HOLDFAST_BENCH_WINDOW says otherwise. */
+/** Default duration of the measurement (s). HOLDFAST_BENCH_WINDOW sets another. */
 const WINDOW_S = 60;
 const SAMPLE_EVERY_MS = 1_000;
-/** After the last runner is idle: the worker's garbage and the server's are still warm. */
+/** Time after the last runner is idle until the measurement starts (ms). */
 const SETTLE_MS = 5_000;
 const WAVE = 100;
 const PROGRESS_EVERY = 1_000;
@@ -18,18 +18,18 @@ const GIVE_UP_MS = 120_000;
 export const waiting: WorldBenchmark = {
   name: 'waiting',
   summary:
-    'what N runners that wait for a job cost the worker (the budget is for 10,000; HOLDFAST_BENCH_WINDOW=600 watches for 600 s, and so sees every wait look live again once; so does HOLDFAST_BENCH_RESYNC=1m in one minute)',
+    'memory and CPU of the worker for N runners that wait for a job (the budget is for 10,000 runners; with HOLDFAST_BENCH_WINDOW=600, or with HOLDFAST_BENCH_RESYNC=1m, each wait re-reads its pod once during the measurement)',
   defaultRunners: 1_000,
   figures: {
-    runners: { unit: 'runners', what: 'waiting' },
+    runners: { unit: 'runners', what: 'waiting runners' },
     workerRssMiB: {
       unit: 'MiB',
-      what: 'resident memory of the worker, the highest in a minute',
+      what: 'maximum resident memory of the worker',
       budget: { kind: 'max', limit: 1_024, note: 'with 10,000 runners' },
     },
     workerCpuPercent: {
       unit: '% of a core',
-      what: 'CPU time of the worker, mean',
+      what: 'mean CPU time of the worker',
       budget: { kind: 'max', limit: 5, note: 'with 10,000 runners' },
     },
   },
@@ -43,7 +43,7 @@ export const waiting: WorldBenchmark = {
     await startInWaves(world, runners, resync === undefined ? {} : { intervals: { resync } });
     await untilPhase(world, 'Idle', runners);
     await delay(SETTLE_MS);
-    progress(`watching the worker for ${windowS} s`);
+    progress(`measuring the worker for ${windowS} s`);
     const requests = await readRequests(worker);
     const githubBefore = (await simulator.requestCounts()).total;
     const cpu = await world.cpuAccount();
@@ -58,7 +58,7 @@ export const waiting: WorldBenchmark = {
       details: {
         cores,
         windowS,
-        // Each wait looks live again every ten minutes: 1.7 of them a second with 1,000 runners.
+        // Each wait re-reads its pod every ten minutes: 1.7 re-reads a second with 1,000 runners.
         resyncs: after.resyncs - requests.resyncs,
         kubernetesRequests: after.kubernetes - requests.kubernetes,
         githubRequests: (await simulator.requestCounts()).total - githubBefore,
@@ -67,7 +67,7 @@ export const waiting: WorldBenchmark = {
   },
 };
 
-/** The measured state is the waiting; thousands at once would overload the machine on the way there. */
+/** Starts the runners in waves. Thousands of concurrent starts would overload the machine. */
 async function startInWaves(
   world: BenchEnvironment,
   runners: number,
@@ -89,7 +89,7 @@ async function startInWaves(
   }
 }
 
-/** Activities of the main queue that ended in the window are waits that looked live again; nothing else happens. */
+/** Returns the number of waits that have re-read their pod, and of requests to Kubernetes. */
 async function readRequests(
   worker: WorkerProcess,
 ): Promise<{ resyncs: number; kubernetes: number }> {

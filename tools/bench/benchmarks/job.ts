@@ -17,30 +17,36 @@ import { WorkerProcess } from '../processes/workerProcess.ts';
 import { percentile, roundTo } from '../statistics.ts';
 import { StepPods, type StepTimes } from '../stepPods.ts';
 
-/** Steps of one job. The script makes as many pods, then comes the next job: whatever else the machine does hits both alike. */
+/**
+ * Number of steps of one job. Jobs alternate with as many pods of the script, so that other load
+ * affects both equally.
+ */
 const STEPS = 5;
-/** The kubelet looks at its containers once a second: steps end at any time between two looks. Long enough for the log to be read. */
+/**
+ * Bounds of the random duration of a step (ms). The kubelet checks its containers once a second,
+ * and steps end at any time between two checks. Every step is long enough for its log to be read.
+ */
 const STEP_MS = { least: 1_500, more: 1_000 } as const;
 
 export const job: LocalBenchmark = {
   name: 'job',
   summary:
-    'what a job adds to its steps, in pods of a real kubelet, against a script that makes the same pods one after the other (so many steps in jobs of five; Linux, root)',
+    'time that a job adds to its steps, in pods of a real kubelet, compared with a script that creates the same pods one after the other (--runs steps, in jobs of five; Linux, root)',
   defaultRuns: 20,
   figures: {
-    steps: { unit: 'steps', what: 'of jobs, and as many pods of the script' },
+    steps: { unit: 'steps', what: 'steps of jobs, and pods of the script' },
     startOverheadP50Ms: {
       unit: 'ms',
       what: "a step's container started → its command's first line, median",
     },
     startOverheadP95Ms: { unit: 'ms', what: '… p95' },
-    gapP50Ms: { unit: 'ms', what: "a step's command ended → the next step's pod is there, median" },
+    gapP50Ms: { unit: 'ms', what: "a step's command ended → the next step's pod exists, median" },
     gapP95Ms: { unit: 'ms', what: '… p95' },
     'floor.gapP50Ms': { unit: 'ms', what: '… of the script, median' },
     'floor.gapP95Ms': { unit: 'ms', what: '… of the script, p95' },
     'floor.times': {
       unit: '×',
-      what: "the jobs' median gap by the script's",
+      what: 'median gap of the jobs, relative to that of the script',
       budget: { kind: 'max', limit: 2 },
     },
   },
@@ -56,7 +62,7 @@ async function measure(node: Node, { runs, progress }: LocalOptions): Promise<Me
   const { stateDir, kubeconfig, temporal } = node;
   const record = await readRecord(stateDir);
   if (record === undefined || temporal === undefined)
-    throw new Error(`there is no lab with Temporal in ${stateDir}`);
+    throw new Error(`${stateDir}: contains no lab with Temporal`);
   const kubeConfig = loadKubeConfig({ path: kubeconfig });
   const core = kubeConfig.makeApiClient(CoreV1Api);
   const name = `bench-${randomUUID().slice(0, 8)}`;
@@ -134,7 +140,7 @@ function workerSettings({ kubeconfig, temporal }: Node, name: string): Record<st
     HOLDFAST_KUBERNETES_NAMESPACE: name,
     HOLDFAST_RUNNER_IMAGE: BUSYBOX_IMAGE,
     HOLDFAST_SUPERVISOR_IMAGE: SUPERVISOR_IMAGE,
-    // Never asked for anything: steps are no CI server's runners.
+    // Not used: steps are not runners of a CI server.
     HOLDFAST_GITHUB_TOKEN: 'ghp_none',
     HOLDFAST_SWEEP_INTERVAL: 'off',
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
@@ -154,7 +160,10 @@ function jobOf(name: string, steps: number): JobInput {
   };
 }
 
-/** The same pods without anything else: each is made when the one before it is seen to have ended, which is deleted meanwhile. */
+/**
+ * Runs the same pods by a script. It creates each pod when it sees the end of the previous one,
+ * which it deletes.
+ */
 async function runScript(
   core: CoreV1Api,
   pods: StepPods,

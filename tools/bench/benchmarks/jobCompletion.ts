@@ -16,24 +16,27 @@ export const finish: WorldBenchmark = {
   summary: 'N jobs that end together: job finished → pod and registration gone',
   defaultRunners: 50,
   figures: {
-    runners: { unit: 'runners', what: 'whose jobs end together' },
+    runners: { unit: 'runners', what: 'runners whose jobs end together' },
     p50Ms: { unit: 'ms', what: 'job finished → pod and registration gone, median' },
     p95Ms: {
       unit: 'ms',
-      what: 'the same, p95',
+      what: '… p95',
       budget: { kind: 'max', limit: 1_000 },
       compare: 'actions-runner-controller: 2,600 (legacy, tuned) to 15,100 (scale set, default)',
     },
-    p99Ms: { unit: 'ms', what: 'the same, p99' },
-    perSecond: { unit: '/s', what: 'gone, from the first job finished to the last runner gone' },
+    p99Ms: { unit: 'ms', what: '… p99' },
+    perSecond: {
+      unit: '/s',
+      what: 'runners deleted, from the first finished job to the last deleted runner',
+    },
     'floor.p95Ms': {
       unit: 'ms',
-      what: 'the same pods by a bare script on this machine in this run: containers that end together → gone, p95',
+      what: 'the same pods, by a bare script on this machine in this run: containers end together → pods gone, p95',
       compare: 'where the budget was set: 600',
     },
     'floor.times': {
       unit: '×',
-      what: 'p95Ms of that',
+      what: 'p95Ms, relative to the floor',
       compare: 'the budget where it was set: 1.7; actions-runner-controller there: 4.3 to 25',
     },
   },

@@ -44,7 +44,7 @@ const PROFILES: readonly RunnerProfile[] = [
 export const lifecycle: WorldBenchmark = {
   name: 'lifecycle',
   summary:
-    'the cost of an ephemeral runner with one job. bench: a single runner with a job of 1 s (with --runners N: N one after the other, the most expensive, and the mean of the requests); …InSet: the mean of fifty in a set that follows webhooks. real and slow: the mean of ten in such a set, whose jobs of 30 s come one a second; start-up 10 s and 30 s, pod gone after 3 s and 5 s',
+    'the cost of an ephemeral runner with one job. bench: a single runner with a job of 1 s (with --runners N: N runners one after the other, of which the most expensive counts, and the mean of the requests). Figures that end with InSet: the mean of fifty runners in a set that follows webhooks. real and slow: the mean of ten runners in such a set, with a job of 30 s each, one a second; start-up takes 10 s and 30 s, the deletion of a pod 3 s and 5 s',
   defaultRunners: 1,
   figures: {
     'bench.workflowTasks': max('tasks', 'workflow tasks', 3),
@@ -59,13 +59,13 @@ export const lifecycle: WorldBenchmark = {
     ),
     'bench.temporalRequestsInSet': max(
       'requests',
-      '… with its share of the set, and its webhooks',
+      '… with its share of the set and its webhooks',
       24,
       'aim: 12',
     ),
     'bench.visibilityWrites': {
       unit: 'writes',
-      what: 'of its record in lists: start, search attributes, end',
+      what: 'writes of the record in lists: start, search attributes, end',
     },
     'bench.githubRequests': max('requests', 'to the CI server', 1),
     'bench.kubernetesRequests': {
@@ -133,15 +133,21 @@ function profileFigures(
   return {
     [`${name}.workflowTasks`]: {
       unit: 'tasks',
-      what: withAim('workflowTasks', 'workflow tasks, with its share of the set'),
+      what: withAim('workflowTasks', 'workflow tasks of a runner, with its share of the set'),
     },
-    [`${name}.events`]: { unit: 'events', what: withAim('events', 'events in its history') },
-    [`${name}.bytes`]: { unit: 'bytes', what: 'size of its history' },
+    [`${name}.events`]: {
+      unit: 'events',
+      what: withAim('events', 'events in the history of a runner'),
+    },
+    [`${name}.bytes`]: { unit: 'bytes', what: 'size of the history of a runner' },
     [`${name}.temporalRequests`]: {
       unit: 'requests',
       what: withAim('temporalRequests', 'to Temporal, with its share of the set, and its webhooks'),
     },
-    [`${name}.visibilityWrites`]: { unit: 'writes', what: 'of its record in lists' },
+    [`${name}.visibilityWrites`]: {
+      unit: 'writes',
+      what: 'writes of the record of a runner in lists',
+    },
   };
 }
 
@@ -206,9 +212,9 @@ function checkCounters(before: Counters, after: Counters, runners: number): void
 }
 
 interface Counters {
-  /** All requests of the worker, whatever the answer. */
+  /** All requests of the worker, whatever the response. */
   readonly worker: Record<string, number>;
-  /** Those that were answered with success, by the worker's and by the API server's own count. */
+  /** Successful requests, as counted by the worker and by the API server. */
   readonly done: {
     readonly worker: Record<string, number>;
     readonly apiServer: Record<string, number>;

@@ -134,7 +134,7 @@ function figuresOf(rate: number): Record<string, FigureInfo> {
   };
 }
 
-/** Requests with which a session waits for messages: as many as there is time, whatever the jobs are. */
+/** Polls of a session for messages. Their number depends on the time, not on the jobs. */
 const POLL = 'GET /tenant/queue/{id}/{session}';
 
 function scaleSetFigures(): Record<string, FigureInfo> {
@@ -153,7 +153,10 @@ function scaleSetFigures(): Record<string, FigureInfo> {
       unit: 'requests',
       what: `to GitHub, without polls, at ${BUDGET_RATE} per second`,
     },
-    'scaleSet.burst.p95Ms': { unit: 'ms', what: `the same, ${BURST} jobs queued at once` },
+    'scaleSet.burst.p95Ms': {
+      unit: 'ms',
+      what: `job queued → job started, ${BURST} jobs queued at once, p95`,
+    },
     'scaleSet.burst.gitHubRequestsPerJob': {
       unit: 'requests',
       what: `to GitHub, without polls, ${BURST} jobs queued at once`,
@@ -162,7 +165,7 @@ function scaleSetFigures(): Record<string, FigureInfo> {
   };
 }
 
-/** The same jobs for a set that takes them from a scale set, and no webhook. */
+/** Measures the same jobs for a set that gets them from a scale set instead of a webhook. */
 async function followScaleSet(
   world: BenchEnvironment,
   worker: WorkerProcess,

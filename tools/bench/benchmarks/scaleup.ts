@@ -7,35 +7,35 @@ import { startSet } from '../sets.ts';
 import { percentile, roundTo } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';
 
-/** GitHub's answers take about that long. */
+/** Response time of GitHub (ms), approximately. */
 const CI_SERVER_LATENCY_MS = 100;
 const GIVE_UP_MS = 600_000;
 
 export const scaleup: WorldBenchmark = {
   name: 'scaleup',
-  summary: 'a set of N runners from nothing to all online, the CI server answering in 100 ms',
+  summary: 'a set of N runners from its start until all are online; the CI server responds in 100 ms',
   defaultRunners: 200,
   severalWorkers: true,
   figures: {
-    runners: { unit: 'runners', what: 'of the set' },
+    runners: { unit: 'runners', what: 'runners of the set' },
     perSecond: {
       unit: '/s',
-      what: "online, from the set's start to the last runner online",
+      what: 'runners online, from the start of the set to the last runner online',
       compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned)',
     },
     createdP95Ms: { unit: 'ms', what: "the set's start → pod created, p95" },
     onlineP95Ms: { unit: 'ms', what: "the set's start → runner online at the CI server, p95" },
     cpuMsPerRunner: {
       unit: 'ms',
-      what: 'CPU of worker and Temporal, beyond what they take when idle',
+      what: 'CPU of worker and Temporal, without that of idle ones',
     },
     'floor.perSecond': {
       unit: '/s',
-      what: 'the same pods, made by a bare script on this machine in this run',
+      what: 'the same pods, created by a bare script on this machine in this run',
     },
     'floor.share': {
       unit: '',
-      what: 'perSecond of that',
+      what: 'perSecond, relative to the floor',
       budget: { kind: 'min', limit: 0.3 },
       compare: 'actions-runner-controller: 0.02 to 0.18',
     },
@@ -60,7 +60,7 @@ export const scaleup: WorldBenchmark = {
     const since = (step: 'created' | 'running' | 'online'): number[] =>
       [...agent.all().values()].map((steps) => (steps[step] ?? Number.NaN) - startedAt);
     const allOnlineMs = Math.max(...since('online'));
-    progress('all are online; waiting until all workflows know it');
+    progress('all runners are online; waiting until all workflows have the event');
     await untilPhase(world, 'Idle', runners);
     const pods = await BarePods.open(world);
     progress(`the same ${runners} pods by a bare script`);

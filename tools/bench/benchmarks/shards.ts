@@ -14,9 +14,9 @@ const SETS = 20;
 const JOB_MS = 1_000;
 const QUEUED_AT_ONCE = 16;
 const GIVE_UP_MS = 3_600_000;
-/** Sets at rest look at the CI server's jobs every five minutes: what two looks do not find is missed. */
-const TWO_LOOKS_MS = 11 * 60_000;
-/** As long as the webhook may go by its list of sets. */
+/** Time for two checks of the CI server's jobs, which sets do every five minutes (ms). */
+const TWO_CHECKS_MS = 11 * 60_000;
+/** Maximum age of the webhook's list of sets (ms). */
 const LISTED_MS = 6_000;
 
 export const shards: WorldBenchmark = {
@@ -24,30 +24,30 @@ export const shards: WorldBenchmark = {
   summary: `${SETS} equal sets of at most N/${SETS} runners each share N jobs of 1 s, all queued at once, by webhooks`,
   defaultRunners: 10_000,
   figures: {
-    jobs: { unit: 'jobs', what: 'each run once, by a runner of one of the sets' },
+    jobs: { unit: 'jobs', what: 'jobs, each run once by a runner of one of the sets' },
     seconds: {
       unit: 's',
-      what: 'from the first that was queued until all runners are gone and all sets at rest',
+      what: 'from the first queued job until no set has a runner or a job',
     },
     servedSeconds: {
       unit: 's',
-      what: '… until the last job was done: the rest is what sets still take for queued, and idle runners',
+      what: '… until the end of the last job; afterwards sets only drain unused runners',
     },
     perSecond: { unit: '/s', what: 'jobs, over the whole time' },
     runnersPerJob: {
       unit: 'runners',
-      what: 'started: a job may be given to a runner of another set than the one that has started one for it',
+      what: 'runners started; the CI server may assign a job to the runner of another set than its own',
       budget: { kind: 'max', limit: 1.1 },
     },
-    missed: { unit: 'jobs', what: 'not run to their end', budget: { kind: 'max', limit: 0 } },
+    missed: { unit: 'jobs', what: 'jobs not completed', budget: { kind: 'max', limit: 0 } },
     twice: {
       unit: 'jobs',
-      what: 'given to a runner more than once',
+      what: 'jobs assigned more than once',
       budget: { kind: 'max', limit: 0 },
     },
-    leastShare: { unit: 'jobs', what: 'run by the set with the fewest' },
+    leastShare: { unit: 'jobs', what: 'jobs run by the set with the fewest' },
     mostShare: { unit: 'jobs', what: '… with the most' },
-    onlineP95Ms: { unit: 'ms', what: 'job queued → the runner that took it online, p95' },
+    onlineP95Ms: { unit: 'ms', what: 'job queued → its runner online, p95' },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -68,7 +68,7 @@ export const shards: WorldBenchmark = {
         async (_none, index) => await startSet(world, `s${index}`, input),
       ),
     );
-    await delay(LISTED_MS); // the webhook has listed them all
+    await delay(LISTED_MS); // until the webhook has listed all sets
     progress(`${runners} jobs`);
     const cpu = await world.cpuAccount();
     const startedAt = performance.now();
@@ -87,7 +87,7 @@ export const shards: WorldBenchmark = {
         )
       ).map(({ id }) => id),
     );
-    progress('all queued');
+    progress('all jobs are queued');
     const { rerouted, unknown } = await untilAtRest(world, sets, ids);
     const seconds = (performance.now() - startedAt) / 1_000;
     const cores = await cpu.close();
@@ -145,8 +145,9 @@ export const shards: WorldBenchmark = {
 };
 
 /**
- * @returns `rerouted`: the most jobs that were with another set than the one they were routed to; `unknown`: how many were not done when all sets were at
- *   rest for the first time, until a look at the CI server found them
+ * Waits until no set has a runner or a job.
+ * @returns `rerouted`: the maximum number of rerouted jobs; `unknown`: the number of jobs that were
+ * not completed when the sets first had neither, because no set knew them
  */
 async function untilAtRest(
   world: BenchEnvironment,
@@ -174,13 +175,13 @@ async function untilAtRest(
         ({ id, status }) => ids.has(id) && status !== 'completed',
       ).length;
       atRest ??= { since: Date.now(), unknown };
-      if (unknown === 0 || Date.now() > atRest.since + TWO_LOOKS_MS)
+      if (unknown === 0 || Date.now() > atRest.since + TWO_CHECKS_MS)
         return { rerouted, unknown: atRest.unknown };
-      world.progress(`all sets are at rest, and ${unknown} jobs are not done`);
+      world.progress(`no set has a runner or a job, and ${unknown} jobs are not completed`);
     }
     if (Date.now() > deadline)
       throw new Error(
-        `the sets have not come to rest: ${JSON.stringify(all.map(({ desired, runners, jobs: counted }) => ({ desired, runners: runners.length, ...counted })))}`,
+        `sets still have runners or jobs: ${JSON.stringify(all.map(({ desired, runners, jobs: counted }) => ({ desired, runners: runners.length, ...counted })))}`,
       );
   }
 }

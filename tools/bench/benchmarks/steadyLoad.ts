@@ -11,36 +11,36 @@ const EVERY_MS = 500;
 const SECONDS = 60;
 const JOBS = (SECONDS * 1_000) / EVERY_MS;
 const JOB_MS = 2_000;
-/** Enough for a p95. */
+/** Number of jobs of the bare script, enough for a p95. */
 const FLOOR_JOBS = 40;
 
 export const steady: WorldBenchmark = {
   name: 'steady',
   summary:
-    'a set of N runners, and two jobs of 2 s a second for a minute: nothing waits for the processors',
+    'a set of N runners, and two jobs of 2 s a second for a minute, so that no process waits for CPU',
   defaultRunners: 10,
   severalWorkers: true,
   figures: {
     goneP95Ms: { unit: 'ms', what: 'job finished → pod and registration gone, p95' },
     replacementP95Ms: { unit: 'ms', what: 'job finished → replacement online, p95' },
-    onlineP95Ms: { unit: 'ms', what: 'pod of a replacement there → replacement online, p95' },
+    onlineP95Ms: { unit: 'ms', what: 'pod of a replacement created → replacement online, p95' },
     cpuMsPerJob: {
       unit: 'ms',
-      what: 'CPU of worker and Temporal, beyond what they take when idle',
+      what: 'CPU of worker and Temporal, without that of idle ones',
     },
     'floor.goneP95Ms': {
       unit: 'ms',
-      what: 'the same pods by a bare script on this machine in this run',
+      what: 'the same pods, created by a bare script on this machine in this run',
     },
-    'floor.replacementP95Ms': { unit: 'ms', what: 'as replacementP95Ms' },
+    'floor.replacementP95Ms': { unit: 'ms', what: 'replacementP95Ms of the bare script' },
     goneTimes: {
       unit: '×',
-      what: 'goneP95Ms of the floor',
+      what: 'goneP95Ms, relative to the floor',
       budget: { kind: 'max', limit: 1.5, note: 'or 100 ms' },
     },
     replacementTimes: {
       unit: '×',
-      what: 'replacementP95Ms of the floor',
+      what: 'replacementP95Ms, relative to the floor',
       budget: { kind: 'max', limit: 1.5 },
     },
   },
@@ -69,7 +69,7 @@ export const steady: WorldBenchmark = {
       queue,
       JOB_MS,
     );
-    progress('the same by a bare script');
+    progress('the same jobs by a bare script');
     const floor = await baselineSteady(pods, runners, FLOOR_JOBS, EVERY_MS);
     const goneP95Ms = percentile(gone, 0.95);
     const replacementP95Ms = percentile(replaced, 0.95);

@@ -9,41 +9,41 @@ import { measureInjection } from '../injection.ts';
 import { sample, type Sample } from '../processes/containedProcess.ts';
 import { percentile, roundTo } from '../statistics.ts';
 
-/** One pod with and one without the supervisor for so many runs: a pod takes seconds. */
+/** Number of runs for each pod with and each pod without the supervisor. A pod takes seconds. */
 const RUNS_PER_POD = 5;
-const FEWEST_PODS = 5;
+const MIN_PODS = 5;
 
-/** What the program is started by. */
+/** Commands that start the program. */
 const VARIANTS = {
-  direct: 'nothing',
+  direct: 'the program alone',
   tini: 'tini alone',
   supervisor: 'tini and the supervisor',
-  injected: 'the same from the folder that is copied into pods',
+  injected: 'tini and the supervisor, from the directory that is copied into pods',
 } as const;
 type Variant = keyof typeof VARIANTS;
 
 export const supervisor: LocalBenchmark = {
   name: 'supervisor',
   summary:
-    'what the supervisor adds to a program, against tini alone and nothing; with --kubelet also what a pod pays for getting it injected (a fifth as many pods as runs)',
+    'time and memory that the supervisor adds to a program, compared with tini and with the program alone; with --kubelet also the cost of its injection into a pod (one pod for five runs)',
   defaultRuns: 50,
   figures: {
-    runs: { unit: 'runs', what: 'of each variant, in turn' },
+    runs: { unit: 'runs', what: 'runs of each variant, in turn' },
     ...variantFigures(),
     'injection.pods': {
       unit: 'pods',
-      what: 'with the supervisor injected, and as many without it',
+      what: 'pods with the supervisor injected, and as many without it',
       optional: true,
     },
     'injection.folderMB': {
       unit: 'MB',
-      what: 'size of the folder',
+      what: 'size of the directory',
       budget: { kind: 'max', limit: 120 },
       optional: true,
     },
     'injection.initP50Ms': {
       unit: 'ms',
-      what: 'the init container that copies the folder, from its start to its end, median',
+      what: 'duration of the init container that copies the directory, median',
       optional: true,
     },
     'injection.initP95Ms': {
@@ -54,7 +54,7 @@ export const supervisor: LocalBenchmark = {
     },
     'injection.noticedP50Ms': {
       unit: 'ms',
-      what: "its end → the runner's container started, median: the kubelet looks at its containers once a second",
+      what: "init container ended → the runner's container started, median: the kubelet checks its containers once a second",
       optional: true,
     },
     'injection.programP50Ms': {
@@ -74,7 +74,7 @@ export const supervisor: LocalBenchmark = {
     const temporary = await mkdtemp(join(tmpdir(), 'holdfast-bench-'));
     try {
       await makeSupervisorFolder(join(temporary, 'made'));
-      // As a pod has it: what is resident of a file depends on how it was written.
+      // Copy the directory as for a pod: resident memory of a file depends on how it was written.
       const folder = join(temporary, 'copied');
       await promisify(execFile)('cp', ['-R', join(temporary, 'made'), folder]);
       const samples = await sampleInTurn(folder, runs, options.progress);
@@ -82,7 +82,7 @@ export const supervisor: LocalBenchmark = {
       const details = { program: await realpath('/bin/sh') };
       if (!kubelet) return { figures: { runs, ...measured }, details };
       const injection = await measureInjection(
-        Math.max(FEWEST_PODS, Math.round(runs / RUNS_PER_POD)),
+        Math.max(MIN_PODS, Math.round(runs / RUNS_PER_POD)),
         options,
       );
       return {
@@ -100,7 +100,7 @@ export const supervisor: LocalBenchmark = {
   },
 };
 
-/** All variants in each round, each time another one first: whatever else the machine does hits all of them alike. */
+/** Runs all variants in each round, in changing order, so that other load affects all of them. */
 async function sampleInTurn(
   folder: string,
   runs: number,
@@ -125,7 +125,7 @@ async function sampleInTurn(
       ],
     ],
   ];
-  // As in a pod: it answers probes, and leaves a termination message.
+  // As in a pod, the supervisor answers probes and writes a termination message.
   const env = {
     HOLDFAST_PROBE_PORT: '0',
     HOLDFAST_TERMINATION_LOG: join(folder, 'termination-log'),
@@ -152,11 +152,11 @@ function variantFigures(): Record<string, FigureInfo> {
     figures[`variants.${variant}.startP95Ms`] = { unit: 'ms', what: '… p95' };
     figures[`variants.${variant}.rssMiB`] = {
       unit: 'MiB',
-      what: `${what}: resident, without the program, median`,
+      what: `${what}: resident memory without the program, median`,
     };
     figures[`variants.${variant}.exitP50Ms`] = {
       unit: 'ms',
-      what: `${what}: SIGTERM → all gone, with a program that ends at once, median`,
+      what: `${what}: SIGTERM → all processes ended, with a program that ends at once, median`,
     };
     figures[`variants.${variant}.exitP95Ms`] = { unit: 'ms', what: '… p95' };
   }
@@ -183,7 +183,7 @@ function figuresOfAll(samples: ReadonlyMap<Variant, readonly Sample[]>): Figures
   return figures;
 }
 
-/** 10^6 bytes. */
+/** Returns the size of a directory (10^6 bytes). */
 async function megabytes(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   const files = await Promise.all(names.map((name) => stat(join(folder, name))));

@@ -21,55 +21,55 @@ import { percentile, roundTo } from '../statistics.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
 
 const CLI = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
-const STRANGERS = 2_000;
+const SLOW_CLIENTS = 2_000;
 const ATTACK = { perSecond: 20, seconds: 30 } as const;
 const FLOOD_PER_SECOND = 1_000;
-/** Temporal is down for a sixth of the time, from the third sixth on. */
+/** Parts of the flood. Temporal is down during one of them. */
 const SIXTHS = 6;
 
 export const webhook: LocalBenchmark = {
   name: 'webhook',
-  summary: `\`holdfast webhook\` on Temporal alone: ${STRANGERS} strangers who send 1 MiB slowly, then ${FLOOD_PER_SECOND} signed deliveries a second, with Temporal killed for a sixth of the time`,
+  summary: `\`holdfast webhook\` on Temporal alone: ${SLOW_CLIENTS} untrusted clients that send 1 MiB slowly, then ${FLOOD_PER_SECOND} signed deliveries a second, with Temporal killed for a sixth of the time`,
   defaultRuns: 60,
   figures: {
     'attack.deliveries': {
       unit: 'deliveries',
-      what: `signed, ${ATTACK.perSecond} a second, while ${STRANGERS} strangers send bodies of 1 MiB at 10 KiB a second each`,
+      what: `signed deliveries, ${ATTACK.perSecond} a second, while ${SLOW_CLIENTS} untrusted clients send bodies of 1 MiB at 10 KiB a second each`,
     },
     'attack.refused': {
       unit: 'deliveries',
-      what: 'of them not accepted',
+      what: 'signed deliveries that were not accepted',
       budget: { kind: 'max', limit: 0 },
     },
-    'attack.p50Ms': { unit: 'ms', what: 'sent → answered, median' },
+    'attack.p50Ms': { unit: 'ms', what: 'delivery sent → response, median' },
     'attack.p95Ms': { unit: 'ms', what: '… p95', budget: { kind: 'max', limit: 1_000 } },
     'attack.rssMiB': {
       unit: 'MiB',
-      what: 'resident memory of the process, the most',
+      what: 'maximum resident memory of the process',
       budget: { kind: 'max', limit: 300 },
     },
     'flood.offeredPerSecond': {
       unit: '/s',
-      what: 'signed deliveries sent: queued, started and ended of job after job',
+      what: 'signed deliveries sent: queued, started and ended of each job',
     },
     'flood.acceptedPerSecond': {
       unit: '/s',
-      what: 'answered 202, over the whole time',
+      what: 'deliveries with the response 202, over the whole time',
       budget: { kind: 'min', limit: 500 },
     },
-    'flood.comeAgain': { unit: 'deliveries', what: 'answered 503' },
+    'flood.comeAgain': { unit: 'deliveries', what: 'deliveries with the response 503' },
     'flood.otherwise': {
       unit: 'deliveries',
-      what: 'answered otherwise, or not at all',
+      what: 'deliveries with another response or none',
       budget: { kind: 'max', limit: 0 },
     },
     'flood.lost': {
       unit: 'deliveries',
-      what: 'accepted, and not in the history of their set',
+      what: 'accepted deliveries that are not in the history of their set',
       budget: { kind: 'max', limit: 0 },
     },
-    'flood.p95Ms': { unit: 'ms', what: 'sent → accepted, p95' },
-    'flood.rssMiB': { unit: 'MiB', what: 'resident memory of the process, the most' },
+    'flood.p95Ms': { unit: 'ms', what: 'delivery sent → accepted, p95' },
+    'flood.rssMiB': { unit: 'MiB', what: 'maximum resident memory of the process' },
   },
 
   async run(options): Promise<Measured> {
@@ -87,7 +87,7 @@ async function measure(
   { stateDir, temporal }: LabState,
   { runs: seconds, progress }: LocalOptions,
 ): Promise<Measured> {
-  if (temporal === undefined) throw new Error('the lab came up without Temporal');
+  if (temporal === undefined) throw new Error('the lab started without Temporal');
   const taskQueue = `bench-${randomUUID().slice(0, 8)}`;
   const logs = join(stateDir, 'logs');
   await mkdir(logs, { recursive: true });
@@ -118,22 +118,25 @@ async function measure(
         ]),
       );
     await startListedSet(client, taskQueue);
-    await offer({ url, set: taskQueue, firstJob: 1, perSecond: 50, seconds: 5 }); // its code is compiled
+    // Warm up the receiver.
+    await offer({ url, set: taskQueue, firstJob: 1, perSecond: 50, seconds: 5 });
 
-    progress(`${STRANGERS} strangers, and ${ATTACK.perSecond} signed deliveries a second`);
-    const strangers = new SlowClients(url, STRANGERS);
+    progress(
+      `${SLOW_CLIENTS} untrusted clients, and ${ATTACK.perSecond} signed deliveries a second`,
+    );
+    const slowClients = new SlowClients(url, SLOW_CLIENTS);
     const attackCpu = await account();
     let attack: Watched;
     try {
-      while (strangers.now.begun < STRANGERS) await delay(100);
+      while (slowClients.now.begun < SLOW_CLIENTS) await delay(100);
       attack = await watched(
         receiver,
         offer({ url, set: taskQueue, firstJob: 1_000_000, ...ATTACK }),
       );
     } finally {
-      await strangers.stop();
+      await slowClients.stop();
     }
-    const attackDetails = { cores: await attackCpu.close(), strangers: strangers.now };
+    const attackDetails = { cores: await attackCpu.close(), slowClients: slowClients.now };
 
     progress(`${FLOOD_PER_SECOND} deliveries a second for ${seconds} s`);
     const floodCpu = await account();
@@ -149,10 +152,10 @@ async function measure(
     );
     const [flood, downMs] = await Promise.all([offered, outage]);
     const cores = await floodCpu.close();
-    progress('reading what the set was told');
-    const told = await deliveredJobEvents(client, setWorkflowId(taskQueue));
-    const lost = flood.accepted.filter((key) => !told.has(key)).length;
-    await client.workflow.getHandle(setWorkflowId(taskQueue)).terminate('the benchmark is over');
+    progress('reading the history of the set');
+    const delivered = await deliveredJobEvents(client, setWorkflowId(taskQueue));
+    const lost = flood.accepted.filter((key) => !delivered.has(key)).length;
+    await client.workflow.getHandle(setWorkflowId(taskQueue)).terminate('the benchmark has ended');
     return {
       figures: figures(attack, flood, lost, seconds),
       details: {
@@ -194,19 +197,22 @@ function figures(attack: Watched, flood: Watched, lost: number, seconds: number)
   };
 }
 
-/** What was offered, with the most memory that the process had meanwhile. */
+/** Returns the responses, with the maximum memory of the process in that time. */
 async function watched(receiver: WorkerProcess, offering: Promise<Offered>): Promise<Watched> {
   let rssMiB = 0;
-  let over = false;
+  let ended = false;
   const watching = (async () => {
-    for (; !over; await delay(250)) rssMiB = Math.max(rssMiB, await receiver.rssMiB());
+    for (; !ended; await delay(250)) rssMiB = Math.max(rssMiB, await receiver.rssMiB());
   })();
-  const offered = await offering.finally(() => (over = true));
+  const offered = await offering.finally(() => (ended = true));
   await watching;
   return { ...offered, rssMiB };
 }
 
-/** @returns how long Temporal was down until it answered again, in ms */
+/**
+ * Stops Temporal for a time.
+ * @returns time until Temporal responded again (ms)
+ */
 async function downFor(
   stateDir: string,
   afterMs: number,
@@ -224,9 +230,9 @@ async function downFor(
   return downMs;
 }
 
-/** A set that no worker takes care of: what it is told stays in its history. */
+/** Starts a set without a worker, so that all its events stay in its history. */
 async function startListedSet(client: Client, taskQueue: string): Promise<void> {
-  const cover: SetRoutingInfo = {
+  const routing: SetRoutingInfo = {
     labels: [taskQueue],
     scope: 'acme',
     scopeKind: 'organization',
@@ -237,7 +243,7 @@ async function startListedSet(client: Client, taskQueue: string): Promise<void> 
     taskQueue,
     workflowId,
     args: [],
-    memo: { [SET_ROUTING_MEMO]: cover },
+    memo: { [SET_ROUTING_MEMO]: routing },
   });
   while ((await client.workflow.count(`WorkflowId = '${workflowId}'`)).count === 0)
     await delay(100);

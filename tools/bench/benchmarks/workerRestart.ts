@@ -8,7 +8,7 @@ import { retryUntilAvailable } from '../retryUntilAvailable.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
 
-/** Longer than the benchmark: no job ends by itself. */
+/** Duration of a job (ms). Longer than the benchmark, so that no job ends by itself. */
 const JOB_MS = 6 * 3_600_000;
 const QUEUED_AT_ONCE = 16;
 const GIVE_UP_MS = 1_800_000;
@@ -16,31 +16,31 @@ const GIVE_UP_MS = 1_800_000;
 export const away: WorldBenchmark = {
   name: 'away',
   summary:
-    'one set of N busy runners; kill -9 of the worker, all pods end while none runs, and a new worker is started',
+    'one set of N busy runners: kill -9 of the worker, all pods end while no worker runs, and a new worker is started',
   defaultRunners: 5_000,
   figures: {
-    runners: { unit: 'runners', what: 'busy when the worker was killed' },
+    runners: { unit: 'runners', what: 'runners that were busy when the worker was killed' },
     seconds: {
       unit: 's',
-      what: "from the new worker's start until all of them have ended and the set knows of none",
+      what: 'from the start of the new worker until all runners have ended and the set has no runner',
     },
-    perSecond: { unit: '/s', what: 'runners, over that time' },
+    perSecond: { unit: '/s', what: 'runners ended, over that time' },
     startedAfter: {
       unit: 'runners',
-      what: 'that the set has started in their place: no job is left',
+      what: 'runners that the set has started as replacements, although no job remains',
       budget: { kind: 'max', limit: 0 },
     },
     jobsLeft: {
       unit: 'jobs',
-      what: 'that it takes for waiting or running at the end',
+      what: 'jobs that the set still counts as queued or running at the end',
       budget: { kind: 'max', limit: 0 },
     },
   },
 
   async run(world, runners): Promise<Measured> {
     const { agent, client, simulator, progress } = world;
-    const dead = await world.startWorker().ready();
-    await simulator.setWebhook({ url: (await dead.webhook()).href, secret: WEBHOOK_SECRET });
+    const killed = await world.startWorker().ready();
+    await simulator.setWebhook({ url: (await killed.webhook()).href, secret: WEBHOOK_SECRET });
     const set = await startSet(world, 'away', { minIdle: 0, max: runners });
     progress(`${runners} jobs`);
     await mapConcurrently(
@@ -58,10 +58,10 @@ export const away: WorldBenchmark = {
       await retryUntilAvailable(world, async () => await statusOf(client, set))
     ).runners.map(({ workflowId }) => workflowId);
     progress('killing the worker (SIGKILL)');
-    await dead.kill();
+    await killed.kill();
     const ended = await agent.endAll(busy);
     if (ended !== runners) throw new Error(`only ${ended} of ${runners} pods could be ended`);
-    progress(`${ended} pods ended while no worker ran; starting the new one`);
+    progress(`${ended} pods ended while no worker ran; starting a new worker`);
     const worker = world.startWorker();
     const cpu = await world.cpuAccount();
     await worker.ready();

@@ -1,35 +1,43 @@
-/** One command as in a container: PID 1 of a PID namespace of its own, with a small program under it that tells when it runs. */
+/** Measures a command as in a container: PID 1 of a PID namespace, with a small child program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cleanEnvironment, end, track } from './child.ts';
 
+/** Measurement of one run. */
 export interface Sample {
-  /** From before the first process is made until the program's first output. */
+  /** Time from before the first process is created until the program's first output. */
   readonly startMs: number;
-  /** Of everything but the program. */
+  /** Resident memory of all processes except the program. */
   readonly rssMiB: number;
-  /** From SIGTERM to PID 1 until all is gone. The program itself ends at once. */
+  /** Time from SIGTERM to PID 1 until all processes have ended. The program itself ends at once. */
   readonly exitMs: number;
 }
 
-/** Tells that it runs, and waits for a line that never comes. A PID 1 without a handler would not get the signal. */
+/**
+ * Program that prints a line and waits for input that never arrives. It has a handler, because
+ * PID 1 does not get a signal without one.
+ */
 const PROGRAM = ['/bin/sh', '-c', 'trap "exit 0" TERM; echo up; read line'];
 const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'];
-/** So that what is allocated at the start only is freed again or counted. */
+/** Time after the start until memory is measured (ms). */
 const SETTLING_MS = 200;
 
-/** @param init what the program is started by, its own `--` included; empty: nothing. @throws Error where there are no namespaces */
+/**
+ * Measures one run.
+ * @param init - command that starts the program, with its `--`. Empty: the program alone
+ * @throws Error if PID namespaces are not available
+ */
 export async function sample(
   init: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Sample> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0)
-    throw new Error('a PID namespace of its own takes Linux and root');
+    throw new Error('PID namespaces require Linux and root');
   const [file = '', ...args] = [...NAMESPACE, ...init, ...PROGRAM];
   const startedAt = performance.now();
-  // Its input stays open: the program waits for it.
+  // The input stays open, because the program waits for it.
   const outer = track(
     spawn(file, args, {
       env: { ...cleanEnvironment(/^PATH$/), ...env },
@@ -51,7 +59,7 @@ export async function sample(
     const startMs = performance.now() - startedAt;
     await delay(SETTLING_MS);
     const [first] = childrenOf(outer.pid);
-    if (first === undefined) throw new Error(`unshare runs nothing: ${errors}`);
+    if (first === undefined) throw new Error(`unshare has no child process: ${errors}`);
     const rssMiB = residentMiB(first);
     const signalledAt = performance.now();
     process.kill(first, 'SIGTERM');
@@ -69,7 +77,7 @@ function childrenOf(pid: number | undefined): number[] {
     .map(Number);
 }
 
-/** Of a process and all below it, without the program (which has nothing below it). */
+/** Returns the resident memory of a process and its descendants, without the program. */
 function residentMiB(pid: number): number {
   if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(PROGRAM.join('\0'))) return 0;
   const [, kiB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];

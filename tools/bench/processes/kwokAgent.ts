@@ -1,8 +1,9 @@
 /**
- * The kubelet that KWOK is not: where a fake node says that a pod runs, this process plays the runner in it. 0.3 s later the runner
- * connects to the simulator with what the pod's Secret holds, and its probes tell so; when its job is over, the pod's container is
- * terminated with exit code 0.
- * A process of its own, so that its work is not charged to the worker. Forked by the benchmark.
+ * Simulates the runners in the pods of KWOK's fake nodes. When such a node reports that a pod runs,
+ * the runner connects to the simulator after its startup time, with the content of the pod's
+ * Secret. Its probes report that. When its job has ended, the container ends with exit code 0.
+ *
+ * A separate process, so that its CPU time does not count as the worker's. Forked by the benchmark.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Secret } from '@kubernetes/client-node';
@@ -28,15 +29,15 @@ import type {
 } from './kwokAgentProtocol.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
-/** Status patches under way at once while many containers are ended together. */
+/** Number of concurrent status patches when many containers are ended together. */
 const END_CONCURRENCY = 32;
 
-/** The supervisor's probes: activities/compute/kubernetes/supervisorInjection.ts. */
+/** Period of the supervisor's probes (activities/compute/kubernetes/supervisorInjection.ts). */
 const PROBE_PERIOD_MS = 1_000;
 const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restartCount: 0 };
-/** A kubelet that the API server does not answer tries until it does. */
+/** Interval between retries of a request, which a kubelet repeats until it gets a response (ms). */
 const RETRY_MS = 200;
-/** What the supervisor writes at the end: docs/supervisor.md. */
+/** Returns the record that the supervisor writes at the end (docs/supervisor.md). */
 const record = (exitCode: number, hadJob: boolean): string =>
   `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'completed' : 'none'}"}`;
 
@@ -46,12 +47,14 @@ interface SimulatedPod {
   runner?: SimulatedRunner;
   ended: boolean;
   hadJob?: boolean;
-  /** What its probe says, what of that the API server was told last, and whether somebody is about to tell. */
+  /** Result of its probe. */
   ready?: boolean;
-  told?: boolean;
+  /** Result that was last reported to the API server. */
+  reported?: boolean;
+  /** Whether a report is in progress. */
   reporting?: boolean;
-  /** When the API server was told last, in ms since the epoch. */
-  toldAtMs?: number;
+  /** Time of the last report (ms since the epoch). */
+  reportedAtMs?: number;
 }
 
 const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
@@ -72,7 +75,7 @@ class KwokAgent {
       path: `/api/v1/namespaces/${options.namespace}/pods`,
       labelSelector: options.labelSelector,
       isDeleted: async () => true,
-      // It recovers by itself; on a loaded machine that happens.
+      // The cache recovers from errors, which occur on a loaded machine.
       onError: (error, what) => console.error(`KWOK agent: ${what}: ${String(error)}`),
       listener: {
         changed: (pod, previous) => this.#changed(pod, previous),
@@ -82,15 +85,15 @@ class KwokAgent {
     void waitUntil(() => cache.synced()).then(() => send({ type: 'ready' }));
   }
 
-  /** Sets the timing of all pods that are first seen from now on. */
+  /** Sets the timing of pods that are created from now on. */
   setTiming(timing: PodTiming): void {
     this.#timing = timing;
   }
 
   /** Ends the containers of these workflows, all at once. */
   async endAll(workflowIds: readonly string[]): Promise<void> {
-    const wanted = new Set(workflowIds);
-    const pods = [...this.#pods.values()].filter(({ view }) => wanted.has(view.workflowId));
+    const ids = new Set(workflowIds);
+    const pods = [...this.#pods.values()].filter(({ view }) => ids.has(view.workflowId));
     await mapConcurrently(pods, END_CONCURRENCY, async (pod) => {
       pod.runner?.kill();
       pod.hadJob = true;
@@ -113,8 +116,8 @@ class KwokAgent {
     if (previous === undefined) this.#step('created', view, at);
     if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
     this.#step('running', view, at);
-    // What a worker deletes meanwhile plays no part any more; that its pod is deleted, too, may be told later.
-    this.#play(view).catch((error: unknown) =>
+    // Errors after the worker has deleted the Secret are ignored. The event of the pod may be late.
+    this.#simulate(view).catch((error: unknown) =>
       this.#pods.has(view.name) && !isNotFound(error)
         ? fail(`the runner in ${view.name}: ${String(error)}`)
         : undefined,
@@ -136,7 +139,7 @@ class KwokAgent {
     );
   }
 
-  async #play(view: PodView): Promise<void> {
+  async #simulate(view: PodView): Promise<void> {
     const pod = this.#pods.get(view.name);
     if (pod === undefined) return;
     await delay(pod.timing.startupMs);
@@ -164,39 +167,42 @@ class KwokAgent {
       },
       onJobEnd: () => {
         this.#step('jobFinished', view);
-        this.#probe(view, true); // one that has more jobs
+        this.#probe(view, true); // a static runner, which may run more jobs
       },
     });
     pod.runner = runner;
     const end = await runner.ended;
     if (end === 'refused')
-      console.error(`KWOK agent: the CI server refused the runner in ${view.name}`);
-    // By `stop` or `kill` it is the pod that ends the runner, not the runner that ends the pod.
+      console.error(`KWOK agent: the CI server rejected the runner in ${view.name}`);
+    // After `stop` or `kill` the end of the pod has ended the runner, so the pod needs no update.
     if (end !== 'stopped' && this.#pods.has(view.name))
       await this.#exit(view, end === 'refused' ? 1 : 0);
   }
 
-  /** As the kubelet reports what a probe tells, which it asks once a second; only of a pod that has probes. */
+  /**
+   * Reports the result of the probe as a kubelet does, which probes once a second. Does nothing for
+   * a pod without probes.
+   */
   #probe(view: PodView, ready: boolean): void {
     const pod = this.#pods.get(view.name);
     if (pod === undefined || view.online === undefined) return;
     pod.ready = ready;
     if (pod.reporting === true) return;
     pod.reporting = true;
-    const isOver = (): boolean => pod.ended || !this.#pods.has(view.name);
-    // One after another: what is told late is not told after what came later.
+    const hasEnded = (): boolean => pod.ended || !this.#pods.has(view.name);
+    // Send one report at a time, so that a late one cannot overwrite a newer one.
     const report = async (): Promise<void> => {
       for (;;) {
         await delay(
           Math.max(
             Math.random() * PROBE_PERIOD_MS,
-            (pod.toldAtMs ?? 0) + PROBE_PERIOD_MS - Date.now(),
+            (pod.reportedAtMs ?? 0) + PROBE_PERIOD_MS - Date.now(),
           ),
         );
         const { ready: now = ready } = pod;
-        // Over before it was seen, as short jobs are.
-        if (isOver() || pod.told === now) break;
-        pod.toldAtMs = Date.now();
+        // A kubelet does not notice a job that is shorter than the probe period.
+        if (hasEnded() || pod.reported === now) break;
+        pod.reportedAtMs = Date.now();
         const containerStatuses = [
           {
             ...CONTAINER,
@@ -206,14 +212,14 @@ class KwokAgent {
           },
         ];
         await this.#patch(view, { status: { containerStatuses, conditions: conditions(now) } });
-        pod.told = now;
+        pod.reported = now;
         if (pod.ready === now) break;
       }
       pod.reporting = false;
     };
-    // Its container may have ended meanwhile, which the API server does not take back.
+    // The container may have ended in the meantime. The API server then rejects the patch.
     report().catch((error: unknown) =>
-      isOver() || isNotFound(error)
+      hasEnded() || isNotFound(error)
         ? undefined
         : fail(`the probes of ${view.name}: ${String(error)}`),
     );
@@ -228,7 +234,7 @@ class KwokAgent {
     });
   }
 
-  /** Tried until the API server itself says yes or no, or the pod is gone. */
+  /** Repeats a request until the API server accepts or rejects it, or the pod is deleted. */
   async #call<T>({ name }: PodView, call: ApiCall): Promise<T> {
     const isDecided = (error: Error): boolean =>
       error instanceof ApiError && error.code < 500 && error.code !== 429;
@@ -240,7 +246,7 @@ class KwokAgent {
     });
   }
 
-  /** As the kubelet reports a container that has exited. */
+  /** Reports the exit of the container as a kubelet does. */
   async #exit(view: PodView, exitCode = 0): Promise<void> {
     const pod = this.#pods.get(view.name);
     if (pod === undefined || pod.ended) return;
@@ -270,7 +276,10 @@ class KwokAgent {
   }
 }
 
-/** As a kubelet writes them: times in whole seconds. Workers tell one flip from the next by that time. */
+/**
+ * Returns conditions as a kubelet writes them, with times in whole seconds. Workers distinguish two
+ * changes by these times.
+ */
 function conditions(ready: boolean): object[] {
   const lastTransitionTime = new Date(Math.floor(Date.now() / 1_000) * 1_000);
   const status = ready ? 'True' : 'False';
@@ -299,5 +308,5 @@ process.on('message', (message: AgentRequest) => {
   if (message.type === 'timing') return agent.setTiming(message.timing);
   agent.endAll(message.workflowIds).catch((error: unknown) => fail(String(error)));
 });
-// The benchmark is gone: nobody is left to play for.
+// The benchmark has ended.
 process.on('disconnect', () => process.exit(0));

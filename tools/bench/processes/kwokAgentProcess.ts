@@ -1,4 +1,4 @@
-/** Starts the KWOK agent, and keeps what it tells. */
+/** Starts the KWOK agent, and records the steps that it reports. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,12 +13,13 @@ import type {
 
 const MAIN = fileURLToPath(new URL('./kwokAgent.ts', import.meta.url));
 
-/** How often a long wait says how far it is. */
-const TELL_EVERY_MS = 5_000;
+/** Interval between progress reports of a wait (ms). */
+const PROGRESS_INTERVAL_MS = 5_000;
 
-/** Times of one runner's steps, in ms since the epoch. A life's first runner only: what is lost and replaced is no benchmark. */
+/** Times of the steps of a workflow's first runner (ms since the epoch). */
 export type Steps = Partial<Record<PodStep['step'], number>>;
 
+/** The KWOK agent as a child process. */
 export class KwokAgentProcess {
   readonly #child: ChildProcess;
   readonly #progress: (line: string) => void;
@@ -32,7 +33,7 @@ export class KwokAgentProcess {
   private constructor(child: ChildProcess, progress: (line: string) => void) {
     this.#child = child;
     this.#progress = progress;
-    child.on('message', (message: AgentMessage) => this.#hear(message));
+    child.on('message', (message: AgentMessage) => this.#onMessage(message));
     child.once('exit', (code, signal) => {
       this.#failure ??= new Error(`the KWOK agent ended (${code ?? signal})`);
     });
@@ -53,38 +54,42 @@ export class KwokAgentProcess {
     return agent;
   }
 
-  /** Steps of the runner of that workflow. */
+  /** Returns the steps of the runner of a workflow. */
   of(workflowId: string): Steps {
     return this.#steps.get(workflowId) ?? {};
   }
 
-  /** All runners that were seen, by workflow id. */
+  /** Returns the steps of all runners by workflow ID. */
   all(): ReadonlyMap<string, Steps> {
     return this.#steps;
   }
 
-  /** Forgets what was told so far. */
+  /** Discards all recorded steps. */
   startOver(): void {
     this.#steps.clear();
     this.#counts.clear();
   }
 
-  /** How many runners have taken that step. */
+  /** Returns the number of runners that have reached a step. */
   count(step: PodStep['step']): number {
     return this.#counts.get(step) ?? 0;
   }
 
-  /** Told of every step as it is heard. */
+  /** Registers a listener for every step. */
   onStep(listener: (step: PodStep) => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Sets the timing of all pods created from now on. */
+  /** Sets the timing of pods that are created from now on. */
   setTiming(timing: PodTiming): void {
     this.#child.send({ type: 'timing', timing } satisfies AgentRequest);
   }
 
-  /** Ends the containers of these workflows' runners; resolves when the API server has taken all patches. @returns how many there were */
+  /**
+   * Ends the containers of these workflows' runners. Resolves when the API server has accepted all
+   * patches.
+   * @returns the number of containers
+   */
   async endAll(workflowIds: readonly string[]): Promise<number> {
     this.#allEnded = -1;
     this.#child.send({ type: 'endAll', workflowIds } satisfies AgentRequest);
@@ -92,24 +97,27 @@ export class KwokAgentProcess {
     return this.#allEnded;
   }
 
-  /** @throws Error when the agent has failed */
+  /** @throws Error if the agent has failed */
   check(): void {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Waits for a condition of what the agent has told. @throws Error after `timeoutMs`, or when the agent fails */
+  /**
+   * Waits for a condition of the recorded steps.
+   * @throws Error after `timeoutMs`, or if the agent fails
+   */
   async until(what: string, holds: () => boolean, timeoutMs: number): Promise<void> {
     const deadline = Date.now() + timeoutMs;
-    let toldAt = Date.now();
+    let reportedAt = Date.now();
     while (!holds()) {
       this.check();
       if (Date.now() > deadline)
         throw new Error(
-          `waited ${Math.round(timeoutMs / 1000)} s in vain until ${what}: ${this.#tally()}`,
+          `waited ${Math.round(timeoutMs / 1000)} s without success until ${what}: ${this.#formatCounts()}`,
         );
-      if (Date.now() - toldAt > TELL_EVERY_MS) {
-        this.#progress(`until ${what}: ${this.#tally()}`);
-        toldAt = Date.now();
+      if (Date.now() - reportedAt > PROGRESS_INTERVAL_MS) {
+        this.#progress(`until ${what}: ${this.#formatCounts()}`);
+        reportedAt = Date.now();
       }
       await delay(10);
     }
@@ -123,14 +131,14 @@ export class KwokAgentProcess {
     await end(this.#child, 'SIGTERM');
   }
 
-  /** How many runners have taken each step. */
-  #tally(): string {
+  /** Formats the number of runners that have reached each step. */
+  #formatCounts(): string {
     return (
       [...this.#counts].map(([step, count]) => `${step} ${count}`).join(', ') || 'no pod was seen'
     );
   }
 
-  #hear(message: AgentMessage): void {
+  #onMessage(message: AgentMessage): void {
     if (message.type === 'ready') this.#ready = true;
     else if (message.type === 'failed')
       this.#failure ??= new Error(`the KWOK agent failed: ${message.message}`);

@@ -1,17 +1,17 @@
-/** What the benchmark and its KWOK agent (a process of its own) say to each other over Node's IPC channel. */
+/** Messages between the benchmark and its KWOK agent, a child process, over Node's IPC channel. */
 
-/** Told to the agent when it is forked, as one JSON argument. */
+/** Options of the agent, passed as one JSON argument. */
 export interface KwokAgentOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly labelSelector: string;
-  /** Where the simulator listens. */
+  /** Address of the simulator. */
   readonly simulatorUrl: string;
   /** Timing of the pods, until the benchmark sets another. */
   readonly timing: PodTiming;
 }
 
-/** How long a simulated runner and its node take. */
+/** Delays of a simulated runner and its node. */
 export interface PodTiming {
   /** From the start of the container until the runner connects to the CI server (ms). */
   readonly startupMs: number;
@@ -19,12 +19,13 @@ export interface PodTiming {
   readonly deletionMs: number;
 }
 
-/** One step of a runner's pod, with the time (ms since the epoch) at which the agent saw or did it. */
+/** One step of a runner's pod, with its time (ms since the epoch). */
 export interface PodStep {
   readonly type: 'step';
   /**
-   * `created`, `running`, `gone`: the pod's watch said so. `online`: the runner has a session at the CI server. `jobStarted`,
-   * `jobFinished`: the CI server has accepted the job's start and end. `exited`: the status patch that ends the container is accepted.
+   * `created`, `running`, `gone`: event of the pod's watch. `online`: the runner has a session at
+   * the CI server. `jobStarted`, `jobFinished`: the CI server has accepted the job's start or end.
+   * `exited`: the API server has accepted the status patch that ends the container.
    */
   readonly step:
     'created' | 'running' | 'online' | 'jobStarted' | 'jobFinished' | 'exited' | 'gone';
@@ -33,6 +34,7 @@ export interface PodStep {
   readonly at: number;
 }
 
+/** Messages from the agent to the benchmark. */
 export type AgentMessage =
   | { readonly type: 'ready' }
   | PodStep
@@ -49,7 +51,7 @@ export interface SetTiming {
   readonly timing: PodTiming;
 }
 
-/** Ends the containers of these workflows' runners with exit code 0, whatever their runners do. */
+/** Ends the containers of these workflows' runners with exit code 0, also during a job. */
 export interface EndAll {
   readonly type: 'endAll';
   readonly workflowIds: readonly string[];

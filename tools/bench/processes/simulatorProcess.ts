@@ -1,4 +1,4 @@
-/** The simulator in a process of its own, without limits that would be what a benchmark measures. */
+/** The simulator as a child process, without rate limits that would dominate the measurement. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -10,9 +10,10 @@ import { cleanEnvironment, end, track } from './child.ts';
 
 const MAIN = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url));
 
-/** GitHub's 5,000 requests an hour are less than one scale-up of 2,500 runners spends. */
+/** A scale-up of 2,500 runners exceeds GitHub's 5,000 requests an hour. */
 const OPTIONS: SimulatorOptions = { rateLimit: { limit: 100_000_000 } };
 
+/** The simulator as a child process. */
 export class SimulatorProcess {
   readonly client: SimulatorClient;
   readonly #child: ChildProcess;

@@ -5,19 +5,20 @@ import { cleanEnvironment, end, track } from './child.ts';
 
 const MAIN = fileURLToPath(new URL('./slowClientsProcess.ts', import.meta.url));
 
-export interface SlowSendersNow {
-  /** Connections that are open now. */
+/** Current state of the clients. */
+export interface SlowClientsState {
+  /** Number of open connections. */
   readonly open: number;
-  /** Deliveries that were begun so far. */
+  /** Number of deliveries begun. */
   readonly begun: number;
-  /** How many were answered so, by status. */
+  /** Number of responses by status. */
   readonly answers: Readonly<Record<string, number>>;
 }
 
-/** Strangers at the webhook: see slowClientsProcess.ts. */
+/** Untrusted clients of the webhook that send slowly (slowClientsProcess.ts). */
 export class SlowClients {
   readonly #child: ChildProcess;
-  now: SlowSendersNow = { open: 0, begun: 0, answers: {} };
+  now: SlowClientsState = { open: 0, begun: 0, answers: {} };
 
   constructor(url: URL, connections: number) {
     this.#child = track(
@@ -26,10 +27,10 @@ export class SlowClients {
         stdio: ['ignore', 'pipe', 'inherit'],
       }),
     );
-    if (!this.#child.stdout) throw new Error('the slow senders have no output');
+    if (!this.#child.stdout) throw new Error('the slow clients have no output');
     createInterface({ input: this.#child.stdout }).on(
       'line',
-      (line) => (this.now = JSON.parse(line) as SlowSendersNow),
+      (line) => (this.now = JSON.parse(line) as SlowClientsState),
     );
   }
 

@@ -1,16 +1,18 @@
 /**
- * Strangers at the webhook, in a process of their own: each begins a delivery of 1 MiB whose head is as it should be but for whose signature it is, and sends
- * the body slowly. One that is cut off comes again a second later.
+ * Untrusted clients of the webhook, as a separate process. Each begins a delivery of 1 MiB with
+ * valid headers except the signature, and sends the body slowly. A client whose connection is
+ * closed connects again a second later.
  *   node slowClientsProcess.ts URL CONNECTIONS
- * Prints a line as JSON each second: `open`, connections that are open now; `begun`, deliveries so far; `answers`, by status.
+ * Prints a JSON line each second: `open`, the open connections; `begun`, the deliveries begun;
+ * `answers`, the responses by status.
  */
 import { connect } from 'node:net';
 
 const BODY_BYTES = 1024 * 1024;
-/** The body takes 100 s. */
+/** Part of the body that is sent at once. The whole body takes 100 s. */
 const PIECE = Buffer.alloc(BODY_BYTES / 200, 'x');
 const EVERY_MS = 500;
-const COMES_AGAIN_MS = 1_000;
+const RECONNECT_DELAY_MS = 1_000;
 
 const [address = '', connections = ''] = process.argv.slice(2);
 const url = new URL(address);
@@ -48,7 +50,7 @@ function begin(): void {
     .on('error', () => undefined)
     .once('close', () => {
       clearInterval(sending);
-      setTimeout(begin, COMES_AGAIN_MS);
+      setTimeout(begin, RECONNECT_DELAY_MS);
     });
 }
 

@@ -1,22 +1,26 @@
-/** When containers start and end, to the millisecond: Kubernetes tells whole seconds. */
+/** Start and end of containers, to the millisecond. Kubernetes itself reports whole seconds. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { end, track } from './child.ts';
 
-/** Milliseconds since 1970. */
+/** Start and end of a container (ms since the epoch). */
 export interface TaskTime {
   readonly startedAt: number;
   readonly endedAt: number;
 }
 
+/** Start or exit of a container. */
 export interface TaskEvent {
   readonly container: string;
   readonly kind: 'start' | 'exit';
   readonly at: number;
 }
 
-/** A line of `ctr events`; undefined: of no interest. Of `exec`'s processes in a container, too, which are not it. */
+/**
+ * Parses a line of `ctr events`.
+ * @returns `undefined` for other events, and for processes of `exec` in a container
+ */
 export function parseTaskEvent(line: string): TaskEvent | undefined {
   const [, day, time, kind, json] =
     /^(\S+) (\S+) \+0000 UTC \S+ \/tasks\/(start|exit) (\{.*\})$/.exec(line) ?? [];
@@ -30,13 +34,16 @@ export function parseTaskEvent(line: string): TaskEvent | undefined {
   };
 }
 
-/** Listens to the events of a containerd from now on. */
+/** Records the events of a containerd from now on. */
 export class TaskTimes {
   readonly #events: ChildProcess;
   readonly #starts = new Map<string, number>();
   readonly #ends = new Map<string, number>();
 
-  /** @param ctr containerd's client */
+  /**
+   * @param ctr - path of containerd's client
+   * @param socket - path of containerd's socket
+   */
   constructor(ctr: string, socket: string) {
     const events = track(
       spawn(ctr, ['--address', socket, '--namespace', 'k8s.io', 'events'], {
@@ -51,7 +58,10 @@ export class TaskTimes {
     });
   }
 
-  /** Waits until both are known. @param containerId as in a pod's status */
+  /**
+   * Waits until start and end of a container are known.
+   * @param containerId - ID as in a pod's status
+   */
   async of(containerId: string, withinMs = 10_000): Promise<TaskTime> {
     const id = containerId.replace(/^containerd:\/\//, '');
     for (
@@ -63,7 +73,7 @@ export class TaskTimes {
       const endedAt = this.#ends.get(id);
       if (startedAt !== undefined && endedAt !== undefined) return { startedAt, endedAt };
     }
-    throw new Error(`containerd told nothing of the start or the end of container ${id}`);
+    throw new Error(`container ${id}: containerd reported no start or no end`);
   }
 
   async stop(): Promise<void> {

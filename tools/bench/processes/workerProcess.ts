@@ -1,4 +1,4 @@
-/** The worker as users run it, in a process of its own, and what it costs. */
+/** The worker as a child process, as users run it, and its memory and CPU time. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
@@ -13,26 +13,28 @@ import { parseMetrics, type Sample } from '../metrics.ts';
 const MAIN = fileURLToPath(new URL('../../../worker/main.ts', import.meta.url));
 const READY_WITHIN_MS = 60_000;
 
+/** Options of {@link WorkerProcess}. */
 export interface WorkerProcessOptions {
   readonly env: Readonly<Record<string, string>>;
-  /** Its log and its errors go there. */
+  /** File for the log and the errors of the worker. */
   readonly logFile: string;
-  /** Writes a V8 CPU profile into this folder when the worker ends. */
+  /** Directory for a V8 CPU profile, which is written when the worker ends. */
   readonly cpuProfileDir?: string;
-  /** Another build of it. @default the sources */
+  /** Path of the worker's program. @default the sources */
   readonly main?: string;
-  /** More of Node's own options. */
+  /** Additional options of Node.js. */
   readonly nodeFlags?: readonly string[];
-  /** Of the program. */
+  /** Arguments of the program. */
   readonly args?: readonly string[];
 }
 
+/** A worker as a child process. */
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #started: Promise<{ readonly http: string; readonly webhook?: string }>;
-  /** When the process was started (ms since the epoch). */
+  /** Start of the process (ms since the epoch). */
   readonly startedAt = Date.now();
-  /** Settles when it has ended, however that was. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<unknown>;
 
   constructor({
@@ -75,12 +77,12 @@ export class WorkerProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** As Temporal shows it in histories. */
+  /** Prefix of its identity in Temporal's histories. */
   get identityPrefix(): string {
     return `${this.pid}@`;
   }
 
-  /** Waits until it polls and its watch is up to date. */
+  /** Waits until the worker polls and its watch is up to date. */
   async ready(): Promise<this> {
     const { http: url } = await this.#started;
     const deadline = Date.now() + READY_WITHIN_MS;
@@ -95,31 +97,31 @@ export class WorkerProcess {
     }
   }
 
-  /** Where it answers HTTP, once it has started. */
+  /** Returns its HTTP address, once it has started. */
   async url(): Promise<string> {
     return (await this.#started).http;
   }
 
-  /** Where it takes deliveries, once it has started. */
+  /** Returns its address for webhook deliveries, once it has started. */
   async webhook(): Promise<URL> {
     return new URL('/webhooks/github', (await this.#started).webhook);
   }
 
-  /** What its /metrics says now. */
+  /** Returns its current metrics. */
   async metrics(): Promise<Sample[]> {
     const answer = await fetch(`${await this.url()}/metrics`);
-    if (!answer.ok) throw new Error(`the worker's metrics answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`failed to read the worker's metrics: ${answer.status}`);
     return parseMetrics(await answer.text());
   }
 
-  /** Resident memory, in MiB. */
+  /** Returns its resident memory (MiB). */
   async rssMiB(): Promise<number> {
     const match = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${this.pid}/status`, 'utf8'));
     if (!match) throw new Error(`/proc/${this.pid}/status has no VmRSS`);
     return Number(match[1]) / 1024;
   }
 
-  /** CPU time used so far, all threads, in seconds. */
+  /** Returns its CPU time, all threads included (s). */
   async cpuSeconds(): Promise<number> {
     return await cpuSecondsOf(this.pid);
   }
