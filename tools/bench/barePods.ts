@@ -87,7 +87,7 @@ export class BarePods {
    */
   async create(): Promise<string> {
     const name = `bare-${++this.#count}`;
-    const runs = this.#await(name, 'running');
+    const runs = this.#until(name, 'running');
     const { labels, annotations, spec } = this.#template;
     const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels, annotations }, spec };
     await this.#api.call({ verb: 'create', resource: 'pods', path: this.#path, body });
@@ -117,12 +117,12 @@ export class BarePods {
 
   /** Deletes a pod and waits until it no longer exists. */
   async remove(name: string): Promise<void> {
-    const gone = this.#await(name, 'gone');
+    const gone = this.#until(name, 'gone');
     await this.#api.call({ verb: 'delete', resource: 'pods', path: `${this.#path}/${name}` });
     await gone;
   }
 
-  async #await(name: string, condition: PodCondition): Promise<void> {
+  async #until(name: string, condition: PodCondition): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () =>

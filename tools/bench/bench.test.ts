@@ -321,7 +321,11 @@ describe('events of containerd', () => {
       undefined,
     ],
     ['another event is ignored', line('/tasks/create', { container_id: 'c' }), undefined],
-    ['a line that is not an event is ignored', 'time="now" level=warning msg="/tasks/start"', undefined],
+    [
+      'a line that is not an event is ignored',
+      'time="now" level=warning msg="/tasks/start"',
+      undefined,
+    ],
   ])('%s', (_, text, expected) => {
     expect(parseTaskEvent(text)).toEqual(expected);
   });

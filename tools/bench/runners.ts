@@ -123,7 +123,7 @@ async function untilCount(
     last = now;
     if (Date.now() - progressAt > STUCK_MS)
       throw new Error(
-        `${now} of ${desired} runners are ${state}, without progress for ${STUCK_MS / 1000} s`,
+        `${now} of ${desired} runners ${state}; no progress for ${STUCK_MS / 1000} s`,
       );
     if (Date.now() - reportedAt > 5_000) {
       world.progress(`${now} of ${desired} runners ${state}`);
