@@ -115,10 +115,13 @@ export class RunnerEventBatcher {
     }
     const rejection = await promise;
     if (rejection !== undefined)
-      log.warn('failed to signal a set about its runner; the next list of the set shows the change', {
-        set,
-        error: rejection,
-      });
+      log.warn(
+        'failed to signal a set about its runner; the next list of the set shows the change',
+        {
+          set,
+          error: rejection,
+        },
+      );
   }
 
   async #run(set: string, lane: Lane): Promise<void> {

@@ -92,9 +92,7 @@ export async function baselineSteady(
       await delay(Math.max(0, startedAt + job * everyMs - performance.now()));
       const name = names.shift();
       if (name === undefined)
-        throw new Error(
-          'the bare script has no pod left: this machine is too slow for the rate',
-        );
+        throw new Error('the bare script has no pod left: this machine is too slow for the rate');
       const finishedAt = Date.now();
       await pods.end(name);
       const replaced = pods.create().then(async (created) => {

@@ -61,9 +61,7 @@ async function measure(
     throw new Error(`--workers: not supported by ${benchmark.name}; remove the flag`);
   if ('defaultRuns' in benchmark) {
     if (flags.temporal !== 'dev')
-      throw new Error(
-        `--temporal: not supported by ${benchmark.name}; remove the flag`,
-      );
+      throw new Error(`--temporal: not supported by ${benchmark.name}; remove the flag`);
     if (flags.runners !== undefined || flags.cpuProfile !== undefined)
       throw new Error(
         `--runners, --cpu-profile: not supported by ${benchmark.name}; use --runs instead`,
@@ -75,9 +73,7 @@ async function measure(
     });
   }
   if (flags.runs !== undefined || flags.kubelet !== undefined)
-    throw new Error(
-      `--runs, --kubelet: not supported by ${benchmark.name}; use --runners instead`,
-    );
+    throw new Error(`--runs, --kubelet: not supported by ${benchmark.name}; use --runners instead`);
   return await withBenchEnvironment(
     options,
     async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners),

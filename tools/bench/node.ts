@@ -37,9 +37,7 @@ export async function withNode<T>(
   }
 
   async function bringUpAndRun(): Promise<T> {
-    progress(
-      `starting ${temporal ? 'Temporal and ' : ''}Kubernetes with a kubelet in ${stateDir}`,
-    );
+    progress(`starting ${temporal ? 'Temporal and ' : ''}Kubernetes with a kubelet in ${stateDir}`);
     const lab = await up({ stateDir, temporal, kubernetes: true, nodes: 'kubelet', progress });
     if (!lab.kubernetes) throw new Error('the lab started without Kubernetes');
     return await run({

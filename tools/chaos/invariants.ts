@@ -160,9 +160,7 @@ function verdicts(facts: Facts): Violation[] {
       !(status === 'CANCELLED' && wasRequested('plain')) &&
       !(status === 'TERMINATED' && wasRequested('terminated'))
     ) {
-      return [
-        violation('every runner completes', `its workflow ended as ${status}`, workflowId),
-      ];
+      return [violation('every runner completes', `its workflow ended as ${status}`, workflowId)];
     }
     if ((outcome === 'errored' || outcome === 'failed') && !isAffected)
       return [

@@ -246,11 +246,9 @@ export class Observer {
     for (const { id, name } of all) this.#runners.set(id, name);
     const now = new Set(all.map(({ name }) => name));
     for (const runner of now)
-      if (!this.#registered.has(runner))
-        this.#addRegistrationStep(runner, 'created');
+      if (!this.#registered.has(runner)) this.#addRegistrationStep(runner, 'created');
     for (const runner of this.#registered)
-      if (!now.has(runner))
-        this.#addRegistrationStep(runner, 'removed');
+      if (!now.has(runner)) this.#addRegistrationStep(runner, 'removed');
     this.#registered = now;
   }
 

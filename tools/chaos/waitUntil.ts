@@ -20,6 +20,8 @@ export async function until(
       cause = error;
     }
     if (performance.now() > deadline)
-      throw new Error(`waited ${Math.round(withinMs / 1_000)} s without success for ${what}`, { cause });
+      throw new Error(`waited ${Math.round(withinMs / 1_000)} s without success for ${what}`, {
+        cause,
+      });
   }
 }

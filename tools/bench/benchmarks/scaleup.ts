@@ -13,7 +13,8 @@ const GIVE_UP_MS = 600_000;
 
 export const scaleup: WorldBenchmark = {
   name: 'scaleup',
-  summary: 'a set of N runners from its start until all are online; the CI server responds in 100 ms',
+  summary:
+    'a set of N runners from its start until all are online; the CI server responds in 100 ms',
   defaultRunners: 200,
   severalWorkers: true,
   figures: {
