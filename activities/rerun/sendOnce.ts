@@ -9,7 +9,7 @@ import { changeHeartbeatDetails, heartbeatDetails } from '../shared/heartbeats.t
  * ({@link mayBeSent}).
  *
  * Why: the response may be lost, or the worker killed after the request. The effect of the request
- * then looks like somebody else's.
+ * then looks like that of another client.
  *
  * If it fails: heartbeats are sent with a delay, so a worker that is killed leaves no note. Without
  * a note, every attempt but the first assumes that the request was sent. So an attempt that fails

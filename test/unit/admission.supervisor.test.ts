@@ -127,7 +127,7 @@ test.each<[StopInput, object]>([
   [{}, { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, signalTarget: 'group', cleanup: false }],
   [
     { gracePeriod: '15s' },
-    { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, signalTarget: 'process' },
+    { signalTimeoutMs: 15_000, cleanupTimeoutMs: 5000, signalTarget: 'process' },
   ],
   [
     { gracePeriod: '15s', target: 'group' },
