@@ -1,5 +1,5 @@
 /** Where the last lines of a runner are found that did not succeed: with the worker, and never in Temporal. */
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
@@ -8,6 +8,7 @@ import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
+import { TcpGate } from '../support/tcpGate.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
 
@@ -114,6 +115,42 @@ const toLog: Record<string, Scenario<Kept>> = {
       status: 3,
       stderr: expect.stringContaining('HOLDFAST_POD_LOGS'),
     });
+  },
+  'a follower whose connections are cut continues where it was': async ({ world }) => {
+    const config = await readFile(world.kubeconfig, 'utf8');
+    const server = /server: (\S+)/.exec(config)?.[1] ?? '';
+    const gate = await TcpGate.to(server);
+    const folder = await mkdtemp(join(tmpdir(), 'hf-follow-'));
+    const through = join(folder, 'kubeconfig');
+    await writeFile(through, config.replace(server, gate.url), { mode: 0o600 });
+    await gate.open();
+    try {
+      const life = await CommandRun.start(
+        world,
+        'cut',
+        `trap 'echo bye; exit 3' TERM; n=0; while :; do echo "line $((n += 1))"; sleep 0.1; done`,
+      );
+      const following = new CliProcess(['runner', 'logs', life.run.handle.workflowId, '--follow'], {
+        TEMPORAL_ADDRESS: world.settings['TEMPORAL_ADDRESS'] ?? '',
+        HOLDFAST_KUBECONFIG: through,
+      });
+      await following.prints(/^line 5$/m);
+      await gate.shut();
+      await gate.open();
+      const seen = following.stdout.match(/^line \d+$/gm)?.length ?? 0;
+      await following.prints(new RegExp(`^line ${seen + 20}$`, 'm'));
+      await life.run.handle.signal('cancel', 'enough');
+      await life.ends();
+      expect(await following.exited).toMatchObject({ code: 0 });
+      const numbers = (following.stdout.match(/^line \d+$/gm) ?? []).map((each) =>
+        Number(each.slice('line '.length)),
+      );
+      expect(numbers).toEqual(numbers.map((_each, index) => index + 1));
+      expect(following.stdout).toContain('bye\n');
+    } finally {
+      await gate.shut();
+      await rm(folder, { recursive: true });
+    }
   },
   'succeeded: nothing is kept': async (kept) => {
     const life = await CommandRun.start(kept.world, 'succeeded', WORDS);
