@@ -349,16 +349,16 @@ export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
  * because each occupies a slot all the time.
  */
 export function listenActivities(
-  summary: string,
+  options: ActivityCallOptions,
 ): Pick<HoldfastActivities, 'listen' | 'closeScaleSet'> {
   return proxyActivities<HoldfastActivities>({
-    summary,
     taskQueue: listenTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1h',
     heartbeatTimeout: SESSION_HEARTBEAT_TIMEOUT,
     retry: SESSION_RETRY,
     // The session is closed before another one is opened.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...common(options),
   });
 }
 
