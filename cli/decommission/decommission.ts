@@ -12,8 +12,8 @@ import {
   SEARCH_ATTRIBUTES,
   SET_COMMAND_WORKFLOW,
   SWEEP_WORKFLOW,
-  jobGroupStatusQuery,
   setWorkflowId,
+  type JobGroupStatus,
 } from '../../core/contract/index.ts';
 import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { isPaused, OPEN_FILTER } from '../../core/domain/workflowStatus.ts';
@@ -21,6 +21,7 @@ import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { requestStop } from '../runner/stopRunners.ts';
 import { requestDeletion } from '../set/setChange.ts';
 import type { Session } from '../shared/session.ts';
+import { queryStatus } from '../shared/runnerRow.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import { confirm } from '../shared/confirm.ts';
 import { CliError } from '../shared/exit.ts';
@@ -191,7 +192,7 @@ async function requestEnd(
         );
         return 'accepted';
       case JOB_GROUP_WORKFLOW:
-        return (await endIdleGroup(session, workflowId)) ? 'accepted' : 'not_yet';
+        return await endIdleGroup(session, workflowId);
       default:
         return 'not_yet';
     }
@@ -203,19 +204,15 @@ async function requestEnd(
 
 /**
  * Ends a job group that has no work left. Otherwise it would wait a week for another version.
- * @returns whether it had no work left
+ * @returns `not_yet` if it has work left, or did not answer: it is paused, or no worker runs
  */
-async function endIdleGroup(session: Session, workflowId: string): Promise<boolean> {
-  return await session.call(
-    async (client) => {
-      const group = client.workflow.getHandle(workflowId);
-      const { running, queued } = await group.query(jobGroupStatusQuery);
-      if (running !== undefined || queued) return false;
-      await group.cancel();
-      return true;
-    },
-    { workflowId },
-  );
+async function endIdleGroup(session: Session, workflowId: string): Promise<Answer> {
+  const status = await queryStatus<JobGroupStatus>(session, workflowId);
+  if (status === undefined || status.running !== undefined || status.queued) return 'not_yet';
+  await session.call(async (client) => await client.workflow.getHandle(workflowId).cancel(), {
+    workflowId,
+  });
+  return 'accepted';
 }
 
 /** Prints the workflows that cannot end before they are unpaused. */
