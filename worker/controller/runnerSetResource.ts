@@ -4,6 +4,7 @@
  */
 import type { RunnerSetInput, RunnerSetStatus } from '../../core/contract/index.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
+import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { SET_LABEL } from '../../core/domain/podTemplate.ts';
 import { toLabelValue } from '../../activities/compute/kubernetes/metadata.ts';
@@ -186,17 +187,18 @@ export function statusPatch(
   before: RunnerSetResourceStatus | undefined,
   after: RunnerSetResourceStatus,
 ): object | undefined {
-  const gone = Object.fromEntries(
-    Object.keys(before ?? {})
-      .filter((key) => !(key in after))
-      .map((key) => [key, null]),
-  );
-  const same =
-    Object.keys(gone).length === 0 &&
-    Object.entries(after).every(([key, value]) =>
-      isSame((before as Record<string, unknown> | undefined)?.[key], value),
-    );
-  return same ? undefined : { ...gone, ...after };
+  return isSame(before ?? {}, after) ? undefined : mergePatch(before ?? {}, after);
+}
+
+/** Returns the fields of `after`, and `null` for those that only `before` has, at every depth. */
+function mergePatch(before: object, after: object): object {
+  const old = new Map<string, unknown>(Object.entries(before));
+  const now = new Map<string, unknown>(Object.entries(after));
+  const fields = [...new Set([...old.keys(), ...now.keys()])].map((key) => {
+    const [from, to] = [old.get(key), now.get(key)];
+    return [key, isObject(from) && isObject(to) ? mergePatch(from, to) : (to ?? null)];
+  });
+  return Object.fromEntries(fields) as object;
 }
 
 /**

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { parse } from 'yaml';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
+import { isObject } from '../../../core/domain/isObject.ts';
 import { MAX_RUNNERS, setSchema } from '../../../core/input/runnerSetSchema.ts';
 import {
   FAILED_RETRY_MS,
@@ -14,6 +16,7 @@ import {
   statusOf,
   statusPatch,
   type RunnerSetResource,
+  type RunnerSetResourceStatus,
 } from '../../../worker/controller/runnerSetResource.ts';
 
 const running = { state: 'running', owner: 'this', deleting: false, differs: false } as const;
@@ -254,6 +257,41 @@ describe('the status', () => {
     expect(statusPatch(before, now)).toEqual({ ...now, blockedReason: null });
     expect(statusPatch(now, { ...now, idle: 2 })).toMatchObject({ idle: 2 });
   });
+});
+
+/** Applies a JSON merge patch: https://www.rfc-editor.org/rfc/rfc7386#section-2 */
+function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [key, value] of Object.entries(patch))
+    if (value === null) result.delete(key);
+    else result.set(key, applyMergePatch(result.get(key), value));
+  return Object.fromEntries(result);
+}
+
+test('the patch of a status changes any status to any other', () => {
+  const text = fc.constantFrom('a', 'b');
+  const count = fc.nat(2);
+  const failure = fc.record(
+    { runner: text, message: text, at: text, cause: fc.constantFrom('evicted', 'credentials') },
+    { requiredKeys: ['runner', 'message', 'at'] },
+  );
+  const condition = fc.record(
+    { type: text, status: fc.constant('True'), reason: text, message: text, lastTransitionTime: text, observedGeneration: count },
+    { requiredKeys: ['type', 'status', 'reason', 'message', 'lastTransitionTime'] },
+  ); // prettier-ignore
+  const anyStatus = fc.record(
+    { observedGeneration: count, desired: count, jobs: fc.record({ queued: count, running: count }), blockedReason: text, lastFailure: failure, conditions: fc.array(condition, { maxLength: 2 }) },
+    { requiredKeys: [] },
+  ) as fc.Arbitrary<RunnerSetResourceStatus>; // prettier-ignore
+  fc.assert(
+    fc.property(fc.option(anyStatus, { nil: undefined }), anyStatus, (before, after) => {
+      const patch = statusPatch(before, after);
+      const patched = patch === undefined ? before : applyMergePatch(before, patch);
+      expect(patched ?? {}).toEqual(after);
+      expect(statusPatch(patched as RunnerSetResourceStatus, after)).toBeUndefined();
+    }),
+  );
 });
 
 interface Schema {
