@@ -6,7 +6,6 @@ import {
   type ScaleSetReport,
 } from '../../core/contract/index.ts';
 import {
-  FAILURE_TYPES,
   type ListenInput,
   type ListenResult,
   type SessionCursor,
@@ -17,17 +16,16 @@ import { CiServerError } from '../ports/ciServerError.ts';
 import { UnknownCredentialError } from '../ports/ciServer.ts';
 import type { ActivityPorts, ScaleSetActivity } from '../ports/activityPorts.ts';
 import type { ScaleSetSession } from '../ports/scaleSets.ts';
-import { applicationFailure, exponentialBackoff, toFailure } from '../shared/failures.ts';
 import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
 import { CapacityWatch } from './capacityWatch.ts';
 import {
-  CREDENTIALS_RETRY_MS,
   checkListener,
   continueSession,
   requestOf,
   scaleSetsOf,
   sessionOwner,
 } from './listenerScaleSet.ts';
+import { toListenFailure } from './toListenFailure.ts';
 
 /** Duration of one activity (ms), so that it ends before its start-to-close timeout. */
 const LISTEN_MS = 50 * 60_000;
@@ -36,18 +34,16 @@ const LISTEN_MS = 50 * 60_000;
  * that it knows that they are still true.
  */
 const MAX_REPORT_AGE_MS = 5 * 60_000;
-/** Delays after a conflict: another process has the session (ms). */
-const FIRST_CONFLICT_RETRY_MS = 5_000;
-const MAX_CONFLICT_RETRY_MS = 5 * 60_000;
-/** Delay after a rejection that only a person can change, such as the name of the scale set (ms). */
-const REJECTED_RETRY_MS = 60_000;
-const UNKNOWN_CREDENTIAL_RETRY_MS = 5_000;
 
 /** State of one attempt, which the heartbeat details pass to the next one. */
 interface ListenDetails {
   readonly cursor?: SessionCursor;
   /** Number of consecutive attempts that failed with the last problem. */
   readonly failures?: number;
+  /** Time of the first of the consecutive attempts that failed (ms since the epoch). */
+  readonly failingSince?: number;
+  /** Problem that the set knows, and the time of the report (ms since the epoch). */
+  readonly reported?: { readonly problem: string; readonly at: number };
 }
 
 /**
@@ -216,6 +212,15 @@ class Listener {
     this.#report({ up: true, acquired: acquired.length });
   }
 
+  /** Sends a problem to the set, unless it knows it. */
+  async #notifyProblem(problem: string): Promise<void> {
+    const { reported } = this.#details;
+    const isKnown = reported?.problem === problem && Date.now() - reported.at < MAX_REPORT_AGE_MS;
+    if (isKnown) return;
+    await this.#notifySet({ problem });
+    this.#beat();
+  }
+
   /** Sends the latest numbers to the set. A set that has ended shows in its orders. */
   async #notifySet(
     { started = [], completed = [], problem }: Partial<ScaleSetReport>,
@@ -236,6 +241,9 @@ class Listener {
     try {
       await set.signal(scaleSetReportSignal, report);
       this.#notifiedAt = report.at;
+      const { reported: _, ...details } = this.#details;
+      this.#details =
+        problem === undefined ? details : { ...details, reported: { problem, at: report.at } };
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
@@ -256,39 +264,21 @@ class Listener {
 
   /** Notifies the set about the problem, and returns the failure with its retry delay. */
   async #failure(error: unknown): Promise<unknown> {
-    const pace = { credentialsRetryMs: CREDENTIALS_RETRY_MS };
-    if (error instanceof UnknownCredentialError) {
-      await this.#notifySet({ problem: error.message });
-      // Another worker of the task queue may have it.
-      return toFailure(
-        error,
-        { credentialsRetryMs: UNKNOWN_CREDENTIAL_RETRY_MS },
-        { rejectionIsFinal: false },
-      );
-    }
-    if (!(error instanceof CiServerError)) return error;
-    const failures = (this.#details.failures ?? 0) + 1;
-    const { cursor } = this.#details;
-    const isLost = error.kind === 'session_lost';
-    this.#details = { failures, ...(isLost || cursor === undefined ? {} : { cursor }) };
+    const isUnknown = error instanceof UnknownCredentialError;
+    if (!isUnknown && !(error instanceof CiServerError)) return error;
+    const isLost = !isUnknown && error.kind === 'session_lost';
+    const { cursor, failures = 0, failingSince = Date.now(), reported } = this.#details;
+    this.#details = omitUndefined({
+      failures: isUnknown ? failures : failures + 1,
+      failingSince,
+      reported,
+      cursor: isLost ? undefined : cursor,
+    });
     this.#beat();
     this.#statistics = undefined;
     // A session that GitHub has ended is opened again at once.
-    if (!isLost) await this.#notifySet({ problem: error.message });
-    if (error.kind === 'conflict')
-      return applicationFailure(error.message, FAILURE_TYPES.conflict, {
-        expected: true,
-        nextRetryDelayMs: exponentialBackoff(
-          FIRST_CONFLICT_RETRY_MS,
-          failures,
-          MAX_CONFLICT_RETRY_MS,
-        ),
-      });
-    return error.kind === 'rejected' || error.kind === 'name_taken'
-      ? applicationFailure(error.message, FAILURE_TYPES[error.kind], {
-          nextRetryDelayMs: REJECTED_RETRY_MS,
-        })
-      : toFailure(error, pace, { rejectionIsFinal: false, times: failures });
+    if (!isLost) await this.#notifyProblem(error.message);
+    return toListenFailure(error, { times: failures + 1, failingMs: Date.now() - failingSince });
   }
 }
 

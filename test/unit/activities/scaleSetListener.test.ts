@@ -4,12 +4,17 @@ import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DefaultLogger } from '@temporalio/worker';
+import { UnknownCredentialError } from '../../../activities/ports/ciServer.ts';
 import { CiServerError } from '../../../activities/ports/ciServerError.ts';
 import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
 import { closeScaleSet } from '../../../activities/scaleSet/closeScaleSet.ts';
 import { listen } from '../../../activities/scaleSet/listen.ts';
 import type { ListenResult } from '../../../core/activities/index.ts';
-import { SET_CAPACITY_MEMO, type ScaleSetListenerInput } from '../../../core/contract/index.ts';
+import {
+  SET_CAPACITY_MEMO,
+  type ScaleSetListenerInput,
+  type ScaleSetReport,
+} from '../../../core/contract/index.ts';
 import type { ScaleSetMessage, ScaleSetStatistics } from '../../../core/domain/scaleSet.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
@@ -37,9 +42,15 @@ let capacity: number;
 /** Responds to polls, by their number from 1. */
 let poll: (times: number, signal?: AbortSignal) => Promise<ScaleSetMessage | undefined>;
 let open: (signal?: AbortSignal) => Promise<void>;
+/** Error of every use of the credential. */
+let credentialError: Error | undefined;
+/** Problems in the reports to the set. */
+let problems: (string | undefined)[];
 
 beforeEach(() => {
   calls = [];
+  credentialError = undefined;
+  problems = [];
   capacity = 0;
   open = async () => undefined;
   poll = async () => await Promise.reject(new CiServerError('unavailable', 'away'));
@@ -73,7 +84,12 @@ function ports(): ActivityPorts {
     adoptSession: async () => session,
     remove: async () => void calls.push('remove'),
   };
-  const ciServers = { get: () => ({ scaleSets }) };
+  const ciServers = {
+    get: () => {
+      if (credentialError !== undefined) throw credentialError;
+      return { scaleSets };
+    },
+  };
   return { ciServers, compute: new FakeCompute() } as unknown as ActivityPorts;
 }
 
@@ -85,7 +101,7 @@ const client = {
         status: { name: 'RUNNING' },
         memo: { [SET_CAPACITY_MEMO]: capacity },
       }),
-      signal: async () => undefined,
+      signal: async (_signal: object, { problem }: ScaleSetReport) => void problems.push(problem),
     }),
   },
 } as unknown as Client;
@@ -154,6 +170,48 @@ describe('listen', () => {
     expect(it.heartbeats[0]).toEqual({
       cursor: { sessionId: CURSOR.sessionId, openedAt: 1_234, lastMessageId: 0 },
     });
+  });
+
+  describe('without its credential', () => {
+    interface Failed {
+      readonly details: object | undefined;
+      readonly retryMs: unknown;
+    }
+    /** Fails, and returns the details for the next attempt. */
+    const fail = async (message: string, details?: object): Promise<Failed> => {
+      credentialError = new UnknownCredentialError(message);
+      const it = attempt({ heartbeatDetails: details });
+      const failure: unknown = await listenIn(it).catch((error: unknown) => error);
+      return {
+        details: it.heartbeats.at(-1),
+        retryMs: (failure as { nextRetryDelay?: unknown }).nextRetryDelay,
+      };
+    };
+
+    test('reports the problem once, and tries less often after a minute', async () => {
+      const first = await fail('unknown');
+      const second = await fail('unknown', first.details);
+      expect(second).toEqual(first);
+      expect(second.retryMs).toBe(5_000);
+      const failingSince = Date.now() - 60_000;
+      const later = await fail('unknown', { ...second.details, failingSince });
+      expect(later).toMatchObject({ details: { failingSince }, retryMs: 60_000 });
+      expect(problems).toEqual(['unknown']);
+    });
+
+    test('reports another problem, and an old one again', async () => {
+      const first = await fail('first');
+      const second = await fail('second', first.details);
+      const reported = { problem: 'second', at: Date.now() - 6 * 60_000 };
+      await fail('second', { ...second.details, reported });
+      expect(problems).toEqual(['first', 'second', 'second']);
+    });
+  });
+
+  test('reports a problem that has returned', async () => {
+    const it = attempt({ heartbeatDetails: { reported: { problem: 'away', at: Date.now() } } });
+    await expect(listenIn(it)).rejects.toMatchObject({ type: 'CiServerUnavailable' });
+    expect(problems).toEqual([undefined, 'away']);
   });
 
   test('a cancellation neither aborts the request for a session nor loses it', async () => {
