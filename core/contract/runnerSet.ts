@@ -315,6 +315,8 @@ export interface RunnerSetRef {
   namespace: string;
   name: string;
   uid: string;
+  /** UID of the namespace kube-system of its cluster. Absent: unknown. */
+  cluster?: string;
 }
 /** Memo key of {@link RunnerSetRef}. */
 export const SET_RESOURCE_MEMO = 'resource';

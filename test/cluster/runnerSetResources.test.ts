@@ -79,6 +79,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
       api: new ResourceApi(server, namespace.name),
       sets,
       namespace: namespace.name,
+      cluster: async () => 'this-cluster',
       taskQueue: all.world.taskQueue,
       logger,
       resyncMs: 1_000,

@@ -25,6 +25,8 @@ export type SetFacts =
       readonly owner: 'this' | 'earlier' | 'other';
       /** Task queue of the set, if it is not that of this worker. */
       readonly otherTaskQueue?: string;
+      /** Cluster of its resource, if it is not that of this worker. */
+      readonly otherCluster?: string;
       /** Pause of its workflow in Temporal, as text. */
       readonly paused?: string;
       /** Whether the set is draining its runners in order to end. */
@@ -88,17 +90,8 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     return step(orphan ? 'end' : 'none', 'Deleted', 'the resource is deleted: its runners leave');
   }
   const { name, invalid, observed, reportedEnded } = resource;
-  if (set.state === 'running' && set.owner === 'other') {
-    const whose =
-      set.otherTaskQueue === undefined
-        ? `drain that one first ("holdfast set delete ${name}")`
-        : `it runs on task queue ${set.otherTaskQueue}`;
-    return step(
-      'none',
-      'NameTaken',
-      `a set ${name} exists that no resource of this name created: ${whose}, or give this one another name`,
-    );
-  }
+  if (set.state === 'running' && set.owner === 'other')
+    return step('none', 'NameTaken', nameTaken(name, set));
   if (set.state === 'running' && set.owner === 'earlier') {
     return step(
       set.deleting ? 'none' : 'end',
@@ -139,4 +132,15 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     return ENDED;
   }
   return step('start', 'Starting', 'the set is started');
+}
+
+function nameTaken(
+  name: string,
+  { otherTaskQueue, otherCluster }: Extract<SetFacts, { state: 'running' }>,
+): string {
+  if (otherTaskQueue !== undefined)
+    return `a set ${name} exists on task queue ${otherTaskQueue}: give this one another name`;
+  if (otherCluster !== undefined)
+    return `a set ${name} exists that a RunnerSet of cluster ${otherCluster} created: give this one another name`;
+  return `a set ${name} exists that no resource of this name created: drain that one first ("holdfast set delete ${name}"), or give this one another name`;
 }

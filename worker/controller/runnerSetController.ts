@@ -13,10 +13,8 @@ import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
-import { diffSets } from '../../core/domain/setDiff.ts';
-import { pauseText } from '../temporal/pauseInfo.ts';
 import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
-import { FAILED_RETRY_MS, nextStep, type SetFacts, type Step } from './nextStep.ts';
+import { FAILED_RETRY_MS, nextStep, type Step } from './nextStep.ts';
 import type { ResourceApi } from './resourceApi.ts';
 import {
   inputOf,
@@ -25,6 +23,7 @@ import {
   type RunnerSetResource,
   type ReadyStatus,
 } from './runnerSetResource.ts';
+import { setFacts, type ControllerPlace } from './setFacts.ts';
 import type { FoundSet, SetWorkflows } from './setWorkflows.ts';
 
 /** Options of {@link RunnerSetController}. */
@@ -33,6 +32,11 @@ export interface RunnerSetControllerOptions {
   readonly sets: SetWorkflows;
   /** Namespace of the resources. */
   readonly namespace: string;
+  /**
+   * Returns the UID of the cluster of the resources. It is called at each reconciliation.
+   * @throws Error if the API server does not answer
+   */
+  readonly cluster: () => Promise<string>;
   readonly taskQueue: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /**
@@ -128,7 +132,7 @@ export class RunnerSetController {
    */
   async #namesOfSets(): Promise<string[]> {
     try {
-      return await this.#options.sets.namesOf(this.#options.namespace);
+      return await this.#options.sets.namesOf(await this.#place());
     } catch (error) {
       this.#log.line('list', (leftOut) =>
         this.#options.logger.warn(
@@ -138,6 +142,11 @@ export class RunnerSetController {
       );
       return [];
     }
+  }
+
+  async #place(): Promise<ControllerPlace> {
+    const { cluster, namespace, taskQueue } = this.#options;
+    return { cluster: await cluster(), namespace, taskQueue };
   }
 
   async #work(): Promise<void> {
@@ -185,20 +194,21 @@ export class RunnerSetController {
    */
   async #reconcileOne(name: string): Promise<boolean> {
     const { api, sets, logger } = this.#options;
+    const place = await this.#place();
     const found = await sets.find(name);
     let resource = this.#resources.get(name);
-    let { action, status } = this.#next(name, found, resource);
+    let { action, status } = this.#next(name, found, resource, place);
     if (action !== 'none') {
       // Read the current resource: the watch may be behind.
       resource = await api.get(name);
-      ({ action, status } = this.#next(name, found, resource));
+      ({ action, status } = this.#next(name, found, resource, place));
     }
     if (action !== 'none') {
       logger.info(
         { runnerSet: name, step: action, why: status.message },
         'a RunnerSet resource and its set differ',
       );
-      status = (await this.#carryOut(action, name, resource, found)) ?? status;
+      status = (await this.#carryOut(action, place, name, resource, found)) ?? status;
     }
     if (resource !== undefined) {
       const setStatus = found.state === 'running' ? found.declaration?.status : undefined;
@@ -208,10 +218,15 @@ export class RunnerSetController {
     return action === 'none' && status.reason !== 'NoWorker';
   }
 
-  #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
+  #next(
+    name: string,
+    found: FoundSet,
+    resource: RunnerSetResource | undefined,
+    place: ControllerPlace,
+  ): Step {
     // A resource that waits only for another party's finalizer counts as gone.
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined)
-      return nextStep({ resource: undefined, set: this.#factsOf(found, undefined) });
+      return nextStep({ resource: undefined, set: setFacts(found, undefined, place) });
     const { generation, uid } = resource.metadata;
     const wanted = admit(resource);
     const observed = resource.status?.observedGeneration === generation;
@@ -224,7 +239,7 @@ export class RunnerSetController {
         reportedEnded,
         ...(typeof wanted === 'string' ? { invalid: wanted } : {}),
       },
-      set: this.#factsOf(found, resource),
+      set: setFacts(found, resource, place),
     });
     // A set rejects the same declaration again until the spec or the worker's settings change.
     const refused = this.#refused.get(uid);
@@ -237,45 +252,18 @@ export class RunnerSetController {
     return { action: 'none', status: { ready: false, reason: 'Refused', message: refused.why } };
   }
 
-  #factsOf(found: FoundSet, resource: RunnerSetResource | undefined): SetFacts {
-    const { namespace, taskQueue } = this.#options;
-    if (found.state === 'absent') return found;
-    const owned = found.resource?.uid === resource?.metadata.uid && resource !== undefined;
-    if (found.state === 'ended')
-      return {
-        state: 'ended',
-        owned,
-        message: found.message,
-        failed: found.failed,
-        ageMs: Date.now() - found.closedAt,
-      };
-    const answer = found.declaration;
-    const sameOrigin = found.resource?.namespace === namespace && found.taskQueue === taskQueue;
-    const formerOwner = sameOrigin ? 'earlier' : 'other';
-    return {
-      state: 'running',
-      owner: owned ? 'this' : formerOwner,
-      ...(found.taskQueue === taskQueue ? {} : { otherTaskQueue: found.taskQueue }),
-      ...(found.paused === undefined ? {} : { paused: pauseText(found.paused) }),
-      deleting: answer?.status.deleting !== undefined,
-      differs:
-        answer === undefined || resource === undefined
-          ? undefined
-          : diffSets(answer.declaration, inputOf(resource)).length > 0,
-    };
-  }
-
   /**
    * Carries out a step.
    * @returns the status of the resource afterwards, if it differs from the expected one
    */
   async #carryOut(
     what: 'start' | 'apply' | 'end',
+    { cluster, namespace }: ControllerPlace,
     name: string,
     resource: RunnerSetResource | undefined,
     found: FoundSet,
   ): Promise<ReadyStatus | undefined> {
-    const { sets, namespace } = this.#options;
+    const { sets } = this.#options;
     if (what === 'end' && found.state === 'running' && found.resource !== undefined)
       await sets.end(
         name,
@@ -293,7 +281,7 @@ export class RunnerSetController {
     const { uid, generation } = resource.metadata;
     try {
       await (what === 'start'
-        ? sets.start(wanted.input, wanted.spec, { namespace, name, uid })
+        ? sets.start(wanted.input, wanted.spec, { namespace, name, uid, cluster })
         : sets.apply(wanted.input));
       this.#refused.delete(uid);
     } catch (error) {

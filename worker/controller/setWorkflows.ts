@@ -69,10 +69,30 @@ const QUERY_DEADLINE_MS = 3_000;
 /** Deadline of a command to a set that answers queries (ms). */
 const COMMAND_DEADLINE_MS = 15_000;
 
-const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
+const resourceMemo = z.object({
+  namespace: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  cluster: z.string().optional(),
+});
 /** Returns the RunnerSet resource in the memo of a set, or `undefined` if it has none. */
-export const resourceOf = (memo: Record<string, unknown> | undefined): RunnerSetRef | undefined =>
-  resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]).data;
+export function resourceOf(memo: Record<string, unknown> | undefined): RunnerSetRef | undefined {
+  const { data } = resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]);
+  return data && omitUndefined(data);
+}
+
+/** Namespace of a cluster with RunnerSet resources. */
+export interface ResourceNamespace {
+  /** See {@link RunnerSetRef.cluster}. */
+  readonly cluster: string;
+  readonly namespace: string;
+}
+
+/** Returns whether a resource was, or may have been, in a namespace of a cluster. */
+export const isResourceIn = (
+  resource: RunnerSetRef,
+  { cluster, namespace }: ResourceNamespace,
+): boolean => resource.namespace === namespace && (resource.cluster ?? cluster) === cluster;
 
 /** The sets of RunnerSet resources in Temporal: finds, starts, changes and ends them. */
 export class SetWorkflows {
@@ -117,13 +137,13 @@ export class SetWorkflows {
   }
 
   /** Returns the names of running sets that resources of this namespace created. */
-  async namesOf(namespace: string): Promise<string[]> {
+  async namesOf(place: ResourceNamespace): Promise<string[]> {
     const names: string[] = [];
     for await (const { memo } of this.#options
       .client()
       .workflow.list({ query: runningSetsQuery(this.#options.taskQueue), pageSize: 1_000 })) {
       const resource = resourceOf(memo);
-      if (resource?.namespace === namespace) names.push(resource.name);
+      if (resource !== undefined && isResourceIn(resource, place)) names.push(resource.name);
     }
     return names;
   }

@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { Location } from '../../core/domain/location.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 
@@ -12,6 +13,8 @@ export interface StartOptions {
    * @throws Error if there is no connection to Temporal
    */
   readonly client: () => Client;
+  /** Returns the location of the worker's runners, whose cluster has the resources. */
+  readonly location: () => Promise<Location>;
   readonly logger: Logger;
   readonly onRequest: (measure: ApiRequestMetrics) => void;
 }
@@ -26,7 +29,7 @@ const CONNECTIONS = 4;
  */
 export async function startRunnerSetController(
   { compute, taskQueue }: HoldfastConfig,
-  { client, logger, onRequest }: StartOptions,
+  { client, location, logger, onRequest }: StartOptions,
 ): Promise<{ stop(): Promise<void> } | undefined> {
   if (compute.kind !== 'kubernetes' || compute.runnerSetNamespace === undefined) return undefined;
   const namespace = compute.runnerSetNamespace;
@@ -52,6 +55,7 @@ export async function startRunnerSetController(
     api: new ResourceApi(server, namespace),
     sets: new SetWorkflows({ client, taskQueue }),
     namespace,
+    cluster: async () => (await location()).cluster,
     taskQueue,
     logger,
   });

@@ -187,6 +187,7 @@ async function runWorker(
   else stop.signal.addEventListener('abort', () => worker.shutdown());
   const resources = await startRunnerSetController(config, {
     client,
+    location: async () => await ports.compute.location(),
     logger: logger.child({ component: 'runnerSets' }),
     onRequest: metrics.kubernetesRequest,
   });
