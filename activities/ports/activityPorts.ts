@@ -41,6 +41,12 @@ export interface ActivityPorts {
 export interface ScaleSetActivity {
   /** Whether this process holds the session. */
   readonly up: boolean;
+  /**
+   * Whether this process has no more part in the session: the listener has ended, or another
+   * process continues it.
+   * @default false
+   */
+  readonly over?: boolean;
   /** Number of messages read. @default 0 */
   readonly messages?: number;
   /** Number of jobs acquired. @default 0 */

@@ -16,6 +16,7 @@ import { CiServerError } from '../ports/ciServerError.ts';
 import { UnknownCredentialError } from '../ports/ciServer.ts';
 import type { ActivityPorts, ScaleSetActivity } from '../ports/activityPorts.ts';
 import type { ScaleSetSession } from '../ports/scaleSets.ts';
+import { isAttemptReplaced } from '../shared/isAttemptReplaced.ts';
 import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
 import { CapacityWatch } from './capacityWatch.ts';
 import {
@@ -70,6 +71,8 @@ class Listener {
   /** Jobs that were acquired after the latest numbers. */
   #acquired = 0;
   #notifiedAt = 0;
+  /** See {@link ScaleSetActivity.over}. */
+  #isOver = false;
 
   constructor(ports: ActivityPorts, input: ListenInput) {
     this.#ports = ports;
@@ -93,11 +96,12 @@ class Listener {
     try {
       return await this.#listen(orders);
     } catch (error) {
+      this.#isOver = isAttemptReplaced(cancellationSignal());
       throw await this.#failure(error);
     } finally {
       clearInterval(timer);
       orders.stop();
-      this.#report({ up: false });
+      this.#report({ up: false, over: this.#isOver });
     }
   }
 
@@ -139,6 +143,7 @@ class Listener {
   }
 
   #ended(remove: boolean): ListenResult {
+    this.#isOver = true;
     return { kind: 'ended', remove, ...omitUndefined({ cursor: this.#details.cursor }) };
   }
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DefaultLogger } from '@temporalio/worker';
 import { UnknownCredentialError } from '../../../activities/ports/ciServer.ts';
 import { CiServerError } from '../../../activities/ports/ciServerError.ts';
-import type { ActivityPorts } from '../../../activities/ports/activityPorts.ts';
+import type { ActivityPorts, ScaleSetActivity } from '../../../activities/ports/activityPorts.ts';
 import { closeScaleSet } from '../../../activities/scaleSet/closeScaleSet.ts';
 import { listen } from '../../../activities/scaleSet/listen.ts';
 import type { ListenResult } from '../../../core/activities/index.ts';
@@ -44,6 +44,10 @@ let poll: (times: number, signal?: AbortSignal) => Promise<ScaleSetMessage | und
 let open: (signal?: AbortSignal) => Promise<void>;
 /** Error of every use of the credential. */
 let credentialError: Error | undefined;
+/** Last activity that was reported for the metrics. */
+let last: ScaleSetActivity | undefined;
+/** Status of the workflow of the set. */
+let setStatus: string;
 /** Problems in the reports to the set. */
 let problems: (string | undefined)[];
 
@@ -51,6 +55,8 @@ beforeEach(() => {
   calls = [];
   credentialError = undefined;
   problems = [];
+  last = undefined;
+  setStatus = 'RUNNING';
   capacity = 0;
   open = async () => undefined;
   poll = async () => await Promise.reject(new CiServerError('unavailable', 'away'));
@@ -90,7 +96,8 @@ function ports(): ActivityPorts {
       return { scaleSets };
     },
   };
-  return { ciServers, compute: new FakeCompute() } as unknown as ActivityPorts;
+  const onScaleSet = (_set: string, activity: ScaleSetActivity): void => void (last = activity);
+  return { ciServers, compute: new FakeCompute(), onScaleSet } as unknown as ActivityPorts;
 }
 
 const client = {
@@ -98,7 +105,7 @@ const client = {
   workflow: {
     getHandle: () => ({
       describe: async () => ({
-        status: { name: 'RUNNING' },
+        status: { name: setStatus },
         memo: { [SET_CAPACITY_MEMO]: capacity },
       }),
       signal: async (_signal: object, { problem }: ScaleSetReport) => void problems.push(problem),
@@ -212,6 +219,31 @@ describe('listen', () => {
     const it = attempt({ heartbeatDetails: { reported: { problem: 'away', at: Date.now() } } });
     await expect(listenIn(it)).rejects.toMatchObject({ type: 'CiServerUnavailable' });
     expect(problems).toEqual([undefined, 'away']);
+  });
+
+  test('its part in the session is over at the end of the set', async () => {
+    setStatus = 'COMPLETED';
+    expect(await listenIn(attempt())).toEqual({ kind: 'ended', remove: true });
+    expect(last).toEqual({ up: false, over: true });
+  });
+
+  test.each([
+    ['its attempt has timed out', 'TIMED_OUT', true],
+    ['its workflow has ended', 'NOT_FOUND', true],
+    ['the worker shuts down', 'WORKER_SHUTDOWN', false],
+  ])('if %s, its part in the session is over: %s', async (_what, reason, over) => {
+    const it = attempt();
+    poll = async (_times, signal) => {
+      it.environment.cancel(reason as never);
+      return await Promise.reject(signal?.reason as Error);
+    };
+    await expect(listenIn(it)).rejects.toThrow(reason);
+    expect(last).toEqual({ up: false, over });
+  });
+
+  test('a failed attempt is not over', async () => {
+    await expect(listenIn(attempt())).rejects.toMatchObject({ type: 'CiServerUnavailable' });
+    expect(last).toEqual({ up: false, over: false });
   });
 
   test('a cancellation neither aborts the request for a session nor loses it', async () => {
