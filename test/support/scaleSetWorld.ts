@@ -116,9 +116,8 @@ export async function scaleSetWorld(
   const simulator = await startSimulator({ scaleSetPollMs: 2_000, ...options });
   const fleet = new Fleet(simulator.url);
   const compute = new RunningCompute(fleet);
-  const ciServers = createCiServers(
-    parseCredentials({ default: { type: 'pat', tokenEnv: VARIABLE, apiUrl: simulator.url } }),
-  );
+  const credential = { type: 'pat', tokenEnv: VARIABLE, apiUrl: simulator.url };
+  const ciServers = createCiServers(parseCredentials({ default: credential, other: credential }));
   const world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers });
   const { scaleSets } = ciServers.get('default');
   if (scaleSets === undefined) throw new Error('there are no scale sets');

@@ -308,4 +308,24 @@ await describeWithLab('a set with the demand of a scale set', { temporal: true }
     await completed(queue(1));
     expect(stage.simulator.scaleSet(name)).toMatchObject({ id, session: { id: session?.id } });
   });
+
+  test('another credential opens a session of the same scale set, and a job of before ends', async () => {
+    await stage.start(name);
+    const [job = 0] = queue(1, 600_000);
+    await until('it to run', async () => (await stage.status(name)).jobs.running === 1);
+    const before = stage.simulator.scaleSet(name);
+    const template = SetRun.template({
+      demand: 'scaleSet',
+      labels: [name],
+      credential: 'other',
+    });
+    await notifySet(stage.world.client, name, { command: 'setTemplate', template });
+    const session = await stage.simulator.waitFor(() => {
+      const now = stage.simulator.scaleSet(name)?.session;
+      return now?.id === before?.session?.id ? undefined : now;
+    }, 'another session');
+    expect(stage.simulator.scaleSet(name)).toMatchObject({ id: before?.id, running: 1, session });
+    expect(stage.simulator.job(job)?.status).toBe('in_progress');
+    stage.simulator.cancelJob(job);
+  });
 });
