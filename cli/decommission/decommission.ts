@@ -35,6 +35,12 @@ export interface DecommissionOptions {
    */
   readonly yes?: boolean;
   readonly reason?: string;
+  /**
+   * Interval between two checks (ms). Visibility may lag, so two checks in a row must find no
+   * workflow.
+   * @default 2000
+   */
+  readonly checkMs?: number;
 }
 
 /** Running workflow of the task queue. */
@@ -60,11 +66,6 @@ const TYPES = [
   SWEEP_WORKFLOW,
 ];
 
-/**
- * Interval between two checks (ms). Visibility may lag, so two checks in a row must find no
- * workflow.
- */
-const CHECK_INTERVAL_MS = 2_000;
 const AT_ONCE = 10;
 /** Maximum number of paused workflows that are named. */
 const MAX_NAMED = 10;
@@ -77,7 +78,7 @@ const MAX_NAMED = 10;
 export async function decommission(
   session: Session,
   output: Output,
-  { yes, reason = requestedBy() }: DecommissionOptions,
+  { yes, reason = requestedBy(), checkMs = 2_000 }: DecommissionOptions,
 ): Promise<void> {
   const { taskQueue } = session.settings;
   const found = await runningOn(session, taskQueue);
@@ -110,7 +111,7 @@ export async function decommission(
     const now = summary(running) + pausedText(running);
     if (now !== reported && running.length > 0)
       output.note('waiting', `still running: ${(reported = now)}`);
-    await delay(CHECK_INTERVAL_MS);
+    await delay(checkMs);
     running = await runningOn(session, taskQueue);
   }
   output.result(
