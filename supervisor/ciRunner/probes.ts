@@ -59,25 +59,33 @@ interface PendingProbe {
   release(): void;
 }
 
+/** State of the server that a request is answered from. */
+interface AnswerContext {
+  readonly checks: Readonly<Record<string, ProbeCheck>>;
+  readonly held: Map<Socket, PendingProbe>;
+  /** Maximum delay of the response (ms). */
+  readonly maxWaitMs: number;
+}
+
 /**
  * Maximum number of open connections. A further one closes the oldest. The kubelet's connection is
  * the newest, and has its response (delayed or not) by then.
  */
 const MAX_CONNECTIONS = 32;
-/** Maximum duration of a connection (ms). */
-const CONNECTION_MS = 3000;
-/** Maximum delay of a response (ms), well below {@link CONNECTION_MS}. */
+/** Maximum delay of a response (ms). A connection lasts twice as long at most. */
 const MAX_WAIT_MS = 1500;
 const MAX_REQUEST = 4096;
 
 /**
  * Serves the probes until the process ends.
  *
+ * @param maxWaitMs - maximum delay of a response (ms)
  * @throws Error such as EADDRINUSE
  */
 export async function serveProbes(
   answers: ProbeResults,
   at: { port: number; host?: string },
+  maxWaitMs = MAX_WAIT_MS,
 ): Promise<Probes> {
   const checks: Readonly<Record<string, ProbeCheck>> = {
     '/startup': { answer: () => answers.startup(), sent: false },
@@ -94,7 +102,7 @@ export async function serveProbes(
       if (held.has(oldest)) held.get(oldest)?.release();
       else oldest.destroy();
     }
-    const timer = setTimeout(() => socket.destroy(), CONNECTION_MS);
+    const timer = setTimeout(() => socket.destroy(), 2 * maxWaitMs);
     socket.once('close', () => {
       clearTimeout(timer);
       open.delete(socket);
@@ -102,7 +110,7 @@ export async function serveProbes(
     // The client closed the connection, so there is no one to respond to.
     socket.on('error', () => socket.destroy());
     socket.once('end', () => socket.end());
-    readHead(socket, (head) => answer(socket, head, checks, held));
+    readHead(socket, (head) => answer(socket, head, { checks, held, maxWaitMs }));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -136,19 +144,14 @@ function readHead(socket: Socket, then: (head: string) => void): void {
   socket.on('data', read);
 }
 
-function answer(
-  socket: Socket,
-  head: string,
-  checks: Readonly<Record<string, ProbeCheck>>,
-  held: Map<Socket, PendingProbe>,
-): void {
+function answer(socket: Socket, head: string, { checks, held, maxWaitMs }: AnswerContext): void {
   const [method = '', target = ''] = head.split(/\s/, 2);
   const [path = '', query = ''] = target.split('?', 2);
   const check = Object.hasOwn(checks, path) ? checks[path] : undefined;
   if (method !== 'GET' && method !== 'HEAD')
     return void socket.end(response('405 Method Not Allowed', ''));
   if (check === undefined) return void socket.end(response('404 Not Found', ''));
-  const waitMs = parseWait(query);
+  const waitMs = Math.min(parseWait(query), maxWaitMs);
   const send = (): void => {
     const yes = check.answer();
     if (waitMs > 0) check.sent = yes;
@@ -176,7 +179,7 @@ function parseWait(query: string): number {
   const text = /(?:^|&)wait=([^&]*)/.exec(query)?.[1];
   if (text === undefined) return 0;
   try {
-    return Math.min(parseDuration(text), MAX_WAIT_MS);
+    return parseDuration(text);
   } catch {
     return 0; // A probe must be answered in any case.
   }
