@@ -13,6 +13,10 @@ import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 process.env['HOLDFAST_RERUNS_TOKEN'] = 'ghp_simulator';
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const LONG = 3_600_000;
+/** Lease of a job that is never lost by chance (ms). */
+const LEASE_MS = 60_000;
+/** Lease of a job that a test awaits the loss of (ms). */
+const SHORT_LEASE_MS = 5_000;
 
 let simulator: Simulator;
 let fleet: Fleet;
@@ -27,20 +31,29 @@ const settings = (more: Record<string, unknown> = {}): Record<string, unknown> =
   ...more,
 });
 
-beforeEach(async () => {
+async function open(leaseMs: number): Promise<void> {
   simulator = await startSimulator({
     tokens: [{ token: 'ghp_simulator', name: 'pat' }],
-    leaseMs: 500,
+    leaseMs,
     offlineAfterMs: 200,
   });
   fleet = new Fleet(simulator.url);
   ({ server, close } = ciServerOf(settings()));
-});
-afterEach(async () => {
+}
+beforeEach(async () => await open(LEASE_MS));
+afterEach(async () => await closeAll());
+
+async function closeAll(): Promise<void> {
   fleet.close();
   await close();
   await simulator.stop();
-});
+}
+
+/** Replaces the simulator by one at which jobs of killed runners are lost soon. */
+async function shortenLease(): Promise<void> {
+  await closeAll();
+  await open(SHORT_LEASE_MS);
+}
 
 /** A runner that runs a job of this kind. */
 async function runningJob(
@@ -80,6 +93,7 @@ test('a running job has no conclusion, and GitHub rejects its rerun', async () =
 });
 
 test('a job of a runner that was killed is rerun in the next attempt, once', async () => {
+  await shortenLease();
   const { job, runner, runId, id } = await runningJob('killed');
   runner.kill();
   await simulator.waitForJob(id, 'completed');
@@ -103,12 +117,11 @@ test('a job of a runner that was killed is rerun in the next attempt, once', asy
 });
 
 test('jobs of one run: during the rerun of one the others wait', async () => {
+  await shortenLease();
   const one = await runningJob('one', { name: 'build (1)' });
   const two = await runningJob('two', { name: 'build (2)', run_id: one.runId });
-  for (const { runner, id } of [one, two]) {
-    runner.kill();
-    await simulator.waitForJob(id, 'completed');
-  }
+  for (const { runner } of [one, two]) runner.kill();
+  for (const { id } of [one, two]) await simulator.waitForJob(id, 'completed');
   await reruns().rerun(SCOPE, one.job);
   expect(await ciServerError(reruns().rerun(SCOPE, two.job))).toMatchObject({ kind: 'busy' });
   const waiting = await reruns().getJob(SCOPE, two.job);
@@ -121,6 +134,7 @@ test('jobs of one run: during the rerun of one the others wait', async () => {
 });
 
 test('a shutdown or loss of the runner, a cancellation and a failure of the job are distinguished', async () => {
+  await shortenLease();
   const stopped = await runningJob('stopped');
   void stopped.runner.stop();
   const killed = await runningJob('killed');

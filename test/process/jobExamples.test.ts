@@ -81,21 +81,25 @@ test.each(steps)('%s ends at once when its job is interrupted', async (_what, st
 test('each ends within its grace period at its own timeout', async () => {
   await Promise.all(
     steps.map(async ([what, step]) => {
-      const supervised = start(step, '20s', ['--timeout', '3s']);
+      const supervised = start(step, '30s', ['--timeout', '10s']);
       expect([what, await supervised.status()]).not.toEqual([what, 0]);
       expect(supervised.stdout.toString()).toContain('up');
-      expect(supervised.errors).toContain('Process did not finish before 3s timeout');
-      expect(supervised.errors).toContain('Process gracefully exited before 20s grace period');
+      expect(supervised.errors).toContain('Process did not finish before 10s timeout');
+      expect(supervised.errors).toContain('Process gracefully exited before 30s grace period');
       expect(supervised.leftovers()).toEqual([]);
     }),
   );
-}, 60_000);
+}, 180_000);
 
 test.each(['SIGTERM', 'its timeout'])(
   'the trap of the first example saves the state: %s',
   async (how) => {
     const [, e2e] = steps.find(([name]) => name === 'integration e2e') ?? [];
-    const supervised = start(e2e as StepInput, '10m', how === 'SIGTERM' ? [] : ['--timeout', '2s']);
+    const supervised = start(
+      e2e as StepInput,
+      '10m',
+      how === 'SIGTERM' ? [] : ['--timeout', '10s'],
+    );
     await supervised.printed('up');
     if (how === 'SIGTERM') supervised.signal('SIGTERM');
     await supervised.ended();

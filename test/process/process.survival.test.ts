@@ -134,7 +134,7 @@ describe('a worker dies', () => {
     const { worker, pod } = await startWorker({
       stateDir: harness.stateDir,
       request,
-      deletion: { onceThereIs: notes, gracePeriodSeconds: 5 },
+      deletion: { onceThereIs: notes, gracePeriodSeconds: 20 },
     });
     await kill(worker, worker.pid!);
     const { deadline } = JSON.parse(await readFile(podFile(pod, 'stop.json'), 'utf8')) as {
@@ -149,7 +149,7 @@ describe('a worker dies', () => {
     );
     const lateMs = Date.now() - Date.parse(deadline);
     expect(lateMs).toBeGreaterThanOrEqual(0);
-    expect(lateMs).toBeLessThan(10_000);
+    expect(lateMs).toBeLessThan(60_000);
     await untilDead(wrapper);
     expect(existsSync(podFile(pod, 'spec.json'))).toBe(false);
     expect(await readFile(notes, 'utf8')).toBe('ready\nterm\n');
@@ -354,11 +354,21 @@ describe('secrets', () => {
       (files) => !files.includes('registration.env.json'),
     );
     for (const entry of await readdir(harness.stateDir, { recursive: true })) {
-      const { mode } = await stat(join(harness.stateDir, entry));
+      const mode = await modeOf(join(harness.stateDir, entry));
       expect({ entry, forOthers: mode & 0o077 }).toEqual({ entry, forOthers: 0 });
     }
   });
 });
+
+/** Returns the permissions of a file, or 0 if it was removed after it was listed. */
+async function modeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).mode;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return 0;
+  }
+}
 
 function canSignal(pid: number): boolean {
   try {

@@ -7,8 +7,10 @@ import { until } from '../support/until.ts';
 
 /** As long as the server holds an answer at most. */
 const LONG = 'wait=1h';
+/** Maximum delay of an answer in tests that end the delay themselves (ms). */
+const HELD_MS = 30_000;
 
-async function probes() {
+async function probes(maxWaitMs?: number) {
   const state = { startup: false, ready: false };
   let looks = 0;
   const look = (what: keyof typeof state): boolean => {
@@ -18,6 +20,7 @@ async function probes() {
   const server = await serveProbes(
     { startup: () => look('startup'), ready: () => look('ready') },
     { port: 0, host: '127.0.0.1' },
+    maxWaitMs,
   );
   const ask = async (pathAndQuery: string): Promise<number> =>
     (await fetch(`http://127.0.0.1:${server.port}${pathAndQuery}`)).status;
@@ -38,7 +41,7 @@ async function probes() {
 }
 
 test('a long poll returns when the result changes', async () => {
-  const { ask, askAndWait, set } = await probes();
+  const { ask, askAndWait, set } = await probes(HELD_MS);
   const online = await askAndWait(`/startup?${LONG}`);
   set({ startup: true, ready: true });
   expect(await online.answer).toBe(200);
@@ -53,19 +56,24 @@ test('a long poll returns when the result changes', async () => {
 });
 
 test('all waiters get the change', async () => {
-  const { ask, askAndWait, set } = await probes();
+  const { ask, askAndWait, set } = await probes(HELD_MS);
   expect(await ask(`/ready?${LONG}`)).toBe(503);
-  const order: number[] = [];
-  // Asked first, and of no news: whoever waits as long as that has heard of nothing.
-  const waiting = [
+  const order: string[] = [];
+  const [other, ...changed] = [
     await askAndWait(`/ready?${LONG}`),
     await askAndWait(`/startup?${LONG}`),
     await askAndWait(`/startup?${LONG}`),
   ];
-  const answered = waiting.map(async ({ answer }) => order.push(await answer));
+  const unchanged = other.answer.then((status) => order.push(`ready ${status}`));
+  const answered = changed.map(
+    async ({ answer }) => await answer.then((status) => order.push(`startup ${status}`)),
+  );
   set({ startup: true });
   await Promise.all(answered);
-  expect(order).toEqual([200, 200, 503]);
+  expect(order).toEqual(['startup 200', 'startup 200']);
+  set({ ready: true });
+  await unchanged;
+  expect(order.at(-1)).toBe('ready 200');
 });
 
 test('or after the requested time, or after 1.5 s', async () => {
@@ -81,11 +89,12 @@ test('or after the requested time, or after 1.5 s', async () => {
 });
 
 test('a request without a wait, or with an invalid one, returns immediately', async () => {
-  const { ask, askAndWait, set } = await probes();
+  const { ask, askAndWait, set } = await probes(HELD_MS);
   set({ ready: true });
   expect(await ask(`/ready?${LONG}`)).toBe(200);
   const order: string[] = [];
   const { answer } = await askAndWait(`/ready?${LONG}`);
+  const held = answer.then((status) => order.push(`held ${status}`));
   const paths = [
     '/ready',
     '/ready?wait=0',
@@ -95,15 +104,15 @@ test('a request without a wait, or with an invalid one, returns immediately', as
     '/ready?waiter=1h',
     '/live',
   ];
-  await Promise.all([
-    answer.then(() => order.push('held')),
-    ...paths.map(async (path) => await ask(path).then(() => order.push('at once'))),
-  ]);
-  expect(order).toEqual([...paths.map(() => 'at once'), 'held']);
+  await Promise.all(paths.map(async (path) => await ask(path).then(() => order.push('at once'))));
+  expect(order).toEqual(paths.map(() => 'at once'));
+  set({ ready: false });
+  await held;
+  expect(order.at(-1)).toBe('held 503');
 });
 
 test('a waiting request is answered, not dropped, when others take the connections', async () => {
-  const { port, ask, askAndWait, set } = await probes();
+  const { port, ask, askAndWait, set } = await probes(HELD_MS);
   set({ ready: true });
   expect(await ask(`/ready?${LONG}`)).toBe(200);
   const { answer } = await askAndWait(`/ready?${LONG}`);

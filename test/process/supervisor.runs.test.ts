@@ -269,7 +269,7 @@ describe('drain', () => {
       '--drain-timeout',
       timeout,
       '--signal-timeout',
-      '500ms',
+      '20s',
       '--',
       'sh',
       '-c',
@@ -334,7 +334,7 @@ describe('drain', () => {
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
     expect(supervised.errors.slice(1)).toEqual([
       'Process did not finish before 300ms drain timeout',
-      'Process gracefully exited before 500ms grace period',
+      'Process gracefully exited before 20s grace period',
     ]);
   });
 });
@@ -399,7 +399,7 @@ describe('the grace period is kept', () => {
     const hogs = availableParallelism() * 3;
     const supervised = run([
       '--signal-timeout',
-      '5s',
+      '30s',
       '--cleanup-timeout',
       '1s',
       '--',
@@ -411,7 +411,7 @@ describe('the grace period is kept', () => {
     await expectStopped(supervised);
     expect(supervised.errors).toEqual([
       'Entrypoint received interrupt: terminated',
-      'Process gracefully exited before 5s grace period',
+      'Process gracefully exited before 30s grace period',
     ]);
   });
 });

@@ -17,7 +17,10 @@ export interface StoppedChild {
   /** Whether all its processes end within the grace period. */
   readonly graceful: boolean;
   readonly options?: readonly string[];
-  /** Whether the signal is sent twice in a row. */
+  /**
+   * Whether the signal is sent twice in a row. The script then saves by the command in the shell
+   * variable SAVE, which must last until after the second signal.
+   */
   readonly twice?: boolean;
   readonly prints?: string;
 }
@@ -72,7 +75,7 @@ export const STOPPED_CHILDREN: readonly StoppedChild[] = [
   },
   {
     child: 'drops its handler after the first signal',
-    script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep "\${SAVE_SECONDS:-0.4}"; echo saved; exit 9`,
+    script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; eval "\${SAVE:-sleep 0.4}"; echo saved; exit 9`,
     status: 9,
     graceful: true,
     twice: true,
