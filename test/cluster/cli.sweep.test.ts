@@ -214,8 +214,8 @@ await describeWithLab(
 
       const ghost = await world.terminated();
       await world.register(ghost.runnerName);
-      // Longer than a heartbeat is away.
-      world.simulator.addFault({ kind: 'latency', ms: 7_000, endpoint: 'GET *', count: 1 });
+      // Longer than a heartbeat and a second command take, shorter than a request may take.
+      world.simulator.addFault({ kind: 'latency', ms: 20_000, endpoint: 'GET *', count: 1 });
       const sweeping = cli('sweep');
       const byHand = world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue));
       await until(

@@ -184,7 +184,7 @@ await describeWithLab(
         const held = proxy.hold(
           ({ method, url }) => method === 'POST' && url.pathname.endsWith(`/${kind}`),
         );
-        run = await world.start({ ...POD, intervals: { lateCreationWindow: '10s' } });
+        run = await world.start({ ...POD, intervals: { lateCreationWindow: '20s' } });
         const late = await held;
         await run.handle.signal('cancel', 'not needed any more');
         await run.reaches(
@@ -196,7 +196,7 @@ await describeWithLab(
         expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
         await expectNothingLeft();
       },
-      90_000,
+      150_000,
     );
 
     test.each([

@@ -135,7 +135,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   test('a silent watch counts as lost; the next one delivers its missed events', async () => {
     compute = harness.instance({
       kubeConfig: proxy.kubeConfig,
-      watchTimeoutMs: 4_000,
+      watchTimeoutMs: 15_000,
       minBackoffMs: 20,
     });
     proxy.script('watch', { kind: 'silence' });
@@ -147,7 +147,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test('without events the server closes the watch regularly, and a bookmark keeps the resource version recent', async () => {
-    compute = harness.instance({ kubeConfig: proxy.kubeConfig, watchTimeoutMs: 6_000 });
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, watchTimeoutMs: 24_000 });
     await startWatch();
     const foreign = harness.instance({ installation: 'another' });
     const { name } = await foreign.createPod(harness.request(harness.newIdentity()), undefined);

@@ -5,10 +5,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
-import { actAs, applyManifest } from '../support/clusterAccounts.ts';
+import { actAs, applyManifest, awaitRoles } from '../support/clusterAccounts.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
-import { until } from '../support/until.ts';
 
 interface Rule {
   resources: string[];
@@ -63,14 +62,8 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
       kubeConfig: account,
       onRequest: ({ verb, resource }) => used.add(`${verb} ${resource}`),
     });
-    await until(
-      'the permissions to be in force',
-      async () =>
-        await compute.location().then(
-          () => true,
-          () => false,
-        ),
-    );
+    await awaitRoles(account, manifest);
+    await compute.location();
 
     const alive = await world.terminated();
     const { pod } = await world.provision(alive);

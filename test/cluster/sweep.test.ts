@@ -390,7 +390,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
     const names = async (objects: JobObjects): Promise<string[]> =>
       Object.keys(await readJobObjects(world.harness, objects));
-    expect(await sweep({ minAge: '30s' })).toMatchObject({
+    expect(await sweep({ minAge: '10m' })).toMatchObject({
       findings: [],
       skipped: { in_use: 4, foreign: 4 },
     });

@@ -109,24 +109,28 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
   test('if the server stays unreachable, it gives up after its timeout with the reason', async () => {
     const gate = await TcpGate.to(s3!.endpoint);
     const { env } = await ended('away', gate.url);
-    const { end } = start({ ...env, HOLDFAST_UPLOAD_TIMEOUT: '2s' });
+    const { end } = start({ ...env, HOLDFAST_UPLOAD_TIMEOUT: '20s' });
     expect(await end).toEqual({
       code: 1,
       line: {
         error: expect.stringMatching(
-          /not stored within 2s: Error: Could not put shared\/away\.json into the bucket \S+: .*ECONNREFUSED/,
+          /not stored within 20s: Error: Could not put shared\/away\.json into the bucket \S+: .*ECONNREFUSED/,
         ),
       },
     });
   });
 
   test('killed during an upload: no incomplete artifact looks complete', async () => {
-    const { artifacts, env } = await ended('killed');
+    const gate = await TcpGate.to(s3!.endpoint);
+    const { artifacts, env } = await ended('killed', gate.url);
     writeFileSync(join(artifacts, 'dump'), Buffer.alloc(400 * MIB, 'x'));
+    gate.holdAfter(200 * MIB);
+    await gate.open();
     const { child, end } = start(env);
     await until('its first part', () => bucket.parts().length > 0);
     child.kill('SIGKILL');
     await end;
+    await gate.shut();
     expect(Object.keys(bucket.texts('killed'))).toEqual(['build-log.txt']);
   });
 });

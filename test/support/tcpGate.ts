@@ -11,6 +11,8 @@ export class TcpGate {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
+  /** Number of bytes that clients may still send. */
+  #allowance = Number.POSITIVE_INFINITY;
 
   private constructor(target: string, host: string, port: number) {
     this.#target = new URL(target);
@@ -31,6 +33,11 @@ export class TcpGate {
     return `${this.#target.protocol}//${this.host}:${this.port}`;
   }
 
+  /** Holds back what clients send in all after this number of bytes: the server never gets it. */
+  holdAfter(bytes: number): void {
+    this.#allowance = bytes;
+  }
+
   async open(): Promise<void> {
     const server = createServer((client) => {
       const onward = connect(Number(this.#target.port), this.#target.hostname);
@@ -43,6 +50,10 @@ export class TcpGate {
         one.on('close', () => this.#sockets.delete(one));
         one.pipe(other);
       }
+      client.on('data', (bytes: Buffer) => {
+        this.#allowance -= bytes.length;
+        if (this.#allowance < 0) client.unpipe(onward).pause();
+      });
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
