@@ -23,7 +23,7 @@ import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SetRun, SHORT_SET_INTERVALS } from '../support/setRun.ts';
-import { until } from '../support/until.ts';
+import { until, untilSeen } from '../support/until.ts';
 
 await describeWithLab(
   'holdfast set, on a real Temporal server with the real workflows',
@@ -548,8 +548,13 @@ await describeWithLab(
         (await json<{ sets: Row[] }>('list', '--limit', '1000')).sets.find(
           (one) => one.name === which,
         );
-      await until('visibility', async () => (await row()) !== undefined);
-      expect(await row()).toMatchObject({
+      // A busy worker may not answer in time.
+      const answered = await untilSeen(
+        'visibility, and an answer of the set',
+        row,
+        (seen) => seen?.runners !== undefined,
+      );
+      expect(answered).toMatchObject({
         desired: 1,
         scope: 'acme',
         labels: ['self-hosted', 'linux', 'X64'],
@@ -589,7 +594,7 @@ await describeWithLab(
       expect(applied.stdout).toMatch(
         new RegExp(`^${fresh}: started; not yet processed by a worker$`, 'm'),
       );
-      expect(performance.now() - started).toBeLessThan(45_000);
+      expect(performance.now() - started).toBeLessThan(110_000);
       // A command is not lost meanwhile.
       expect(await cli('pause', name, '--reason', 'nobody there')).toMatchObject({
         status: 1,
@@ -607,6 +612,6 @@ await describeWithLab(
         async () => (await json<{ status: string }>('get', name)).status === 'COMPLETED',
       );
       expect(await run().handle.result()).toMatchObject({ runners: [] });
-    });
+    }, 300_000);
   },
 );

@@ -275,7 +275,7 @@ await describeWithLab(
         'get',
         id,
       );
-      expect(performance.now() - started).toBeLessThan(9_000);
+      expect(performance.now() - started).toBeLessThan(30_000);
       expect(details).toMatchObject({
         phase: 'Idle',
         note: expect.stringMatching(/^no worker answered/),

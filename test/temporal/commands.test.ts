@@ -215,7 +215,7 @@ await describeWithLab('a command without a CI server', { temporal: true }, (lab)
   });
 
   test('evictions do not extend the job timeout: it is stopped by its age, in any attempt', async () => {
-    const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '10s' } });
+    const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '25s' } });
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     await nextAttempt(run, 2);
     expect(await run.result()).toMatchObject({

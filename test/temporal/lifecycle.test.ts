@@ -345,7 +345,7 @@ await describeWithLab('the lifecycle of a runner', { temporal: true }, (lab) => 
   });
 
   test('the job timeout ends a runner by a graceful stop; extendDeadline moves it', async () => {
-    const run = await world.start({ timeouts: { jobTimeout: '4s' } });
+    const run = await world.start({ timeouts: { jobTimeout: '15s' } });
     const pod = await run.pod();
     compute.start(pod);
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
@@ -360,7 +360,7 @@ await describeWithLab('the lifecycle of a runner', { temporal: true }, (lab) => 
       number,
       number,
     ];
-    expect(over - began).toBeGreaterThan(5_500);
+    expect(over - began).toBeGreaterThan(16_500);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
 
@@ -405,7 +405,7 @@ await describeWithLab('the lifecycle of a runner', { temporal: true }, (lab) => 
     const before = Date.now();
     await run.handle.signal('cancel');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(Date.now() - before).toBeLessThan(20_000);
+    expect(Date.now() - before).toBeLessThan(60_000);
     expectNothingLeft({ compute, ci });
   });
 

@@ -171,7 +171,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
       answer: new CiServerError('unavailable', 'down'),
       repeat: true,
     });
-    run = await world.start({ intervals: { lateCreationWindow: '4s' } });
+    run = await world.start({ intervals: { lateCreationWindow: '20s' } });
     await until('a try', () => ci.count('register') >= 1);
     await run.handle.signal('cancel');
     const { runnerName } = await run.reaches(

@@ -210,7 +210,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       'the breaker',
       ({ blockedReason }) => blockedReason !== undefined,
     );
-    expect(open.blockedReason).toMatch(/^never_registered ×\d$/);
+    expect(open.blockedReason).toMatch(/^never_registered ×\d+$/);
     const worse = await set.reaches(
       'a probe to fail',
       ({ blockedReason = '' }) =>
@@ -230,9 +230,8 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       () => new ComputeError('invalid', 'no PriorityClass with name urgent was found'),
     );
     const set = await start({ replicas: 1 });
-    const blocked = await set.reaches(
-      'the rejections',
-      ({ blockedReason }) => blockedReason === 'pod_rejected ×2',
+    const blocked = await set.reaches('the rejections', ({ blockedReason = '' }) =>
+      /^pod_rejected ×([2-9]|\d\d+)$/.test(blockedReason),
     );
     expect(blocked.lastFailure).toMatchObject({
       runner: expect.stringMatching(/^runner-/),

@@ -110,13 +110,12 @@ await describeWithLab('a set with the demand of a scale set', { temporal: true }
     // The wait for the next worker does not grow: nobody reads the jobs meanwhile.
     await stage.world.suspend();
     const listener = stage.world.client.workflow.getHandle(`scale-set-${name}`);
-    const { pendingActivities = [] } = (await listener.describe()).raw;
-    expect(
-      pendingActivities?.map(({ attempt, currentRetryInterval }) => [
-        attempt,
-        Number(currentRetryInterval?.seconds),
-      ]),
-    ).toEqual([[3, 1]]);
+    const { pendingActivities } = (await listener.describe()).raw;
+    const [pending, ...others] = pendingActivities ?? [];
+    expect(others).toEqual([]);
+    // More often if an attempt timed out on a busy machine.
+    expect(pending?.attempt).toBeGreaterThanOrEqual(3);
+    expect(Number(pending?.currentRetryInterval?.seconds)).toBe(1);
   });
 
   test.each([

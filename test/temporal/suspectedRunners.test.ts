@@ -32,7 +32,7 @@ await describeWithLab(
       world = await holdfastWorld(lab.temporal?.address ?? '', {
         compute,
         ciServers: ci,
-        timeoutPolicy: { default: { jobTimeoutCap: '5s' } },
+        timeoutPolicy: { default: { jobTimeoutCap: '15s' } },
       });
     });
     afterEach(async () => await world.close());
@@ -45,8 +45,8 @@ await describeWithLab(
         compute.startJob(pod);
         await until('the runner to be busy', async () => (await phase()) === 'Busy');
         // A worker reports sixty changes immediately, and further ones a minute apart.
-        const enough = Date.now() + 500;
-        await until('half a second of busy time to pass', () => Date.now() >= enough);
+        const enough = Date.now() + 1_500;
+        await until('a part of its busy time to pass', () => Date.now() >= enough);
         compute.endJob(pod);
         await until('the runner not to be busy', async () => (await phase()) !== 'Busy');
       } while ((await phase()) === 'Idle');

@@ -206,7 +206,7 @@ await describeWithLab('teardown', { temporal: true }, (lab) => {
   });
 
   test('a runner that ends while its credential is rejected: pod and Secret are deleted at once, and the registration is handed off after timeouts.unregistration', async () => {
-    await busyRunner({ timeouts: { unregistration: '3s' } });
+    await busyRunner({ timeouts: { unregistration: '20s' } });
     ci.script.push({
       method: 'remove',
       answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }),

@@ -70,14 +70,15 @@ await describeWithLab(
       'row 7: a static runner is stopped when its job has had its time, also in a drain (tells by: %s)',
       async (tells) => {
         life.compute.probes = tells === 'probes';
-        await life.busy({ ephemeral: false, timeouts: { jobTimeout: '3s' } });
+        const startedAt = Date.now();
+        await life.busy({ ephemeral: false, timeouts: { jobTimeout: '12s' } });
         await life.drain();
         const { waitingFor, waitingUntil } = await life.run.reaches(
           'its refusal',
           (status) => status.phase === 'Draining' && life.removals() > 1,
         );
         expect(waitingFor).toContain('until its job ends');
-        expect(Date.parse(waitingUntil ?? '')).toBeGreaterThan(Date.now() - 3_000);
+        expect(Date.parse(waitingUntil ?? '')).toBeGreaterThan(startedAt + 11_000);
         expect(await life.run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
       },
     );

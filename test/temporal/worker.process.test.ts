@@ -249,7 +249,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       const before = performance.now();
       worker.kill('SIGTERM');
       expect(await worker.ended).toBe(143);
-      expect(performance.now() - before).toBeLessThan(10_000);
+      expect(performance.now() - before).toBeLessThan(30_000);
       expect((await handle.describe()).status.name).toBe('RUNNING');
     });
   });
