@@ -6,7 +6,7 @@ import type { GiteaJobState } from '../support/gitea.ts';
 import { GiteaWorld } from '../support/giteaWorld.ts';
 import { KillingProxy, type KillPoint } from '../support/killingProxy.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { until } from '../support/until.ts';
+import { until, untilSeen } from '../support/until.ts';
 
 const NEEDS = { gitea: true, temporal: true, kubernetes: false };
 const JOBS = 8;
@@ -107,9 +107,14 @@ await describeWithLab('Runners of Gitea', NEEDS, (lab) => {
     await world.startWorker().started();
     for (const { id } of jobs)
       expect(await world.waitForJob(id, 'completed')).toMatchObject({ conclusion: 'success' });
-    await until('the set to be at rest', async () => (await statusOf()).runners.length === 0);
-    expect((await statusOf()).jobs).toMatchObject({ queued: 0, running: 0, completedTotal: JOBS });
+    await untilSeen(
+      'the set to be at rest',
+      statusOf,
+      ({ runners, jobs: { queued, running, completedTotal } }) =>
+        runners.length === 0 && queued + running === 0 && completedTotal === JOBS,
+      180_000,
+    );
     expect(await world.gitea.runners()).toEqual([]);
     await set.terminate();
-  });
+  }, 300_000);
 });

@@ -5,12 +5,16 @@ import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoRunners.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { isOverloaded } from '../support/machineLoad.ts';
 import { together } from '../support/together.ts';
 
 const JOBS = 22;
 const EPHEMERAL = 5;
 const BOUND_MS = 2_000;
 const BOUND_BEFORE_PROBES_MS = 3_500;
+
+/** The bound, or ten times as much on an overloaded machine. */
+const bound = (ms: number): number => (isOverloaded() ? 10 * ms : ms);
 
 /** What the workflow noted of its phases, against what the CI server noted of its jobs: milliseconds. */
 interface Latencies {
@@ -82,8 +86,8 @@ async function playStatic(world: ClusterWorld): Promise<void> {
   );
   tell("starts of a static runner's jobs", starts);
   tell("ends of a static runner's jobs", ends);
-  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
-  expect(allButOne(ends)).toBeLessThan(BOUND_MS);
+  expect(allButOne(starts)).toBeLessThan(bound(BOUND_MS));
+  expect(allButOne(ends)).toBeLessThan(bound(BOUND_MS));
   for (const id of jobs) run.expectUnharmed({ id });
   await run.drain();
   expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
@@ -125,13 +129,13 @@ async function playEphemeral(
   );
   // The end of a runner that takes one job only is the end of its process, which takes as long as the runner does to leave.
   tell('ends of ephemeral runners', seen.ends);
-  expect(median(seen.ends)).toBeLessThan(BOUND_MS);
+  expect(median(seen.ends)).toBeLessThan(bound(BOUND_MS));
   return seen;
 }
 
 async function playIdle(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, false);
-  expect(median(starts)).toBeLessThan(BOUND_MS);
+  expect(median(starts)).toBeLessThan(bound(BOUND_MS));
 }
 
 /**
@@ -140,13 +144,13 @@ async function playIdle(world: ClusterWorld): Promise<void> {
  */
 async function playAwaited(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true);
-  expect(median(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
+  expect(median(starts)).toBeLessThan(bound(BOUND_BEFORE_PROBES_MS));
 }
 
 /** The CI server tells, without being asked. */
 async function playTold(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true, ', by webhook');
-  expect(median(starts)).toBeLessThan(BOUND_MS);
+  expect(median(starts)).toBeLessThan(bound(BOUND_MS));
 }
 
 await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'kubelet' }, (lab) => {
@@ -161,7 +165,7 @@ await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'ku
         playAwaited,
     },
     {
-      timeoutMs: 240_000,
+      timeoutMs: 600_000,
       afterwards: {
         ...cleanEnd,
         'nobody asked for anything else, whosever it is': async ({ simulator, runs }) => {
@@ -180,6 +184,6 @@ await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'ku
       [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: most starts within 2 s, one request, too`]:
         playTold,
     },
-    { timeoutMs: 240_000, afterwards: cleanEnd },
+    { timeoutMs: 600_000, afterwards: cleanEnd },
   );
 });

@@ -146,7 +146,7 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
   'a CI job that does not: interrupted after the drain, with its grace; errored/evicted': async ({
     cluster,
   }) => {
-    const run = await cluster.start('drain-short', draining('3s'));
+    const run = await cluster.start('drain-short', draining('10s'));
     const job = await run.runJob(countingJob(600));
     const { pod } = await run.listens();
     const log = await PodLog.follow(cluster.namespace, pod);
@@ -156,7 +156,7 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
     const [term, over] = (await log.complete()).errors;
     expect([term?.text, over?.text]).toEqual([
       interrupted('terminated'),
-      'Process did not finish before 3s drain timeout',
+      'Process did not finish before 10s drain timeout',
     ]);
     // By when the lines were written, of which either may be a little late.
     expect((over?.at ?? Number.NaN) - (term?.at ?? Number.NaN)).toBeGreaterThan(2_000);

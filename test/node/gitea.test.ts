@@ -1,6 +1,6 @@
 /** Runners of a real Gitea in pods, with its official runner under the supervisor. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { cancelSignal, drainUpdate, type RunnerInput } from '../../core/contract/index.ts';
 import { letGo, HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
 import type { ClusterWorld } from '../support/clusterWorld.ts';
@@ -8,6 +8,8 @@ import { Gitea, type GiteaJobState } from '../support/gitea.ts';
 import { openGiteaPods } from '../support/giteaPods.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
+
+jest.setTimeout(300_000);
 
 const REPOSITORY = 'acme/app';
 const SECRET = 'webhook secret';

@@ -182,6 +182,8 @@ await describeWithLab(
             await until(
               'rent to be stored',
               async () => (await job.handle.query(jobStatusQuery)).steps[0]?.state === 'ended',
+              undefined,
+              180_000,
             );
             await gate.shut();
             await world.namespace.core.createNamespacedConfigMap({

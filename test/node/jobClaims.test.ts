@@ -84,7 +84,6 @@ await describeWithLab(
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(async () => await WithClaims.open(lab), scenarios, {
-      timeoutMs: 300_000,
       afterwards: {
         'nothing is left in the cluster': async ({ world }) => {
           await world.expectNothingLeft();

@@ -22,7 +22,7 @@ import { until } from '../support/until.ts';
 
 /** Where steps have little time to come up; those of `post` need some of it. */
 const HASTY = 'hasty/web';
-const TIMEOUTS = { scopes: { [HASTY]: { podUnscheduled: '8s', podPending: '35s' } } };
+const TIMEOUTS = { scopes: { [HASTY]: { podUnscheduled: '30s', podPending: '90s' } } };
 
 const step = (name: string, commands: string, more: Partial<StepInput> = {}): StepInput => ({
   name,
@@ -239,7 +239,6 @@ await describeWithLab('lost steps of jobs', { temporal: true, nodes: 'kubelet' }
       }),
     scenarios,
     {
-      timeoutMs: 200_000,
       afterwards: {
         'nothing is left': async (world) => await world.expectNothingLeft(),
       },

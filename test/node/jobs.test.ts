@@ -26,10 +26,10 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
   'its timeout during test: the step is told, and has its grace; then post, in order, which a second cancel does not cut':
     async (world) => {
       const job = await ClusterJob.start(world, 'timeline', {
-        timeout: '45s',
+        timeout: '90s',
         test: [step('unit', `${WHY} ${TICK}`), step('e2e', 'true')],
         post: [
-          step('gather', 'echo "after: $JOB_STOP_REASON"; echo up; sleep 10'),
+          step('gather', 'echo "after: $JOB_STOP_REASON"; echo up; sleep 30'),
           step('clean', 'true'),
         ],
       });
@@ -49,7 +49,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       ]);
       expect(lines(result)).toEqual([
         'Running step unit.',
-        'Process did not finish before 45s timeout',
+        'Process did not finish before 1m30s timeout',
         ...INTERRUPTED,
         `cleanup: Deleting pod ${result.steps[0]?.pod}`,
         'Running step gather.',
@@ -62,8 +62,8 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
   'its timeout during test, and its grace during post, which a second cancel does not cut: the step of post is told that its time is over; the rest is not run':
     async (world) => {
       const job = await ClusterJob.start(world, 'grace', {
-        timeout: '30s',
-        gracePeriod: '35s',
+        timeout: '90s',
+        gracePeriod: '90s',
         test: [step('unit', `${WHY} ${TICK}`)],
         post: [step('gather', `${WHY} ${TICK}`), step('clean', 'true')],
       });
@@ -82,11 +82,11 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       ]);
       expect(lines(result)).toEqual([
         'Running step unit.',
-        'Process did not finish before 30s timeout',
+        'Process did not finish before 1m30s timeout',
         ...INTERRUPTED,
         `cleanup: Deleting pod ${result.steps[0]?.pod}`,
         'Running step gather.',
-        'Process did not exit before 35s grace period',
+        'Process did not exit before 1m30s grace period',
         `cleanup: Deleting pod ${result.steps[1]?.pod}`,
       ]);
     },
@@ -136,8 +136,8 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
   'its worker is killed in test and in post: each step once, in order': async (world) => {
     const job = await ClusterJob.start(world, 'killed', {
       pre: [step('prepare', 'true')],
-      test: [step('unit', 'echo up; sleep 8; exit 3')],
-      post: [step('gather', 'echo up; sleep 8'), step('clean', 'true')],
+      test: [step('unit', 'echo up; sleep 30; exit 3')],
+      post: [step('gather', 'echo up; sleep 30'), step('clean', 'true')],
     });
     for (const name of ['unit', 'gather']) {
       await job.up(name);
@@ -162,7 +162,7 @@ await describeWithLab(
   { temporal: true, nodes: 'kubelet' },
   (lab) => {
     together(async () => await ClusterWorld.open(lab, { webhook: false }), scenarios, {
-      timeoutMs: 300_000,
+      timeoutMs: 600_000,
       afterwards: {
         'nothing is left': async (world) => await world.expectNothingLeft(),
       },

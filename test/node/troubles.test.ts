@@ -44,7 +44,7 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
   'a pod that no node takes: errored/unschedulable, with the scheduler’s reason': async (world) => {
     const run = await world.start('unschedulable', {
       pod: { spec: { nodeSelector: { 'holdfast.test/nobody': 'has' } } },
-      timeouts: { podUnscheduled: '4s' },
+      timeouts: { podUnscheduled: '30s' },
     });
     expect(await run.ends()).toMatchObject({
       outcome: 'errored',

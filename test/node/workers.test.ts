@@ -75,7 +75,7 @@ await describeWithLab('starts and ends of workers', { temporal: true, nodes: 'ku
       replacements: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
     });
     idle.expectUnharmed(late);
-  }, 180_000);
+  }, 420_000);
 
   test('SIGTERM during jobs: status 143, the documented line, and no runner interrupted; a new worker continues', async () => {
     const idle = await world.start('kept-idle');
@@ -104,7 +104,7 @@ await describeWithLab('starts and ends of workers', { temporal: true, nodes: 'ku
     expect(idle.podsEver()).toHaveLength(1);
     await idle.drain();
     expect(await idle.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-  }, 180_000);
+  }, 420_000);
 
   for (const [name, check] of Object.entries(cleanEnd)) test(name, async () => await check(world));
 });

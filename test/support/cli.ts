@@ -87,6 +87,7 @@ export class CliProcess {
       `holdfast to print ${pattern.source}`,
       () => pattern.test(this.stdout) || pattern.test(this.stderr),
       () => `${this.stdout}${this.stderr}`,
+      150_000,
     );
   }
 

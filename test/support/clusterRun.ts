@@ -36,7 +36,7 @@ export const SHORT_INTERVALS = {
   lateCreationWindow: '5s',
 } as const;
 
-const TIMEOUT_MS = 150_000;
+const TIMEOUT_MS = 300_000;
 
 /**
  * Returns a job that prints its start, counts, and prints its end. If it is interrupted, it takes

@@ -69,7 +69,7 @@ export class PodLog {
       `the log to say "${text}"`,
       () => find() !== undefined,
       () => this.text,
-      60_000,
+      150_000,
     );
     return find() as LogLine;
   }

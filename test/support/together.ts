@@ -15,7 +15,7 @@ export function together<World extends { close(): Promise<void> }>(
   scenarios: Readonly<Record<string, Scenario<World>>>,
   options: { timeoutMs?: number; afterwards?: Readonly<Record<string, Scenario<World>>> } = {},
 ): void {
-  const { timeoutMs = 180_000, afterwards = {} } = options;
+  const { timeoutMs = 420_000, afterwards = {} } = options;
   let world: World | undefined;
   const played = new Map<string, Promise<PromiseSettledResult<void>>>();
 

@@ -30,8 +30,8 @@ export async function until(
 }
 
 /**
- * Polls until the state is as expected.
- * @throws Error after `timeoutMs`, with the last state
+ * Polls until the state is as expected. A failed look is repeated.
+ * @throws Error after `timeoutMs`, with the last state, and the error of the last look as its cause
  */
 export async function untilSeen<T>(
   what: string,
@@ -39,14 +39,14 @@ export async function untilSeen<T>(
   fits: (seen: T) => boolean,
   timeoutMs = HANGS_MS,
 ): Promise<T> {
-  const startedAt = Date.now();
-  for (;;) {
-    const seen = await look();
-    if (fits(seen)) return seen;
-    if (Date.now() - startedAt > timeoutMs)
-      throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
-    await nextPoll(startedAt);
-  }
+  let seen: T | undefined;
+  await until(
+    what,
+    async () => fits((seen = await look())),
+    () => `last seen: ${JSON.stringify(seen)}`,
+    timeoutMs,
+  );
+  return seen as T;
 }
 
 /** Waits for the next poll. The interval grows, because a poll takes CPU from what is awaited. */

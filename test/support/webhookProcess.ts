@@ -17,7 +17,6 @@ export function startWebhookProcess(
     HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
-    HOLDFAST_CONNECT_TIMEOUT: '10s',
   };
   return startWorkerProcess({ ...settings, ...more }, [CLI, 'webhook']);
 }

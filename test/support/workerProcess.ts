@@ -40,7 +40,6 @@ export async function processSettings(
     HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
-    HOLDFAST_CONNECT_TIMEOUT: '10s',
     ...more,
   };
 }
