@@ -29,6 +29,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const BUSYBOX = 'holdfast.test/busybox:1';
 const STOP = { signalTimeout: '5s', cleanupTimeout: '5s' };
+/** The same with time for records and kills on a busy machine. */
+const LONG_STOP = { ...STOP, cleanupTimeout: '50s' };
+const LONG_GRACE_SECONDS = 60;
 /** The pod's grace: the sum of the two and five seconds, at least thirty. */
 const GRACE_MS = 30_000;
 /** Less than the grace: who leaves within it was not waited for. */
@@ -141,7 +144,7 @@ const STUBBORN = `(setsid sh -c 'trap "" TERM INT; echo orphan; sleep 77; :' &);
 async function expectOnlyItsOwnKilled(life: CommandRun, pod: string, log: PodLog): Promise<void> {
   await log.says('up');
   await log.says('orphan');
-  await life.run.deletePod(pod, GRACE_MS / 1_000);
+  await life.run.deletePod(pod, LONG_GRACE_SECONDS);
   expect(await life.ends()).toMatchObject({
     outcome: 'errored',
     cause: 'deleted_externally',
@@ -169,7 +172,7 @@ const shared: Record<string, Scenario<ClusterWorld>> = {
       const beside = await neighbour.running();
       await beside.log.says('up');
       const life = await CommandRun.start(world, 'host-pid', STUBBORN, {
-        stop: STOP,
+        stop: LONG_STOP,
         pod: { spec: { hostPID: true } },
       });
       const { pod, log } = await life.running();
@@ -202,7 +205,7 @@ const shared: Record<string, Scenario<ClusterWorld>> = {
       ],
     };
     const life = await CommandRun.start(world, 'shared', STUBBORN, {
-      stop: STOP,
+      stop: LONG_STOP,
       pod: { spec: { shareProcessNamespace: true, initContainers: [companion] } },
     });
     const { pod, log } = await life.running();
