@@ -236,6 +236,7 @@ describe('docs/lifecycle.md', () => {
   test('names every phase and every cause that a verdict has today', () => {
     const sources = [
       'workflows/runner/verdict.ts',
+      'workflows/runner/runnerLoss.ts',
       'workflows/runner/bringUp.ts',
       'workflows/runner/startupDecision.ts',
       'core/domain/cancellation.ts',

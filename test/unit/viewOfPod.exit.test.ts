@@ -2,7 +2,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
-import { lossCause } from '../../workflows/runner/verdict.ts';
+import { lossCause } from '../../workflows/runner/runnerLoss.ts';
 
 const NOW = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T12:00:10Z';

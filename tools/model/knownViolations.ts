@@ -22,7 +22,7 @@ export const KNOWN_VIOLATIONS: readonly KnownViolation[] = [
   {
     message: /^the verdict succeeded is wrong: no job completed$/,
     setup: /^ephemeral, no supervisor$/,
-    why: 'Without the supervisor, a runner that ended after its job looks like one whose registration a user has removed: both exit with 0 (removedItself in verdict.ts).',
+    why: 'Without the supervisor, a runner that ended after its job looks like one whose registration a user has removed: both exit with 0 (removedItself in completion.ts).',
   },
   {
     message: /^the verdict errored\/deleted_externally is wrong: it was lost while idle$/,

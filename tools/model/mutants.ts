@@ -5,13 +5,19 @@ import { fileURLToPath } from 'node:url';
 import { parseSource, type Span } from '../shared/parsedSource.ts';
 import { TABLES, type Tables } from './decisionTables.ts';
 
-/** The source file of each table. */
-const FILES: Readonly<Record<keyof Tables, string>> = {
-  unregisterTable: 'workflows/runner/unregisterTable.ts',
-  unregisterFacts: 'workflows/runner/unregisterFacts.ts',
-  onlineDecision: 'workflows/runner/startupDecision.ts',
-  verdicts: 'workflows/runner/verdict.ts',
-  cancellation: 'core/domain/cancellation.ts',
+/** The source files of each table. The first is the module in {@link TABLES}. */
+const FILES: Readonly<Record<keyof Tables, readonly [string, ...string[]]>> = {
+  unregisterTable: ['workflows/runner/unregisterTable.ts'],
+  unregisterFacts: ['workflows/runner/unregisterFacts.ts'],
+  onlineDecision: ['workflows/runner/startupDecision.ts'],
+  verdicts: [
+    'tools/model/verdictTable.ts',
+    'workflows/runner/endFacts.ts',
+    'workflows/runner/runnerLoss.ts',
+    'workflows/runner/completion.ts',
+    'workflows/runner/verdict.ts',
+  ],
+  cancellation: ['core/domain/cancellation.ts'],
 };
 
 /** Functions that parse a message, or map one value to another. Their own tests cover them. */
@@ -34,7 +40,7 @@ export interface Mutant {
   readonly where: string;
   readonly condition: string;
   readonly change: 'never' | 'negated';
-  /** Source file of the table, relative to the project. */
+  /** Source file with the condition, relative to the project. */
   readonly file: string;
   /** Changed source of the file. */
   readonly text: string;
@@ -48,7 +54,18 @@ interface Condition extends Span {
 
 /** The source of each mutant, by the URL of its module. */
 const texts = new Map<string, string>();
+/** The query of a module that is loaded for a mutant. The files that it imports get it as well. */
+const MUTANT_QUERY = /\?mutant=.*$/;
+const urlOf = (file: string): string => new URL(`../../${file}`, import.meta.url).href;
+const MUTABLE_URLS = new Set(Object.values(FILES).flat().map(urlOf));
 registerHooks({
+  resolve(specifier, context, nextResolve) {
+    const resolved = nextResolve(specifier, context);
+    const [query] = MUTANT_QUERY.exec(context.parentURL ?? '') ?? [];
+    return query !== undefined && MUTABLE_URLS.has(resolved.url)
+      ? { ...resolved, url: `${resolved.url}${query}` }
+      : resolved;
+  },
   load(url, context, nextLoad) {
     const source = texts.get(url);
     return source === undefined
@@ -59,8 +76,11 @@ registerHooks({
 
 /** Returns the mutants of a table. */
 export function mutantsOf(table: keyof Tables): Mutant[] {
-  const url = new URL(`../../${FILES[table]}`, import.meta.url);
-  const source = readFileSync(fileURLToPath(url));
+  return FILES[table].flatMap((file) => mutantsOfFile(table, file));
+}
+
+function mutantsOfFile(table: keyof Tables, file: string): Mutant[] {
+  const source = readFileSync(fileURLToPath(urlOf(file)));
   return conditionsOf(source.toString()).flatMap(({ where, start, end }) => {
     const condition = source.subarray(start, end).toString();
     const line = source.subarray(0, start).toString().split('\n').length;
@@ -70,11 +90,12 @@ export function mutantsOf(table: keyof Tables): Mutant[] {
         (change === 'never' ? '(false as boolean)' : `!(${condition})`) +
         source.subarray(end).toString();
       const load = async (): Promise<Tables> => {
-        const mutated = `${url.href}?${start}-${change}`;
-        texts.set(mutated, text);
-        return { ...TABLES, [table]: (await import(mutated)) as unknown };
+        const query = `?mutant=${file}-${start}-${change}`;
+        texts.set(`${urlOf(file)}${query}`, text);
+        const module = (await import(`${urlOf(FILES[table][0])}${query}`)) as unknown;
+        return { ...TABLES, [table]: module };
       };
-      return { table, line, where, condition, change, file: FILES[table], text, load };
+      return { table, line, where, condition, change, file, text, load };
     });
   });
 }

@@ -21,7 +21,7 @@ export const MUTATED: readonly (keyof Tables)[] = [
 ];
 
 /** Result of one mutant. */
-export interface MutantResult extends Omit<Mutant, 'load' | 'text' | 'file'> {
+export interface MutantResult extends Omit<Mutant, 'load' | 'text'> {
   /**
    * - `caught`: the exploration finds a violation.
    * - `same`: it decides as the original does in every state of the model.
@@ -74,7 +74,7 @@ export async function* testMutants(
   const tests = new TableTests();
   try {
     for (const mutant of tables.flatMap(mutantsOf)) {
-      const { load, text: _text, file: _file, ...rest } = mutant;
+      const { load, text: _text, ...rest } = mutant;
       const mutated = await load();
       const affected = full.filter((baseline) => isAffected(baseline, mutant, mutated));
       const violation = firstViolation(

@@ -26,10 +26,10 @@ export async function reportMutations(flags: ExploreFlags): Promise<void> {
   process.exitCode = figuresOf(results).notCaught === 0 ? 0 : 1;
 }
 
-function writeMutant({ table, line, condition, change, result, caughtBy }: MutantResult): void {
+function writeMutant({ file, line, condition, change, result, caughtBy }: MutantResult): void {
   const source = condition.slice(0, 70).padEnd(70);
   write(
-    `${result.padEnd(6)}  ${table}:${line}  ${change.padEnd(7)}  ${source}  ${caughtBy ?? 'NOT CAUGHT'}`,
+    `${result.padEnd(6)}  ${file}:${line}  ${change.padEnd(7)}  ${source}  ${caughtBy ?? 'NOT CAUGHT'}`,
   );
 }
 

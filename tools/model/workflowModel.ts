@@ -21,7 +21,8 @@ import type {
   UnregistrationProgress,
 } from '../../workflows/runner/unregisterFacts.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
-import type { EndFacts, VerdictDecision } from '../../workflows/runner/verdict.ts';
+import type { EndFacts } from '../../workflows/runner/endFacts.ts';
+import type { VerdictDecision } from '../../workflows/runner/verdict.ts';
 import { TABLES, type Tables } from './decisionTables.ts';
 import { InternTable, memoize } from './interning.ts';
 import {

@@ -5,10 +5,11 @@
 import { getExternalWorkflowHandle } from '@temporalio/workflow';
 import { stepEndedSignal, stepPodCreatedSignal } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { verdictFacts } from './endFacts.ts';
 import type { RunnerState } from './state.ts';
 import { notifyBestEffort } from './notifySet.ts';
 import type { Unregistered } from './unregister.ts';
-import { decideVerdict, verdictFacts } from './verdict.ts';
+import { decideVerdict } from './verdict.ts';
 
 /** Notifies the job that the step has a pod. Called for every pod of the step. */
 export async function notifyJobPodCreated({

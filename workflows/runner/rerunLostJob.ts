@@ -11,9 +11,10 @@ import {
 import { parseJobKey } from '../../core/domain/ciJobState.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
+import type { EndFacts } from './endFacts.ts';
 import type { RunnerJobs } from './jobEvents.ts';
+import { lostJobCause } from './runnerLoss.ts';
 import type { RunnerState } from './state.ts';
-import { lostJobCause, type EndFacts } from './verdict.ts';
 
 /**
  * Starts the workflow that reruns the job of this runner, if the runner's input asks for it and the

@@ -7,6 +7,7 @@ import { pinVersion } from '../shared/versioning.ts';
 import { bringUp } from './bringUp.ts';
 import { registerSignalHandlers, registerStatusQuery, registerUpdateHandlers } from './handlers.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
+import { finalFacts, verdictFacts } from './endFacts.ts';
 import { RunnerState } from './state.ts';
 import { awaitPodEnd } from './podWaits.ts';
 import { readmit } from './readmit.ts';
@@ -17,7 +18,7 @@ import { tearDown, tearDownClaims } from './tearDown.ts';
 import { notifyJobStepEnded } from './notifyJob.ts';
 import { endedNotification, notifySetEnded, notifySetOnline } from './notifySet.ts';
 import { unregister } from './unregister.ts';
-import { decideVerdict, finalFacts, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
+import { decideVerdict, whenCancelled, type Verdict } from './verdict.ts';
 
 /**
  * Time from a runner's start within which its loss counts as short-lived (ms). Its replacement then

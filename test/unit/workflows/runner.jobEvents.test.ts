@@ -15,7 +15,8 @@ import {
   initialProgress,
   type UnregistrationFacts,
 } from '../../../workflows/runner/unregisterFacts.ts';
-import { decideVerdict, verdictFacts } from '../../../workflows/runner/verdict.ts';
+import { verdictFacts } from '../../../workflows/runner/endFacts.ts';
+import { decideVerdict } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');

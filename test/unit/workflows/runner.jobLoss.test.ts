@@ -1,7 +1,8 @@
 /** The decision table whether a job was lost with its runner, and that every kind of end uses it. */
 import { describe, expect, test } from '@jest/globals';
 import { isJobLost, type LastJobFacts } from '../../../workflows/runner/jobLoss.ts';
-import { decideVerdict, finalFacts, type EndFacts } from '../../../workflows/runner/verdict.ts';
+import { finalFacts, type EndFacts } from '../../../workflows/runner/endFacts.ts';
+import { decideVerdict } from '../../../workflows/runner/verdict.ts';
 import type { PodSnapshot } from '../../../core/domain/pod.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 

@@ -1,7 +1,8 @@
 /** Ends of a runner that lose a job that the CI server may run again. */
 import { expect, test } from '@jest/globals';
 import { jobToRerun } from '../../../workflows/runner/rerunLostJob.ts';
-import { lostJobCause, type EndFacts } from '../../../workflows/runner/verdict.ts';
+import type { EndFacts } from '../../../workflows/runner/endFacts.ts';
+import { lostJobCause } from '../../../workflows/runner/runnerLoss.ts';
 import type { PodSnapshot } from '../../../core/domain/pod.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';

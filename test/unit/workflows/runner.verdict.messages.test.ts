@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { PodView } from '../../../core/domain/pod.ts';
-import { decideVerdict, type EndFacts } from '../../../workflows/runner/verdict.ts';
+import type { EndFacts } from '../../../workflows/runner/endFacts.ts';
+import { decideVerdict } from '../../../workflows/runner/verdict.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';
 const ended: PodView = {

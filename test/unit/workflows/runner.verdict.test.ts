@@ -1,12 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerCause } from '../../../core/contract/index.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import {
-  decideVerdict,
-  lossCause,
-  type VerdictDecision,
-  type EndFacts,
-} from '../../../workflows/runner/verdict.ts';
+import type { EndFacts } from '../../../workflows/runner/endFacts.ts';
+import { lossCause } from '../../../workflows/runner/runnerLoss.ts';
+import { decideVerdict, type VerdictDecision } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';
