@@ -57,7 +57,7 @@ export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
     ...more,
   });
   for (let index = 0; index < over; index++)
-    state.jobEvents([event(index, { action: 'completed' })], at(index));
+    state.jobReports.onJobEvents([event(index, { action: 'completed' })], at(index));
   for (let index = 0; index < runners; index++) {
     const [job, suffix] = [over + index, SUFFIXES(index)];
     const runnerName = `${name}-${suffix}-0a1b2c3d4e`;
@@ -66,14 +66,17 @@ export function fullSet(input = LARGEST, runners = MAX_RUNNERS): SetState {
       { workflowId: runnerWorkflowId(name, suffix), runnerName },
       at(job) + 30_000,
     );
-    state.jobEvents([event(job, { action: 'in_progress', runnerName })], at(job) + 60_000);
+    state.jobReports.onJobEvents(
+      [event(job, { action: 'in_progress', runnerName })],
+      at(job) + 60_000,
+    );
   }
   const base = over + runners;
   for (let index = base; index < base + runners; index++)
-    state.jobEvents([event(index, {})], at(index));
+    state.jobReports.onJobEvents([event(index, {})], at(index));
   // A check has found all of them.
-  state.onQueueCheckStarted(at(base + runners));
-  state.onQueueChecked(
+  state.jobReports.onQueueCheckStarted(at(base + runners));
+  state.jobReports.onQueueChecked(
     {
       checkedAt: at(base + runners),
       jobs: Array.from({ length: runners }, (_none, index) => ({

@@ -113,7 +113,7 @@ export class Fleet {
 
   #at(workflowId: string, events: JobEvent[]): void {
     const state = this.states.get(workflowId);
-    state?.jobEvents(events, this.now);
+    state?.jobReports.onJobEvents(events, this.now);
     state?.updateDemand(this.now);
   }
 }

@@ -115,11 +115,12 @@ export class SetModel {
       const decision = decideSet(this.state, this.now);
       if (decision.listRunners) this.#list();
       else if (decision.checkQueue) {
-        this.state.onQueueCheckStarted(this.now);
+        this.state.jobReports.onQueueCheckStarted(this.now);
         const seen = this.look?.();
-        if (seen === undefined) this.state.onQueueCheckFailed('not in this world', this.now);
+        if (seen === undefined)
+          this.state.jobReports.onQueueCheckFailed('not in this world', this.now);
         else
-          this.state.onQueueChecked(
+          this.state.jobReports.onQueueChecked(
             { ...seen, checkedAt: this.now, absent: [], endedSets: [] },
             this.now,
           );
@@ -156,7 +157,7 @@ export class SetModel {
   }
 
   deliver(event: JobEvent): void {
-    this.state.jobEvents([event], this.now);
+    this.state.jobReports.onJobEvents([event], this.now);
   }
 
   comeOnline(runner: ModelRunner): void {
@@ -344,7 +345,7 @@ export class SetModel {
         workflowId,
         reason,
         phase: runner.phase,
-        held: this.state.isHeld(known),
+        held: this.state.holds.isHeld(known),
         at: this.now,
         left: this.#staying() - 1,
         recentPeak: this.#recentPeak(),

@@ -139,13 +139,12 @@ export function executeCommand(state: SetState, command: SetCommand): Rejection 
 }
 
 function hold(state: SetState, runner: string, release: boolean): Rejection | undefined {
-  const isThere = release
-    ? [...state.holds].some((held) => state.isSame(held, runner))
-    : state.runners.find(runner) !== undefined;
+  const isThere = release ? state.holds.has(runner) : state.runners.find(runner) !== undefined;
   if (!isThere) return reject(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
   if (!release && state.holds.size >= MAX_HOLDS)
     return reject(`runner: this set already holds ${MAX_HOLDS} runners; release others first`);
-  state.hold(runner, release);
+  if (release) state.holds.release(runner);
+  else state.holds.add(runner);
   return undefined;
 }
 

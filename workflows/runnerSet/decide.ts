@@ -1,6 +1,7 @@
 /** Decides the next steps of a set: which data to refresh, which runners to start, and which to drain. Pure. */
 import { keepsIdleRunners, maxPods, minAndMax } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
+import { currentBounds, observesCapacity } from './bounds.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import { nextObservationAt } from './capacity.ts';
 import { recentPeak, scaleDownTime } from './peaks.ts';
@@ -52,7 +53,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const { spec } = facts;
   const runners = state.runners.all().map((runner) => ({
     ...runner,
-    onHold: state.isHeld(runner),
+    onHold: state.holds.isHeld(runner),
     withdrawn: isWithdrawn(runner),
     ready: readyTime(runner, spec.minReadyMs) <= now,
     unresponsive:
@@ -64,14 +65,14 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   ).length;
   const allowance = startAllowance(facts.health, unready, now);
   const paused = facts.pausedBy !== undefined;
-  const guarded = state.guardedRunners();
+  const guarded = state.guards.count(state.jobs, facts.scaleSet);
   const modeIfWanted = paused ? 'leave' : 'run';
   const plan = planSet({
     runners,
     templateHash: spec.templateHash,
     desired: facts.desired,
     recentPeak: peakWithinCapacity(state, now),
-    maxRunners: maxPods(state.bounds),
+    maxRunners: maxPods(currentBounds(facts)),
     guardedRunners: guarded,
     maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
     maxSurge: spec.maxSurge,
@@ -82,9 +83,11 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
 }
 
 /** Returns the number of runners that scale-downs keep, at most as many as the cluster permits. */
-function peakWithinCapacity({ facts, bounds }: SetState, now: number): number {
+function peakWithinCapacity({ facts }: SetState, now: number): number {
   const peak = recentPeak(facts.peaks, now, facts.spec.scaleDownDelayMs);
-  return facts.clusterLimit === undefined ? peak : Math.min(peak, minAndMax(bounds).max);
+  return facts.clusterLimit === undefined
+    ? peak
+    : Math.min(peak, minAndMax(currentBounds(facts)).max);
 }
 
 /**
@@ -152,9 +155,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     ...awaitedReadyTimes(state),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.blocked > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
-    ...(byGuard
-      ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs)
-      : []),
+    ...(byGuard ? state.guards.endTimes().map((endedAt) => endedAt + spec.recreationGuardMs) : []),
   ];
   return {
     evaluateSchedule: rescheduleAt <= now,
@@ -198,7 +199,7 @@ function nextListenerAt({ facts }: SetState): number {
 /** Returns the time of the next observation of the cluster (ms since the epoch). */
 function nextObservation(state: SetState, now: number): number {
   const { clusterLimit: limit, observedAt, ending } = state.facts;
-  return !state.observesCapacity || state.observing || ending !== undefined
+  return !observesCapacity(state.facts) || state.observer.isPending || ending !== undefined
     ? Number.POSITIVE_INFINITY
     : nextObservationAt({ limit, observedAt, runners: state.runners.all() }, now);
 }
@@ -210,11 +211,11 @@ function nextObservation(state: SetState, now: number): number {
  * still is.
  */
 function nextQueueCheckAt(
-  { facts, bounds, jobs }: SetState,
+  { facts, jobs }: SetState,
   { byGuard }: { readonly byGuard: boolean },
 ): number {
   const { spec, ending, queueCheckStartedAt, queueCheckFailure } = facts;
-  const needless = bounds.kind === 'fixed' && jobs.queued + jobs.reroutedCount === 0;
+  const needless = currentBounds(facts).kind === 'fixed' && jobs.queued + jobs.reroutedCount === 0;
   const never =
     ending !== undefined ||
     spec.queueCheckMs === 0 ||
@@ -234,7 +235,7 @@ function nextQueueCheckAt(
  * Whether runners that are started now must report when their jobs start. Not needed if job events
  * arrive. A runner that is not ephemeral would have to report the end of the job as well.
  */
-export function needsBusyEvents({ facts, bounds }: SetState, now: number): boolean {
+export function needsBusyEvents({ facts }: SetState, now: number): boolean {
   const { spec, lastJobEventAt } = facts;
   // The scale set reports each start.
   if (spec.scaleSet !== undefined) return false;
@@ -244,7 +245,7 @@ export function needsBusyEvents({ facts, bounds }: SetState, now: number): boole
     spec.ephemeral &&
     spec.scope !== undefined &&
     !spec.slots &&
-    keepsIdleRunners(bounds)
+    keepsIdleRunners(currentBounds(facts))
   );
 }
 
@@ -253,15 +254,16 @@ export function needsBusyEvents({ facts, bounds }: SetState, now: number): boole
  * if pods count towards the maximum or pass a volume to the next runner: then they must be deleted
  * first.
  */
-export function mayNotifyEndEarly({ facts, bounds }: SetState): boolean {
-  return maxPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
+export function mayNotifyEndEarly({ facts }: SetState): boolean {
+  return maxPods(currentBounds(facts)) === Number.POSITIVE_INFINITY && !facts.spec.slots;
 }
 
 /**
  * Whether the ends of runners that are started now may be reported a moment later. Not if a job may
  * wait for one of them to leave, nor if the set keeps a number of runners.
  */
-export function mayNotifyEndLate({ facts, bounds }: SetState): boolean {
+export function mayNotifyEndLate({ facts }: SetState): boolean {
+  const bounds = currentBounds(facts);
   return bounds.kind === 'elastic' && !keepsIdleRunners(bounds) && !facts.full && !facts.spec.slots;
 }
 

@@ -98,7 +98,10 @@ export function registerQueries(
 
 function takeJobEvents(set: RunningSet, body: unknown): number {
   const { events, ...when } = parseJobEvents(body);
-  set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
+  set.receive((state, now) => state.jobReports.onJobEvents(events, now), {
+    size: events.length,
+    ...when,
+  });
   return events.length;
 }
 
@@ -106,7 +109,7 @@ function takeQueueCheck(set: RunningSet, body: unknown): number {
   const seen = parseQueueCheckResult(body);
   if (seen === undefined) return 0;
   const size = seen.jobs.length;
-  set.receive((state, now) => state.onQueueChecked(seen, now), { size });
+  set.receive((state, now) => state.jobReports.onQueueChecked(seen, now), { size });
   return size;
 }
 
@@ -122,7 +125,10 @@ function takeScaleSetReport(set: RunningSet, body: unknown): number {
   const report = parseScaleSetReport(body);
   if (report === undefined) return 0;
   const size = 1 + report.started.length + report.completed.length;
-  set.receive((state, now) => state.onScaleSetReport(report, now), { size, at: report.at });
+  set.receive((state, now) => state.jobReports.onScaleSetReport(report, now), {
+    size,
+    at: report.at,
+  });
   return size;
 }
 

@@ -15,6 +15,7 @@ import { carryWithinLimit, type NextRunArgs } from './carriedSize.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
 import { listenerInput } from './scaleSetDemand.ts';
+import { reschedule } from './setFacts.ts';
 import type { SetState } from './state.ts';
 import { setStatus } from './status.ts';
 import type { Timestamped } from '../../core/activities/index.ts';
@@ -271,7 +272,7 @@ export class RunningSet {
     const { at, schedule } = await workerActivities('Evaluate the schedules').evaluateSchedules({
       schedules: this.state.facts.spec.schedules,
     });
-    this.#inbox.push({ change: (state, now) => state.reschedule(schedule, at, now) });
+    this.#inbox.push({ change: (state, now) => reschedule(state.facts, schedule, at, now) });
     return { at };
   }
 
@@ -310,7 +311,7 @@ export class RunningSet {
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
     const requestedAt = this.#now;
-    state.onQueueCheckStarted(requestedAt);
+    state.jobReports.onQueueCheckStarted(requestedAt);
     const maxAgeMs = Math.min(
       SHARED_CHECK_AGE_RATIO * (state.guards.size > 0 ? guardCheckMs : queueCheckMs),
       MAX_SHARED_CHECK_AGE_MS,
@@ -334,7 +335,7 @@ export class RunningSet {
         this.#checkingQueue = false;
         if (called.kind === 'done' && called.value.supported) return;
         const why = called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED;
-        this.receive((set, now) => set.onQueueCheckFailed(why, now));
+        this.receive((set, now) => set.jobReports.onQueueCheckFailed(why, now));
       },
     );
   }
@@ -342,15 +343,15 @@ export class RunningSet {
   /** Observes the cluster without waiting for it: nothing that starts now depends on the result. */
   #observe(): void {
     const { name, template } = this.state.facts.spec;
-    const runners = this.state.onObservationStarted(this.#now);
+    const runners = this.state.observer.onStarted(this.#now);
     const input = { set: name, runners, ...omitUndefined({ namespace: template.namespace }) };
     void toCallResult(observationActivities().observeCapacity(input)).then((called) => {
-      if (called.kind !== 'done') return this.receive((state) => state.onObservationFailed());
+      if (called.kind !== 'done') return this.receive((state) => state.observer.onFailed());
       const { value: found } = called;
       this.#trustedNow = Math.max(this.#trustedNow, found.at);
       this.#length.countIteration();
       return this.#inbox.push({
-        change: (state, now) => state.onObserved(runners, found, now),
+        change: (state, now) => state.observer.onObserved(runners, found, now),
         at: found.at,
       });
     });

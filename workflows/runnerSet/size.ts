@@ -2,13 +2,8 @@
  * Calculates how many runners a set requires now, how many jobs it can serve, and how many jobs
  * exceed that. Pure.
  */
-import {
-  desiredSize,
-  minAndMax,
-  runnersForJobs,
-  type Demand,
-  type ScaleBounds,
-} from '../../core/domain/scale.ts';
+import { desiredSize, minAndMax, runnersForJobs, type Demand } from '../../core/domain/scale.ts';
+import { currentBounds } from './bounds.ts';
 import type { SetStateData } from './carriedState.ts';
 import { capacityOf } from './scaleSetDemand.ts';
 import type { SetJobs } from './jobs.ts';
@@ -19,7 +14,6 @@ import type { SetRunners } from './runners.ts';
 /** State that the size of a set depends on. */
 export interface SetParts {
   readonly facts: SetStateData;
-  readonly bounds: ScaleBounds;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
   readonly limits: JobLimits;
@@ -36,7 +30,7 @@ export type SetSize = Pick<
  * every runner.
  */
 export function sizeNow(parts: SetParts, now: number): SetSize {
-  const { facts, bounds, jobs, runners, limits } = parts;
+  const { facts, jobs, runners, limits } = parts;
   const busy = runners.all().filter(({ state }) => state === 'busy');
   const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
   const { limited, queued, running } = applyLimits(parts);
@@ -56,7 +50,7 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
         ? 0
         : busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
   };
-  const wanted = facts.ending !== undefined ? 0 : desiredSize(bounds, asking);
+  const wanted = facts.ending !== undefined ? 0 : desiredSize(currentBounds(facts), asking);
   const time =
     limits.of.maxRunnerHours === undefined
       ? undefined
@@ -148,12 +142,12 @@ export function jobsOverCapacity(parts: SetParts): number {
 }
 
 /** Returns the number of jobs that the set can run at a time, for its scale set. */
-export function advertisedCapacity({ facts, bounds, runners, limits }: SetParts): number {
+export function advertisedCapacity({ facts, runners, limits }: SetParts): number {
   const { ending, pausedBy, health } = facts;
   // The pods of withdrawn runners have no node, so other runners can have one.
   const all = runners.all().filter((runner) => !isWithdrawn(runner));
   return capacityOf({
-    bounds,
+    bounds: currentBounds(facts),
     startsNone:
       ending !== undefined ||
       pausedBy !== undefined ||
@@ -168,11 +162,11 @@ export function advertisedCapacity({ facts, bounds, runners, limits }: SetParts)
  * Returns the number of jobs for which the set can have runners at a time. A set that does not
  * start runners has its current runners only; a set that is ending has none.
  */
-function capacityFor({ facts, bounds, runners }: SetParts, spent: boolean): number {
+function capacityFor({ facts, runners }: SetParts, spent: boolean): number {
   const { ending, pausedBy, health } = facts;
   if (ending !== undefined) return 0;
   const startsNone = spent || pausedBy !== undefined || health.openedAt !== undefined;
   return startsNone
     ? runners.all().filter(({ state }) => state !== 'draining').length
-    : minAndMax(bounds).max;
+    : minAndMax(currentBounds(facts)).max;
 }

@@ -14,6 +14,7 @@ import type {
   SetRunnerStatus,
   SetStatusRequest,
 } from '../../core/contract/index.ts';
+import { declaredBounds } from './bounds.ts';
 import type { ClusterLimit } from './capacity.ts';
 import { runnerHours } from './limits.ts';
 import { currentPlan, QUEUE_CHECK_UNSUPPORTED, type CurrentPlan } from './decide.ts';
@@ -52,7 +53,7 @@ export function setStatus(state: SetState, now: number, request?: unknown): Runn
   return {
     ...setSummary(state, now),
     runnerCounts: countByState(state),
-    runners: page.map((runner) => runnerStatus(runner, state.isHeld(runner))),
+    runners: page.map((runner) => runnerStatus(runner, state.holds.isHeld(runner))),
     ...(last !== undefined && page.length < runners.length ? { moreAfter: last.workflowId } : {}),
   };
 }
@@ -84,7 +85,7 @@ function setSummary(
 ): Omit<RunnerSetStatus, 'runners' | 'runnerCounts' | 'moreAfter'> {
   const { facts, jobs } = state;
   const { spec } = facts;
-  const bounds = state.declaredBounds;
+  const bounds = declaredBounds(facts);
   const plan = currentPlan(state, now);
   const blockedReason = notStartingReason(state, plan);
   const waits = setWaits(state, plan, now);
@@ -127,7 +128,7 @@ function setSummary(
     }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
-    holds: [...state.holds],
+    holds: state.holds.all(),
   };
 }
 
@@ -221,7 +222,7 @@ export function setDetails(state: SetState, now: number): string {
     value === undefined || value === '' ? [] : [`| ${name} | ${escapeMarkdown(String(value))} |`];
   const runners = all
     .slice(0, MAX_ROWS)
-    .map((runner) => runnerStatus(runner, state.isHeld(runner)))
+    .map((runner) => runnerStatus(runner, state.holds.isHeld(runner)))
     .map(
       (runner) =>
         `| ${escapeMarkdown(runner.workflowId)} | ${runner.state}${runner.drainRequested === undefined ? '' : `, asked ×${runner.drainRequested.times}`}${runner.onHold ? ', held' : ''} | ${runner.templateHash} | ${runner.startedAt} |`,

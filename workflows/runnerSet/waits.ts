@@ -7,6 +7,7 @@ import { maxPods, minAndMax } from '../../core/domain/scale.ts';
 import { isExhausted, nextDay } from './limits.ts';
 import type { CurrentPlan } from './decide.ts';
 import { applyLimits, jobsOverCapacity } from './size.ts';
+import { declaredBounds, observesCapacity } from './bounds.ts';
 import type { SetState } from './state.ts';
 
 /** Time after which a queued job is shown as waiting too long (ms). */
@@ -96,7 +97,8 @@ function breakerWait({ facts }: SetState, { allowance }: CurrentPlan): WaitReaso
 }
 
 /** Returns that jobs wait because the set has, or may have, no more runners. */
-function maxWait({ declaredBounds: bounds, jobs, facts }: SetState): WaitReason[] {
+function maxWait({ jobs, facts }: SetState): WaitReason[] {
+  const bounds = declaredBounds(facts);
   if (facts.ending !== undefined) return [];
   if (maxPods(bounds) <= 0) {
     const queued = jobs.queued === 0 ? '' : `, ${jobs.queued} jobs are queued`;
@@ -109,12 +111,12 @@ function maxWait({ declaredBounds: bounds, jobs, facts }: SetState): WaitReason[
 }
 
 /** Returns that the cluster has no node for as many runners as the jobs require. */
-function capacityWait({ declaredBounds, observesCapacity, facts }: SetState): WaitReason[] {
+function capacityWait({ facts }: SetState): WaitReason[] {
   const { clusterLimit, ending, asked } = facts;
-  if (clusterLimit === undefined || !observesCapacity || ending !== undefined) return [];
+  if (clusterLimit === undefined || !observesCapacity(facts) || ending !== undefined) return [];
   if (asked < clusterLimit.limit) return [];
   const { limit, reason, since } = clusterLimit;
-  const { max } = minAndMax(declaredBounds);
+  const { max } = minAndMax(declaredBounds(facts));
   const text = `capacity ${limit} of ${max}: ${reason} since ${isoTime(since)}`;
   return [wait('capacity', text, { since })];
 }
@@ -210,7 +212,7 @@ function runnerHoursWait({ facts }: SetState, _: CurrentPlan, now: number): Wait
 
 function guardWait({ facts, guards }: SetState, { blocked, guarded }: CurrentPlan): WaitReason[] {
   if (blocked === 0 || guarded === 0) return [];
-  const until = Math.max(0, ...guards.values()) + facts.spec.recreationGuardMs;
+  const until = Math.max(0, ...guards.endTimes()) + facts.spec.recreationGuardMs;
   const text = `recreation guard: ${guarded} places stay empty until ${isoTime(until)}, or until the jobs of their runners are accounted for`;
   return [wait('recreation_guard', text, { until })];
 }

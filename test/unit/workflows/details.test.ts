@@ -76,7 +76,7 @@ describe('the details of a set', () => {
       0,
     );
     state.pause(HOSTILE);
-    state.onQueueCheckFailed(HOSTILE, 0);
+    state.jobReports.onQueueCheckFailed(HOSTILE, 0);
     const lines = setDetails(state, 0).split('\n');
     expect(lines).toContain('| Labels | linux, \\<b\\>x\\</b\\>, \\`\\|\\` |');
     expect(lines).toContain(`| Starts no runner | paused: ${SHOWN} |`);

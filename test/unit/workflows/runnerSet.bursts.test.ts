@@ -56,18 +56,21 @@ const NEWS = {
       NOW,
     ),
   completed: (state: SetState, index: number) =>
-    state.jobEvents([event('completed', index, nameOf(index))], NOW),
+    state.jobReports.onJobEvents([event('completed', index, nameOf(index))], NOW),
   'in_progress again': (state: SetState, index: number) =>
-    state.jobEvents([event('in_progress', index, nameOf(index))], NOW),
+    state.jobReports.onJobEvents([event('in_progress', index, nameOf(index))], NOW),
   'another job': (state: SetState, index: number) =>
-    state.jobEvents(
+    state.jobReports.onJobEvents(
       [event('queued', 1_000_000 + index), event('in_progress', 1_000_000 + index, nameOf(index))],
       NOW,
     ),
   'a job of an unknown runner': (state: SetState, index: number) =>
-    state.jobEvents([event('in_progress', 2_000_000 + index, nameOf(2_000_000 + index))], NOW),
+    state.jobReports.onJobEvents(
+      [event('in_progress', 2_000_000 + index, nameOf(2_000_000 + index))],
+      NOW,
+    ),
   'a job of another set': (state: SetState, index: number) =>
-    state.jobEvents([event('in_progress', 3_000_000 + index, `mac-${index}`)], NOW),
+    state.jobReports.onJobEvents([event('in_progress', 3_000_000 + index, `mac-${index}`)], NOW),
   gone: (state: SetState, index: number) =>
     state.onDrainRequested([idOf(index)], [idOf(index)], NOW),
 } satisfies Record<string, (state: SetState, index: number) => void>;
@@ -109,7 +112,10 @@ function busySet(size: number, { ephemeral, heldEvery, unreportedEvery }: Shape)
   for (const index of indexes) {
     state.onRunnerOnline({ workflowId: idOf(index), runnerName: nameOf(index) }, AGO);
     if (index % unreportedEvery !== 0)
-      state.jobEvents([event('queued', index), event('in_progress', index, nameOf(index))], AGO);
+      state.jobReports.onJobEvents(
+        [event('queued', index), event('in_progress', index, nameOf(index))],
+        AGO,
+      );
     if (index % heldEvery === 0) state.holds.add(index % 2 === 0 ? idOf(index) : nameOf(index));
   }
   state.updateDemand(AGO);

@@ -243,7 +243,7 @@ class Cluster {
   #report(events: Partial<Pick<ScaleSetReport, 'started' | 'completed'>>): void {
     const { assigned, placed: running, now } = this;
     const position = { openedAt: 1, messageId: ++this.#messages };
-    this.state.onScaleSetReport(
+    this.state.jobReports.onScaleSetReport(
       { at: now, position, numbers: { assigned, running }, started: [], completed: [], ...events },
       now,
     );
@@ -273,11 +273,15 @@ class Cluster {
 
   #observe(): void {
     this.observations++;
-    const asked = this.state.onObservationStarted(this.now);
+    const asked = this.state.observer.onStarted(this.now);
     const unplaced = asked
       .filter((workflowId) => this.pods.get(workflowId)?.node !== true)
       .map((workflowId) => ({ workflowId, reason: CPU }));
-    this.state.onObserved(asked, { at: this.now, placed: this.placed, unplaced }, this.now);
+    this.state.observer.onObserved(
+      asked,
+      { at: this.now, placed: this.placed, unplaced },
+      this.now,
+    );
   }
 
   #schedule(): void {
@@ -400,7 +404,7 @@ test('a set that gets job events reroutes the jobs that exceed the capacity of t
     labels: ['gpu'],
     at: NOW,
   }));
-  state.jobEvents(events, NOW);
+  state.jobReports.onJobEvents(events, NOW);
   state.updateDemand(NOW);
   expect([cluster.room, jobsOverCapacity(state), state.facts.full]).toEqual([10, 0, false]);
   state.facts.clusterLimit = limit();
@@ -425,11 +429,11 @@ describe('the runners of a limited set', () => {
     return state;
   }
   function observe(state: SetState, placed: readonly string[], now: number): void {
-    const asked = state.onObservationStarted(now);
+    const asked = state.observer.onStarted(now);
     const unplaced = asked
       .filter((workflowId) => !placed.includes(workflowId))
       .map((workflowId) => ({ workflowId, reason: CPU }));
-    state.onObserved(asked, { at: now, placed: placed.length, unplaced }, now);
+    state.observer.onObserved(asked, { at: now, placed: placed.length, unplaced }, now);
   }
   const withdrawn = (state: SetState): string[] =>
     state.runners.all().flatMap((one) => (one.withdrawn === true ? [one.workflowId] : []));
@@ -456,14 +460,14 @@ describe('the runners of a limited set', () => {
   test('runners that are not going to leave do not count as waiting for a node', () => {
     const state = starting(4);
     const [held = '', gone = '', ...old] = ids(4);
-    state.hold(held, false);
+    state.holds.add(held);
     Object.assign(state.runners.get(gone) ?? {}, { withdrawn: true });
     for (const workflowId of old)
       Object.assign(state.runners.get(workflowId) ?? {}, { templateHash: 'old' });
     observe(state, [], NOW);
     observe(state, [], NOW + 20_000);
     expect(state.facts.clusterLimit).toBeUndefined();
-    state.hold(held, true);
+    state.holds.release(held);
     observe(state, [], NOW + 22_000);
     expect(state.facts.clusterLimit).toMatchObject({ limit: 0, probe: 1 });
   });
@@ -571,7 +575,10 @@ describe('the runners of a limited set', () => {
     state.facts.clusterLimit = limit();
     const numbers = { assigned: jobs, running: 0 };
     const position = { openedAt: 1, messageId: 1 };
-    state.onScaleSetReport({ at: NOW, position, numbers, started: [], completed: [] }, NOW);
+    state.jobReports.onScaleSetReport(
+      { at: NOW, position, numbers, started: [], completed: [] },
+      NOW,
+    );
     state.updateDemand(NOW);
     const { waits = [] } = setStatus(state, NOW);
     expect(waits.some(({ cause }) => cause === 'capacity')).toBe(isShown);

@@ -19,10 +19,10 @@ const MAX_OVER_JOBS = 20_000;
 /** Records of a state in plain form. */
 const recordsOf = (state: SetState): object => ({
   runners: JSON.stringify(state.runners.all()),
-  guards: [...state.guards],
+  guards: state.guards.entries(),
   jobs: JSON.stringify(state.jobs.lastQueued(MAX_ACTIVE_JOBS)),
   size: state.jobs.size,
-  holds: [...state.holds],
+  holds: state.holds.all(),
   carried: JSON.stringify(state.carry()),
 });
 
@@ -113,7 +113,7 @@ test('a set holds no more runners than it can carry over', () => {
   expect(executeCommand(state, { command: 'hold', runner } as never)).toMatchObject({
     type: 'SetCommandRejected',
   });
-  const [held = ''] = state.holds;
+  const [held = ''] = state.holds.all();
   expect(
     executeCommand(state, { command: 'hold', runner: held, release: true } as never),
   ).toBeUndefined();
@@ -140,7 +140,7 @@ test('all names and times are equal in the next run', () => {
     { jobId: '12', at: 0, action: 'queued', reroutedBy: 'set-other' },
     { jobId: '13', runAttempt: -1, at: 5, action: 'queued' },
   ];
-  state.jobEvents(
+  state.jobReports.onJobEvents(
     odd.map((more) => ({ ...event, ...more })),
     state.facts.at,
   );

@@ -53,10 +53,13 @@ function busySet(): SetState {
   state.onDrainRequested(['runner-linux-cccccccccc'], [], NOW);
   for (const ranJob of [true, false]) state.onRunnerEnded({ ...ended, ranJob }, NOW);
   state.onStartRejected(['runner-linux-dddddddddd'], 'quota', NOW);
-  state.jobEvents([job, { ...job, jobId: '2' }, { ...job, jobId: '2', action: 'completed' }], NOW);
+  state.jobReports.onJobEvents(
+    [job, { ...job, jobId: '2' }, { ...job, jobId: '2', action: 'completed' }],
+    NOW,
+  );
   state.onListStarted(NOW);
-  state.onQueueCheckStarted(NOW);
-  state.onQueueChecked(
+  state.jobReports.onQueueCheckStarted(NOW);
+  state.jobReports.onQueueChecked(
     {
       checkedAt: NOW,
       complete: false,
@@ -107,7 +110,7 @@ test.each([9e15, 250e12, -9e15, 'x', null, {}])('%j in place of every time', (va
     facts.health.nextTryAt,
     facts.health.last?.at,
     facts.time?.at,
-    ...guards.values(),
+    ...guards.endTimes(),
     ...jobs.completed.values(),
     ...[...jobs.active.values()].flatMap(({ since, updatedAt }) => [since, updatedAt]),
     ...runners.all().map(({ startedAt }) => startedAt),
@@ -118,7 +121,7 @@ test.each([9e15, 250e12, -9e15, 'x', null, {}])('%j in place of every time', (va
   expect(decideSet(state, latest)).toMatchObject({ listRunners: true, checkQueue: true });
   expect(setStatus(state, facts.at).jobs.queued).toBeGreaterThan(0);
   expect(setJobs(state, { repository: 'acme/app' })).toHaveLength(2);
-  state.jobEvents([{ ...job, jobId: '9', at: latest }], latest);
+  state.jobReports.onJobEvents([{ ...job, jobId: '9', at: latest }], latest);
   expect(jobs.get({ jobId: '9', runAttempt: 1 })).toBeDefined();
 });
 
@@ -129,6 +132,6 @@ test('times that a run carries over are unchanged', () => {
   const { listedAt: _again, ...nextFacts } = next.facts;
   expect(nextFacts).toEqual(facts);
   expect(next.runners.all()).toEqual(state.runners.all());
-  expect([...next.guards]).toEqual([...state.guards]);
+  expect(next.guards.entries()).toEqual(state.guards.entries());
   expect([...next.jobs.active]).toEqual([...state.jobs.active]);
 });

@@ -5,6 +5,7 @@ import { toBounds } from '../../../core/domain/scale.ts';
 import { decideSet } from '../../../workflows/runnerSet/decide.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setSpec } from '../../support/setModel.ts';
+import { reschedule } from '../../../workflows/runnerSet/setFacts.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -56,7 +57,7 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
       atOnce = Math.max(atOnce, ++inARow);
       const at = clock();
       now = Math.max(now, at);
-      if (evaluateSchedule) state.reschedule(activeSchedule(spec.schedules, at), at, now);
+      if (evaluateSchedule) reschedule(state.facts, activeSchedule(spec.schedules, at), at, now);
       else state.onRunnersListed([], [], now);
       if (evaluateSchedule) evaluations++;
     } else {

@@ -20,12 +20,12 @@ function checked(steps: readonly Step[]): SetState {
   const state = SetState.begin(setSpec(input), input, {}, 0);
   for (const [index, step] of steps.entries()) {
     const at = (index + 1) * MINUTE;
-    if (typeof step === 'string') state.onQueueCheckFailed(step, at);
+    if (typeof step === 'string') state.jobReports.onQueueCheckFailed(step, at);
     else {
       const body = { checkedAt: at, jobs: [], complete: false, absent: [], endedSets: [], ...step };
       const look = parseQueueCheckResult(JSON.parse(JSON.stringify(body)));
       if (look === undefined) throw new Error('not read');
-      state.onQueueChecked(look, at);
+      state.jobReports.onQueueChecked(look, at);
     }
     state.updateDemand(at);
   }

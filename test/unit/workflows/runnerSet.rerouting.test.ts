@@ -73,13 +73,13 @@ describe('sets with equal labels', () => {
     const [first, other] = [...fleet.states.values()] as [SetState, SetState];
     // The other set has forgotten a job that completed 8 hours after the event of the waiting one.
     const later = { ...event('queued', 2), at: NOW + 8 * HOUR_MS };
-    other.jobEvents([later, { ...later, action: 'completed' }], NOW + 8 * HOUR_MS);
+    other.jobReports.onJobEvents([later, { ...later, action: 'completed' }], NOW + 8 * HOUR_MS);
     fleet.now = NOW + 15 * HOUR_MS;
     other.jobs.drop(fleet.now);
-    other.jobEvents([event('queued', 1)], fleet.now);
+    other.jobReports.onJobEvents([event('queued', 1)], fleet.now);
     expect(other.jobs.queued).toBe(0); // as a repeated delivery
     first.pause('node work');
-    first.jobEvents([event('queued', 1)], NOW);
+    first.jobReports.onJobEvents([event('queued', 1)], NOW);
     fleet.rerouteJobs('set-a');
     expect(first.jobs.reroutedCount).toBe(1);
     expect(other.jobs.queued).toBe(1);
@@ -116,15 +116,15 @@ describe('sets with equal labels', () => {
       says.push([seconds, state.facts.full]);
     };
     settle(0);
-    for (const jobId of [1, 2]) state.jobEvents([event('queued', jobId)], NOW);
+    for (const jobId of [1, 2]) state.jobReports.onJobEvents([event('queued', jobId)], NOW);
     settle(1);
-    state.jobEvents([event('completed', 1)], NOW);
+    state.jobReports.onJobEvents([event('completed', 1)], NOW);
     settle(2);
     expect(decideSet(state, NOW + 2_000).wakeAt).toBe(NOW + 17_000);
     settle(16);
-    state.jobEvents([event('queued', 3)], NOW);
+    state.jobReports.onJobEvents([event('queued', 3)], NOW);
     settle(16);
-    state.jobEvents([event('completed', 2)], NOW);
+    state.jobReports.onJobEvents([event('completed', 2)], NOW);
     settle(20);
     settle(34);
     settle(35);
@@ -164,7 +164,7 @@ describe('jobs beyond the capacity of a set', () => {
       begin('b', { max: 20 }),
     ]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents(
+    a.jobReports.onJobEvents(
       Array.from({ length: 15 }, (_none, jobId) =>
         event('queued', jobId, {
           at: NOW - 15 + jobId,
@@ -193,7 +193,7 @@ describe('jobs beyond the capacity of a set', () => {
   test('rerouted jobs count for the limit until they have ended, and then the next may follow', () => {
     const { fleet, a, at } = crowded();
     const told = (action: JobEvent['action']): [number, number] => {
-      a.jobEvents(
+      a.jobReports.onJobEvents(
         [5, 6].map((jobId) =>
           event(action, jobId, { repository: 'acme/x', runnerName: 'mac-abcdefghij-0a1b2c3d4e' }),
         ),
@@ -215,10 +215,10 @@ describe('jobs beyond the capacity of a set', () => {
       begin('b'),
     ]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents([event('queued', 1, { reroutedBy: 'set-b' })], NOW);
+    a.jobReports.onJobEvents([event('queued', 1, { reroutedBy: 'set-b' })], NOW);
     fleet.rerouteJobs('set-a');
     a.resume();
-    a.jobEvents([event('queued', 2)], NOW);
+    a.jobReports.onJobEvents([event('queued', 2)], NOW);
     a.updateDemand(NOW);
     expect([a.jobs.reroutedCount, a.facts.desired]).toEqual([0, 1]);
   });
@@ -294,7 +294,10 @@ describe('an event of a rerouted job', () => {
         ) ?? -1;
       fleet.deliver(event('queued', jobId));
       fleet.rerouteJobs('set-a', () =>
-        a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now),
+        a.jobReports.onJobEvents(
+          [event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })],
+          fleet.now,
+        ),
       );
       expect(b.jobs.queued).toBe(1);
       fleet.rerouteJobs('set-a');
@@ -309,7 +312,7 @@ describe('an event of a rerouted job', () => {
     ]) {
       const fleet = new Fleet(names.map((name) => begin(name)));
       const a = fleet.states.get('set-a') as SetState;
-      a.jobEvents([event('queued', 1)], NOW);
+      a.jobReports.onJobEvents([event('queued', 1)], NOW);
       for (const state of fleet.states.values()) state.pause('');
       // Each set regards the next one as the only one with capacity.
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
@@ -328,7 +331,7 @@ describe('an event of a rerouted job', () => {
   test('of a job that came back is not sent to the set that rerouted it back, which no longer shows it', () => {
     const { fleet, a, b, kept, rerouted } = two();
     b.pause('');
-    a.jobEvents([event('completed', kept)], fleet.now);
+    a.jobReports.onJobEvents([event('completed', kept)], fleet.now);
     fleet.settle(3);
     expect([a.jobs.queued, b.jobs.queued, b.jobs.reroutedCount]).toEqual([1, 0, 0]);
     fleet.deliver(event('in_progress', rerouted, { runnerName: 'a-abcdefghij-0a1b2c3d4e' }));
@@ -338,7 +341,7 @@ describe('an event of a rerouted job', () => {
 
   test('the next run knows the set that has the job, and the events to forward', () => {
     const { fleet, a, b, rerouted } = two();
-    a.jobEvents([event('completed', rerouted)], fleet.now);
+    a.jobReports.onJobEvents([event('completed', rerouted)], fleet.now);
     fleet.states.set('set-a', nextRun(a));
     fleet.states.set('set-b', nextRun(b));
     fleet.rerouteJobs('set-a');
@@ -348,7 +351,7 @@ describe('an event of a rerouted job', () => {
   test('a check finds that the set with the job has ended: the job is queued here again', () => {
     const { fleet, a, rerouted } = two();
     const look = (endedSets: string[]): void =>
-      a.onQueueChecked(
+      a.jobReports.onQueueChecked(
         {
           checkedAt: fleet.now,
           complete: true,
@@ -376,7 +379,7 @@ describe('an event of a rerouted job', () => {
   test('a job of another set that was rerouted from here to a set that has ended is queued here again as a job of the other set', () => {
     const fleet = new Fleet([begin('a', { paused: true }), begin('b')]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents([event('queued', 1, { reroutedBy: 'set-c' })], NOW);
+    a.jobReports.onJobEvents([event('queued', 1, { reroutedBy: 'set-c' })], NOW);
     fleet.rerouteJobs('set-a');
     expect(a.jobs.rerouted()).toEqual({ here: [], to: ['set-b'] });
     a.jobs.reclaim(new Set(['set-b']), NOW);

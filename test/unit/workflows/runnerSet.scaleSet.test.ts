@@ -62,7 +62,7 @@ const runnerName = (n: number): string => `gpu-${String(n).padStart(10, 'a')}-${
 
 /** Sends a report to the set and returns how many runners it starts now. */
 function receive(state: SetState, received: ScaleSetReport): number {
-  state.onScaleSetReport(received, NOW);
+  state.jobReports.onScaleSetReport(received, NOW);
   state.updateDemand(NOW);
   return decideSet(state, NOW).start;
 }
@@ -117,7 +117,10 @@ describe('a set whose jobs GitHub assigns', () => {
     const { relistMs } = state.facts.spec;
     receive(state, report(9, 0, Number.MAX_SAFE_INTEGER));
     expect(receive(state, report(2, 0, 1, { at: NOW + relistMs }))).toBe(9);
-    state.onScaleSetReport(report(2, 0, 1, { at: NOW + relistMs + 1 }), NOW + relistMs + 1);
+    state.jobReports.onScaleSetReport(
+      report(2, 0, 1, { at: NOW + relistMs + 1 }),
+      NOW + relistMs + 1,
+    );
     expect(state.facts.scaleSet).toMatchObject({ assigned: 2, messageId: 1 });
   });
 
@@ -245,7 +248,7 @@ describe('a set whose jobs GitHub assigns', () => {
       at,
     });
     const position = { openedAt: at - 60_000, messageId: 1 };
-    restored.onScaleSetReport(report(9, 1, 1, { at, position }), restored.facts.at);
+    restored.jobReports.onScaleSetReport(report(9, 1, 1, { at, position }), restored.facts.at);
     expect(restored.facts.scaleSet).toMatchObject({ assigned: 9, at });
     expect(restored.facts.at).toBe(at);
     // A worker whose clock is behind does not set the clock of the set back.

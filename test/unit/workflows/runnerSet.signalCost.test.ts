@@ -24,7 +24,7 @@ test('an event alone costs a set of 5,000 busy runners a few milliseconds', () =
       labels: [],
       at: now,
     };
-    state.jobEvents([event], now);
+    state.jobReports.onJobEvents([event], now);
     state.updateDemand(now);
     decideSet(state, now);
     const { user, system } = process.cpuUsage(before);

@@ -126,8 +126,8 @@ function touch(model: SetModel, step: Touch): void {
   if (step.kind === 'online') model.comeOnline(runner);
   else if (step.kind === 'take') model.takeJob(runner);
   else if (step.kind === 'finish') model.finishJob(runner);
-  else if (step.kind === 'hold' || step.kind === 'release')
-    model.state.hold(runner.workflowId, step.kind === 'release');
+  else if (step.kind === 'hold') model.state.holds.add(runner.workflowId);
+  else if (step.kind === 'release') model.state.holds.release(runner.workflowId);
   else if (step.kind === 'fail' && runner.phase === 'Provisioning')
     model.end(runner, 'never_registered');
   else if (step.kind === 'crash' && runner.phase === 'Idle') model.end(runner, 'crashed');
@@ -137,7 +137,7 @@ function touch(model: SetModel, step: Touch): void {
 /** No more commands: events arrive, runners start, take queued jobs, and finish them. */
 function quieten(model: SetModel): void {
   model.state.resume();
-  for (const held of model.state.holds) model.state.hold(held, true);
+  model.state.holds.replace([]);
   for (let round = 0; round < 60; round++) {
     for (const event of model.mail.splice(0)) model.deliver(event);
     for (const runner of model.runners.values()) model.comeOnline(runner);

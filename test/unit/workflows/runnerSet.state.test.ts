@@ -34,10 +34,10 @@ function busySet(ephemeral: boolean): SetState {
     NOW,
   );
   state.onRunnersListed([], [], NOW);
-  state.jobEvents([event('queued', 1)], NOW);
+  state.jobReports.onJobEvents([event('queued', 1)], NOW);
   state.onRunnersStarting([{ workflowId }], NOW);
   state.onRunnerOnline({ workflowId, runnerName }, NOW);
-  state.jobEvents([event('in_progress', 1, runnerName), event('queued', 2)], NOW);
+  state.jobReports.onJobEvents([event('in_progress', 1, runnerName), event('queued', 2)], NOW);
   state.updateDemand(NOW);
   return state;
 }
@@ -45,7 +45,7 @@ function busySet(ephemeral: boolean): SetState {
 test('a job does not wait until an ephemeral runner that had its job is gone', () => {
   const state = busySet(true);
   expect(state.facts.desired).toBe(2);
-  state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.jobReports.onJobEvents([event('completed', 1, runnerName)], NOW);
   state.updateDemand(NOW);
   expect({
     desired: state.facts.desired,
@@ -64,7 +64,7 @@ test('a job does not wait until an ephemeral runner that had its job is gone', (
 
 test('a static runner takes it', () => {
   const state = busySet(false);
-  state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.jobReports.onJobEvents([event('completed', 1, runnerName)], NOW);
   state.updateDemand(NOW);
   expect({
     desired: state.facts.desired,
@@ -82,10 +82,10 @@ test('a set with replicas checks the queue while it has a queued job without an 
   );
   state.onRunnersListed([], [], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(false);
-  state.jobEvents([event('queued', 1)], NOW);
+  state.jobReports.onJobEvents([event('queued', 1)], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(true);
-  state.onQueueCheckStarted(NOW);
-  state.onQueueChecked(
+  state.jobReports.onQueueCheckStarted(NOW);
+  state.jobReports.onQueueChecked(
     {
       jobs: [
         {
@@ -109,8 +109,8 @@ test('a set with replicas checks the queue while it has a queued job without an 
     false,
     true,
   ]);
-  state.onQueueCheckStarted(again);
-  state.onQueueChecked(
+  state.jobReports.onQueueCheckStarted(again);
+  state.jobReports.onQueueChecked(
     { jobs: [], complete: true, absent: [], endedSets: [], checkedAt: again },
     again,
   );
@@ -121,7 +121,8 @@ test('a set with replicas checks the queue while it has a queued job without an 
 describe('a queue check from before the end of a runner', () => {
   const stale = (ephemeral: boolean, known: boolean): SetState => {
     const state = busySet(ephemeral);
-    if (!known) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
+    if (!known)
+      state.jobReports.onJobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
     state.onRunnerEnded(
       { workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true },
       NOW,
@@ -136,7 +137,7 @@ describe('a queue check from before the end of a runner', () => {
       startedAt: NOW,
       runnerName,
     };
-    state.onQueueChecked(
+    state.jobReports.onQueueChecked(
       { checkedAt: NOW, complete: true, absent: [], endedSets: [], jobs: [job] },
       NOW + 1,
     );
@@ -168,7 +169,7 @@ describe('a redelivery', () => {
     ['after its job was dropped', 7 * HOUR],
   ])('%s changes nothing', (_when, later) => {
     const state = busySet(false);
-    state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
+    state.jobReports.onJobEvents([...all, event('completed', 2, runnerName)], NOW);
     state.onRunnersListed(
       [{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }],
       [],
@@ -176,7 +177,7 @@ describe('a redelivery', () => {
     );
     state.updateDemand(NOW + later);
     const before = JSON.parse(JSON.stringify(state.carry())) as CarriedSet;
-    for (const one of all) state.jobEvents([one], NOW + later);
+    for (const one of all) state.jobReports.onJobEvents([one], NOW + later);
     state.updateDemand(NOW + later);
     expect(state.carry()).toEqual(before);
     expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
@@ -184,9 +185,9 @@ describe('a redelivery', () => {
 
   test('a new job of that time is accepted', () => {
     const state = busySet(false);
-    state.jobEvents(all, NOW);
+    state.jobReports.onJobEvents(all, NOW);
     state.onRunnersListed([], [], NOW + 7 * HOUR);
-    state.jobEvents([{ ...event('queued', 3), at: NOW + 7 * HOUR }], NOW + 7 * HOUR);
+    state.jobReports.onJobEvents([{ ...event('queued', 3), at: NOW + 7 * HOUR }], NOW + 7 * HOUR);
     expect(state.demand().queued).toBe(2);
   });
 });

@@ -5,6 +5,7 @@ import { setJobs } from '../../../workflows/runnerSet/jobStatus.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { nextRun } from '../../support/nextRun.ts';
 import { SetModel } from '../../support/setModel.ts';
+import { reschedule } from '../../../workflows/runnerSet/setFacts.ts';
 
 const BASE: RunnerSetInput = {
   name: 'linux',
@@ -73,7 +74,7 @@ describe('the waits of a set', () => {
 
   test('contain the active schedule, with its end', () => {
     const model = modelWith(1, { schedules: [{ cron: '0 0 * * *', duration: '1h', max: 0 }] });
-    model.state.reschedule({ index: 0, until: model.now + 60_000 }, model.now, model.now);
+    reschedule(model.state.facts, { index: 0, until: model.now + 60_000 }, model.now, model.now);
     expect(setStatus(model.state, model.now).waits).toContainEqual(
       expect.objectContaining({
         cause: 'schedule',
@@ -97,7 +98,7 @@ describe('the query for jobs', () => {
     const { jobId = '', runAttempt = 1 } = first ?? {};
     expect(setJobs(model.state, { jobId })).toEqual([first]);
     const over = { jobId, runAttempt, repository: 'acme/app', labels: [], at: model.now };
-    model.state.jobEvents([{ ...over, action: 'completed' }], model.now);
+    model.state.jobReports.onJobEvents([{ ...over, action: 'completed' }], model.now);
     expect(setJobs(model.state, { jobId })).toEqual([
       { jobId, runAttempt, state: 'completed', since: new Date(model.now).toISOString() },
     ]);
@@ -106,7 +107,7 @@ describe('the query for jobs', () => {
   test('selects the jobs of one workflow run, also after continue-as-new', () => {
     const { state, now } = modelWith(1);
     const job = { runAttempt: 1, repository: 'acme/app', labels: [], at: now };
-    state.jobEvents(
+    state.jobReports.onJobEvents(
       ['7', '7', '8', 'r/1'].map((runId, index) => ({
         ...job,
         action: 'queued',
