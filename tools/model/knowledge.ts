@@ -6,6 +6,13 @@ import type { RunnerSpec } from '../../core/input/runner.ts';
 import type { AttemptFailure, CurrentRunner } from '../../workflows/runner/carriedState.ts';
 import { NO_JOBS } from '../../workflows/runner/jobEvents.ts';
 import { recordPod } from '../../workflows/runner/podWaits.ts';
+import {
+  commandStarted,
+  confirmIdle,
+  onJobEvent,
+  onPodState,
+  onRejectedAsBusy,
+} from '../../workflows/runner/runnerActivity.ts';
 import { RunnerState } from '../../workflows/runner/state.ts';
 import { abstractRunner, JOB_IDS } from './abstraction.ts';
 import { STARTED_MS } from './podViews.ts';
@@ -119,7 +126,7 @@ export function applyUpdate(
       runner.ended = runner.pod as PodView;
       return;
     case 'job':
-      return state.onJobEvent({
+      return onJobEvent(state, {
         action: update.action,
         jobId: JOB_IDS[update.job],
         at: jobTimeMs(update.job, update.action),
@@ -127,23 +134,23 @@ export function applyUpdate(
         ...(update.action === 'completed' ? { conclusion: update.conclusion } : {}),
       });
     case 'podState':
-      return state.onPodState({ uid: runner.pod?.uid ?? '', state: update.state });
+      return onPodState(state, { uid: runner.pod?.uid ?? '', state: update.state });
     case 'unregistered':
       return state.fixVerdictCancel();
     case 'podInDoubt':
       return void (runner.podInDoubt = true);
     case 'confirmedIdle':
-      return state.confirmIdle(Number.MAX_SAFE_INTEGER);
+      return confirmIdle(state, Number.MAX_SAFE_INTEGER);
     case 'idFound':
       return void (runner.id = RUNNER_ID);
     case 'onlineAtServer': // as register
       return void Object.assign(runner, { online: true, id: RUNNER_ID });
     case 'online': // as isOnline
       runner.online = true;
-      if (state.spec.scope === undefined) state.commandStarted();
+      if (state.spec.scope === undefined) commandStarted(state);
       return;
     case 'rejectedAsBusy': // as remove
-      return state.onRejectedAsBusy();
+      return onRejectedAsBusy(state);
   }
 }
 

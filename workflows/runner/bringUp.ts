@@ -19,6 +19,8 @@ import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import type { AttemptFailure } from './carriedState.ts';
+import { remainingJobMs } from './jobDeadline.ts';
+import { commandStarted } from './runnerActivity.ts';
 import type { RunnerState } from './state.ts';
 import { awaitPodEnd, awaitPod, recordPod } from './podWaits.ts';
 import { setMemo } from './notifySet.ts';
@@ -209,11 +211,12 @@ async function tryToProvision(
  * Returns the supervisor's configuration. The pod enforces a plain command's timeout, limited here
  * to the time that previous attempts have left.
  */
-function supervisionOf({ spec, remainingJobMs }: RunnerState): SupervisorConfig {
-  const { timeoutMs, ...supervision } = spec.pod.supervision;
+function supervisionOf(state: RunnerState): SupervisorConfig {
+  const { timeoutMs, ...supervision } = state.spec.pod.supervision;
+  const remainingMs = remainingJobMs(state);
   return {
     ...supervision,
-    ...omitUndefined({ timeoutMs: timeoutMs && Math.min(timeoutMs, Math.max(1, remainingJobMs)) }),
+    ...omitUndefined({ timeoutMs: timeoutMs && Math.min(timeoutMs, Math.max(1, remainingMs)) }),
   };
 }
 
@@ -264,7 +267,7 @@ async function awaitOnline(state: RunnerState): Promise<AttemptFailure | undefin
 
 function markOnline(state: RunnerState): void {
   state.runner.online = true;
-  if (state.spec.scope === undefined) state.commandStarted();
+  if (state.spec.scope === undefined) commandStarted(state);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { MAX_CLOCK_SKEW_MS } from '../../core/domain/podConditions.ts';
 import type { RunnerKindName } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import type { AttemptFailure, CurrentRunner, Suspicion } from './carriedState.ts';
+import { maxDurationDeadlineMs, remainingJobMs } from './jobDeadline.ts';
 import type { RunnerState } from './state.ts';
 import type { Unregistered } from './unregister.ts';
 
@@ -97,8 +98,8 @@ export function verdictFacts(
     neverStartedInARow,
     shortLivedInARow,
     lastAttempt: runner.identity.attempt >= spec.maxAttempts,
-    durationExceeded: Date.now() >= state.maxDurationDeadlineMs,
-    jobTimeUsed: state.remainingJobMs === 0,
+    durationExceeded: Date.now() >= maxDurationDeadlineMs(state),
+    jobTimeUsed: remainingJobMs(state) === 0,
   };
 }
 

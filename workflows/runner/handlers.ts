@@ -23,6 +23,8 @@ import { isTime } from '../../core/domain/isTime.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { isRejectedPayload } from '../../core/domain/rejectedPayload.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { latestDeadlineMs } from './jobDeadline.ts';
+import { onJobEvent, onPodState } from './runnerActivity.ts';
 import type { RunnerState } from './state.ts';
 
 /** Maximum length of a reason (characters). */
@@ -54,7 +56,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
       // Two concurrent updates may each have been validated against the cap.
       state.runner.jobDeadline = Math.min(
         (state.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
-        state.latestDeadlineMs,
+        latestDeadlineMs(state),
       );
       return { jobDeadline: isoTime(state.runner.jobDeadline) };
     },
@@ -72,7 +74,7 @@ export function registerUpdateHandlers(state: RunnerState): void {
           throw new Error(
             'the timeout of a plain command is fixed in its pod and cannot be extended',
           );
-        const remainingMs = state.latestDeadlineMs - state.runner.jobDeadline;
+        const remainingMs = latestDeadlineMs(state) - state.runner.jobDeadline;
         if (byMs > remainingMs)
           throw new Error(
             `by: must be at most ${formatDuration(remainingMs)}; a job may run for ${formatDuration(state.spec.pod.jobTimeoutCapMs)} (jobTimeoutCap in HOLDFAST_TIMEOUTS of the worker that admitted this runner)`,
@@ -94,7 +96,7 @@ export function registerSignalHandlers(state: RunnerState): void {
     jobEventSignal,
     (body: unknown) => {
       const event = readJobEvent(body);
-      if (event !== undefined) state.onJobEvent(event);
+      if (event !== undefined) onJobEvent(state, event);
     },
     {
       description: 'Job event from the webhook',
@@ -102,7 +104,7 @@ export function registerSignalHandlers(state: RunnerState): void {
   );
   setHandler(
     podStateSignal,
-    (event: unknown) => void (isPodState(event) && state.onPodState(event)),
+    (event: unknown) => void (isPodState(event) && onPodState(state, event)),
     { description: 'Idle or busy, as reported by the pod' },
   );
   setHandler(

@@ -11,6 +11,7 @@ import {
   type CallResult,
 } from '../shared/activityProxies.ts';
 import type { CurrentRunner } from './carriedState.ts';
+import { applyPodState, confirmIdle } from './runnerActivity.ts';
 import type { RunnerState } from './state.ts';
 import { onlineNotification } from './notifySet.ts';
 
@@ -130,7 +131,7 @@ export async function refreshPod(state: RunnerState, summary: string): Promise<v
       pod: podRef(runner.pod),
     }),
   );
-  state.confirmIdle(askedAtMs);
+  confirmIdle(state, askedAtMs);
 }
 
 /**
@@ -159,8 +160,8 @@ export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
   if (runner.pod.startedAt !== undefined) runner.startSeenMs ??= Date.now();
   const { busy } = pod;
   if (busy !== undefined && pod.online === true && !pod.ended)
-    state.applyPodState(busy ? 'busy' : 'idle');
-  if (pod.endedBusy === true) state.applyPodState('busy');
+    applyPodState(state, busy ? 'busy' : 'idle');
+  if (pod.endedBusy === true) applyPodState(state, 'busy');
   const job = pod.exit?.record?.job;
   // The record that the runner wrote at its end takes precedence over the last observed state: in
   // its last moments its probes fail, as those of a busy runner do.

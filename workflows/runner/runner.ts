@@ -8,6 +8,7 @@ import { bringUp } from './bringUp.ts';
 import { registerSignalHandlers, registerStatusQuery, registerUpdateHandlers } from './handlers.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
 import { finalFacts, verdictFacts } from './endFacts.ts';
+import { countJobTime } from './jobDeadline.ts';
 import { RunnerState } from './state.ts';
 import { awaitPodEnd } from './podWaits.ts';
 import { readmit } from './readmit.ts';
@@ -81,7 +82,7 @@ async function runToCompletion(
     // Do not block: the job starts whether or not the set has been notified.
     if (state.runner.online) void notifySetOnline(state);
     if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
-    state.countJobTime();
+    countJobTime(state);
     const unregistered = await unregister(state, input);
     void notifyJobStepEnded(state, unregistered);
     state.fixVerdictCancel();

@@ -4,6 +4,8 @@ import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { continueAsNewIfSuggested, canContinueAsNew } from './continueAsNew.ts';
 import type { CurrentRunner } from './carriedState.ts';
+import { deadlineCancellation } from './jobDeadline.ts';
+import { isSuspect } from './runnerActivity.ts';
 import type { RunnerState } from './state.ts';
 import { refreshPod } from './podWaits.ts';
 import { notifySetBusy } from './notifySet.ts';
@@ -19,7 +21,7 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
   while (!over()) {
     const busy = runner.busySince !== undefined;
     state.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
-    if (!busy && state.isSuspect) {
+    if (!busy && isSuspect(state)) {
       if (spec.set !== undefined)
         state.requestCancel({
           mode: 'drain',
@@ -65,7 +67,7 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
     if (runner.pod?.ended === true) runner.ended ??= runner.pod;
     if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
       continue;
-    if (busy) state.requestCancel(state.deadlineCancellation());
+    if (busy) state.requestCancel(deadlineCancellation(state));
     else
       state.requestCancel({
         mode: 'drain',

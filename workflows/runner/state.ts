@@ -1,45 +1,21 @@
 /** State of one runner workflow, and how events change it. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { AdmittedRunner, PodDeletion } from '../../core/activities/index.ts';
-import type {
-  RunnerJobEvent,
-  PodStateEvent,
-  RunnerPhase,
-  RunnerResult,
-  RunnerStatus,
-} from '../../core/contract/index.ts';
+import type { RunnerPhase, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
-import { MAX_CLOCK_SKEW_MS, stateAgeMs } from '../../core/domain/podConditions.ts';
+import { MAX_CLOCK_SKEW_MS } from '../../core/domain/podConditions.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import type { CallResult } from '../shared/activityProxies.ts';
 import { observePhase } from '../shared/metrics.ts';
 import { RunnerDisplay, type DisplayedVerdict } from './display.ts';
 import type { AttemptFailure, CarriedRunnerState, CurrentRunner } from './carriedState.ts';
-import { NO_JOBS, trackJobEvent, concernsRunner, limitEventTime } from './jobEvents.ts';
+import { backstopMs, latestDeadlineMs } from './jobDeadline.ts';
+import { NO_JOBS } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
-
-/**
- * Time after which a command that reached its timeout is stopped by the workflow, if the supervisor
- * has not ended it (ms).
- */
-const BACKSTOP_MS = 60_000;
-/**
- * Minimum time between the start of a busy period and the start of a job for the job to be a
- * different one (ms). Clocks and probes differ by a few seconds only.
- */
-const ANOTHER_JOB_MS = 60_000;
-
-/**
- * Time to wait before a static runner's pod that still reports idle is trusted over a job event
- * (ms). The pod needs this time to show the job and the workflow to receive it. Earlier reports of
- * the pod may be outdated.
- */
-const IDLE_IN_DOUBT_MS = 60_000;
 
 /**
  * Maximum number of recorded phases. A static runner may change between idle and busy thousands of
@@ -135,7 +111,7 @@ export class RunnerState {
     else
       runner.jobDeadline = Math.min(
         runner.jobDeadline ?? Number.POSITIVE_INFINITY,
-        this.latestDeadlineMs + this.#backstopMs,
+        latestDeadlineMs(this) + backstopMs(this),
       );
   }
 
@@ -273,121 +249,6 @@ export class RunnerState {
   }
 
   /**
-   * Applies a job event from the CI server, which is an early hint. Events about other runners and
-   * events without new information change nothing.
-   */
-  onJobEvent(received: RunnerJobEvent): void {
-    const { runner, spec } = this;
-    const event = limitEventTime(received, Date.now());
-    if (!concernsRunner(event, this.runnerName, runner.id, spec.scope)) return;
-    const { running } = runner.jobs;
-    const tracked = trackJobEvent(runner.jobs, event);
-    if (tracked === runner.jobs) return;
-    // When a runner's end interrupts its job, the CI server reports the job as completed once it
-    // has noticed. Keep the job as running, because it did not complete by itself.
-    const jobs =
-      this.hasEnded && event.action === 'completed' && event.conclusion !== 'success'
-        ? { ...tracked, ...omitUndefined({ running }) }
-        : tracked;
-    if (jobs.running === undefined) delete runner.idleInDoubtUntilMs;
-    else if (jobs.running.key !== running?.key && !spec.ephemeral)
-      runner.idleInDoubtUntilMs = Date.now() + IDLE_IN_DOUBT_MS;
-    // A completed event that overtakes its own in_progress event, or arrives late, still proves
-    // that a job ran.
-    Object.assign(runner, { jobs, online: true, hadJob: true });
-    delete runner.unconfirmedBusyMs;
-    if (spec.ephemeral && event.action === 'completed' && event.conclusion !== undefined)
-      runner.jobConclusion = event.conclusion;
-    if (
-      event.action === 'completed' &&
-      event.conclusion !== undefined &&
-      event.conclusion !== 'success'
-    ) {
-      runner.jobFailedAt = Date.now();
-      const { jobId: id, repository } = event;
-      if (repository === undefined) delete runner.failedJob;
-      else runner.failedJob = { id, repository };
-    }
-    // Events may be late. If the pod reports its state itself, an event does not make the runner
-    // busy, unless the runner is ephemeral: then the event can only be about its one job.
-    if (jobs.running !== undefined) this.#takeAnotherJob();
-    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
-      this.#setBusy();
-    else if (jobs.running === undefined && runner.podBusy !== true) this.#setIdle();
-    this.#assignJob(event.at);
-    const isKnownJob = running !== undefined || runner.podBusy !== true;
-    if (event.action === 'completed' && jobs.running === undefined && isKnownJob)
-      this.#expectExit();
-  }
-
-  /**
-   * Limits the time of an ephemeral runner whose only job has ended. Its process may hang, and then
-   * neither exits nor takes another job.
-   */
-  #expectExit(): void {
-    const { runner, spec } = this;
-    if (!spec.ephemeral || this.hasEnded || runner.jobEndedAt !== undefined) return;
-    this.#setBusy();
-    runner.jobEndedAt = Date.now();
-    runner.jobDeadline = Math.min(
-      runner.jobDeadline ?? Number.POSITIVE_INFINITY,
-      runner.jobEndedAt + spec.timeouts.exitMs,
-    );
-  }
-
-  /**
-   * Gives an ephemeral runner the time of a job again, if a job starts although one has ended: a job
-   * can be cancelled between its assignment to the runner and its start.
-   */
-  #takeAnotherJob(): void {
-    const { runner } = this;
-    if (runner.jobEndedAt === undefined || this.hasEnded) return;
-    delete runner.jobEndedAt;
-    delete runner.jobConclusion;
-    this.#startJob();
-  }
-
-  /**
-   * Applies an idle or busy report from the pod. A report that arrives after the end of the runner
-   * is outdated and changes nothing.
-   */
-  onPodState({ uid, state, newJob, durationMs }: PodStateEvent): void {
-    const { runner } = this;
-    if (runner.pod === undefined || uid !== runner.pod.uid || this.hasEnded) return;
-    if (newJob === true) this.applyPodState('idle');
-    this.applyPodState(state, stateAgeMs(durationMs));
-  }
-
-  /**
-   * Applies what the runner's pod reports, from whichever source.
-   *
-   * @param forMs - how long this state has lasted (ms)
-   */
-  applyPodState(state: PodStateEvent['state'], forMs = 0): void {
-    const { runner } = this;
-    if (state === 'busy' && runner.podBusy === false) this.#takeAnotherJob();
-    runner.podBusy = state === 'busy';
-    if (state === 'busy') this.#setBusy(forMs);
-    else this.#setIdle();
-    this.#assignJob();
-    if (state === 'idle' && runner.jobs.running === undefined && runner.jobs.completed.length > 0)
-      this.#expectExit();
-  }
-
-  /**
-   * Clears the doubt about an idle runner after a live read of its pod. A read that finds the
-   * runner ended shows nothing about its last moments, so the doubt remains.
-   *
-   * @param askedAtMs - start of the live read (ms since the epoch)
-   */
-  confirmIdle(askedAtMs: number): void {
-    const { runner } = this;
-    if (this.hasEnded) return;
-    if (runner.podBusy === false && askedAtMs >= (runner.idleInDoubtUntilMs ?? 0))
-      delete runner.idleInDoubtUntilMs;
-  }
-
-  /**
    * Whether a job event reports a running job while the pod reports none. An ephemeral runner's
    * event is final, because it has no other job. A static runner counts as busy until its pod has
    * been read live after the event.
@@ -400,151 +261,6 @@ export class RunnerState {
       jobs.running !== undefined &&
       (isFinal || idleInDoubtUntilMs !== undefined)
     );
-  }
-
-  /**
-   * Handles a CI server response that calls a running runner busy: it came online and took a job.
-   * The job's time starts now, unless an earlier event reported the job.
-   */
-  onRejectedAsBusy(): void {
-    this.runner.hadJob = true;
-    this.#setBusy();
-  }
-
-  /** Marks a plain command as busy. The command is its own job. */
-  commandStarted(): void {
-    this.applyPodState('busy');
-  }
-
-  #setBusy(forMs = 0): void {
-    this.runner.online = true;
-    if (this.runner.busySince === undefined) this.#startJob(forMs);
-  }
-
-  #startJob(forMs = 0): void {
-    const { runner, spec } = this;
-    runner.busySince = Date.now() - forMs;
-    runner.jobDeadline = Math.min(
-      runner.busySince +
-        Math.min(spec.timeouts.jobTimeoutMs, this.remainingJobMs) +
-        this.#backstopMs,
-      this.maxDurationDeadlineMs,
-    );
-    delete runner.busyJobKey;
-  }
-
-  /**
-   * Time added to a plain command's deadline (ms). With the supervisor, the pod enforces the
-   * command's timeout, and the workflow's later deadline is only a backstop.
-   */
-  get #backstopMs(): number {
-    const { runner, spec } = this;
-    return spec.scope === undefined && runner.pod?.online !== undefined
-      ? spec.pod.terminationGracePeriodSeconds * 1_000 +
-          (spec.pod.storage?.timeoutMs ?? 0) +
-          BACKSTOP_MS
-      : 0;
-  }
-
-  /**
-   * Time at which a workflow with `onEviction: resume` reaches its maximum age, however often its
-   * pod was lost (ms since the epoch). Infinity for all other workflows.
-   */
-  get maxDurationDeadlineMs(): number {
-    return this.spec.onEviction === 'resume'
-      ? this.createdAtMs + this.spec.timeouts.maxAgeMs
-      : Number.POSITIVE_INFINITY;
-  }
-
-  /**
-   * Maximum time that a job of the current runner may take (ms). A plain command is the same job in
-   * each attempt, so the cap applies to the sum of all attempts.
-   */
-  get remainingJobMs(): number {
-    return Math.max(0, this.spec.pod.jobTimeoutCapMs - this.usedJobMs);
-  }
-
-  /** Adds the time of a plain command's completed attempt to the used job time. */
-  countJobTime(): void {
-    const { busySince } = this.runner;
-    if (this.spec.scope === undefined && busySince !== undefined)
-      this.usedJobMs += Date.now() - busySince;
-  }
-
-  /** Latest time to which the job's deadline may be extended (ms since the epoch). */
-  get latestDeadlineMs(): number {
-    return Math.min(
-      (this.runner.busySince ?? Number.NaN) + this.remainingJobMs,
-      this.maxDurationDeadlineMs,
-    );
-  }
-
-  /**
-   * Returns the request to stop a runner that has reached its job's deadline. A runner that did not
-   * exit after its job was not needed any more: it is aborted only if its job was cancelled.
-   */
-  deadlineCancellation(): Cancellation {
-    const { jobEndedAt, jobConclusion } = this.runner;
-    if (jobEndedAt === undefined)
-      return { mode: 'stop', reason: this.#timeoutReason(), by: 'run_timeout' };
-    const since = formatDuration(Date.now() - jobEndedAt);
-    return {
-      mode: 'stop',
-      reason: `its job ended ${since} ago, and it did not exit (timeouts.exit)`,
-      by: jobConclusion === 'cancelled' ? 'cancelled' : 'drain',
-    };
-  }
-
-  #timeoutReason(): string {
-    if (Date.now() >= this.maxDurationDeadlineMs)
-      return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
-    const { busySince } = this.runner;
-    return busySince === undefined
-      ? `the CI server reported it as busy for ${formatDuration(this.spec.timeouts.jobTimeoutMs)}`
-      : `its job ran for ${formatDuration(Date.now() - busySince)}`;
-  }
-
-  /**
-   * Assigns the running job to the current busy period. A job must not be stopped at the deadline
-   * of the previous job, even if no idle state was observed between the two.
-   *
-   * @param toldMs - time of the event that reports the job, by the CI server's clock (ms since the
-   * epoch)
-   */
-  #assignJob(toldMs = 0): void {
-    const { runner, spec } = this;
-    const { running } = runner.jobs;
-    if (runner.busySince === undefined) return;
-    const isAnother =
-      runner.busyJobKey === undefined
-        ? toldMs - runner.busySince > ANOTHER_JOB_MS
-        : runner.busyJobKey !== running?.key;
-    if (isAnother && !spec.ephemeral) this.#startJob();
-    if (running !== undefined)
-      Object.assign(runner, { busyJobKey: running.key, job: running.label });
-  }
-
-  #setIdle(): void {
-    const { runner, spec } = this;
-    // An ephemeral runner does not become idle after its job, so the job's deadline stays until the
-    // runner ends. An ephemeral runner without any job was marked busy by mistake.
-    if (spec.ephemeral && runner.hadJob) return;
-    if (runner.busySince !== undefined && runner.busyJobKey === undefined)
-      runner.unconfirmedBusyMs = (runner.unconfirmedBusyMs ?? 0) + Date.now() - runner.busySince;
-    delete runner.busySince;
-    delete runner.busyJobKey;
-    delete runner.jobDeadline;
-    delete runner.job;
-  }
-
-  /**
-   * Whether a static runner has been busy for as long as one job may take, according to its pod
-   * alone. Processes that a job left behind can report busy intermittently and indefinitely. The
-   * runner is replaced when it is idle, so that no job is affected.
-   */
-  get isSuspect(): boolean {
-    const { ephemeral, pod } = this.spec;
-    return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= pod.jobTimeoutCapMs;
   }
 
   /**

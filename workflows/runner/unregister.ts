@@ -12,6 +12,8 @@ import {
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { callUnless, ciActivities } from '../shared/activityProxies.ts';
 import { continueAsNewIfSuggested } from './continueAsNew.ts';
+import { deadlineCancellation } from './jobDeadline.ts';
+import { onRejectedAsBusy } from './runnerActivity.ts';
 import type { RunnerState } from './state.ts';
 import { nextCheckMs } from './startupDecision.ts';
 import { refreshPod } from './podWaits.ts';
@@ -232,7 +234,7 @@ async function removeRegistration(
   state.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // The runner came online and took a job after all.
-  if (result === 'busy' && !facts.ended) state.onRejectedAsBusy();
+  if (result === 'busy' && !facts.ended) onRejectedAsBusy(state);
   return {
     kind: 'answered',
     answer: result,
@@ -264,7 +266,7 @@ async function wait(
 }
 
 function stopForTimeout(state: RunnerState): void {
-  state.requestCancel(state.deadlineCancellation());
+  state.requestCancel(deadlineCancellation(state));
 }
 
 /**

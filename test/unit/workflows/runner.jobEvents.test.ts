@@ -8,6 +8,12 @@ import {
   concernsRunner,
   type RunnerJobs,
 } from '../../../workflows/runner/jobEvents.ts';
+import {
+  confirmIdle,
+  isSuspect,
+  onJobEvent,
+  onPodState,
+} from '../../../workflows/runner/runnerActivity.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 import { recordPod } from '../../../workflows/runner/podWaits.ts';
 import { currentFacts, waitMs } from '../../../workflows/runner/unregister.ts';
@@ -128,9 +134,9 @@ describe('the state of a runner: busy, deadline, job', () => {
   function play(it: RunnerState, steps: readonly Step[]): unknown[] {
     for (const step of steps) {
       jest.advanceTimersByTime(60_000);
-      if (typeof step === 'object') it.onJobEvent(step);
+      if (typeof step === 'object') onJobEvent(it, step);
       else
-        it.onPodState({
+        onPodState(it, {
           uid: 'u',
           state: step === 'idle' ? 'idle' : 'busy',
           ...(step === 'again' ? { newJob: true } : {}),
@@ -287,7 +293,7 @@ describe('the state of a runner: busy, deadline, job', () => {
         pod: { ...it.spec.pod, jobTimeoutCapMs: 3 * 60_000 },
       });
       play(it, steps);
-      expect(it.isSuspect).toBe(expected);
+      expect(isSuspect(it)).toBe(expected);
     },
   );
 
@@ -342,7 +348,7 @@ describe('the state of a runner: busy, deadline, job', () => {
         ended: true,
         deleted: true,
       } as unknown as PodView;
-    reported.onJobEvent(starts(1));
+    onJobEvent(reported, starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     expect(
       [
@@ -362,7 +368,7 @@ describe('the state of a runner: busy, deadline, job', () => {
 
   test('a runner that came online after its deadline and ran a job is not never_registered', () => {
     const [worked, idle] = [runnerState(true), runnerState(true)];
-    worked.onJobEvent(starts(1));
+    onJobEvent(worked, starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     for (const it of [worked, idle])
       Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
@@ -403,7 +409,7 @@ describe('the state of a runner: busy, deadline, job', () => {
         const it = runnerState(false, PROBES);
         play(it, ['idle', starts(1)]);
         expect(currentFacts(it)).toMatchObject({ observedActivity: 'busy', idleInDoubt: true });
-        it.confirmIdle(NOW + 120_000 + afterMs);
+        confirmIdle(it, NOW + 120_000 + afterMs);
         expect(it.observedActivity()).toBe(expected);
       },
     );
@@ -412,7 +418,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       const [once, stays] = [runnerState(true, PROBES), runnerState(false, PROBES)];
       play(once, ['idle', starts(1)]);
       play(stays, ['busy', starts(1)]);
-      for (const it of [once, stays]) it.confirmIdle(NOW + HOUR);
+      for (const it of [once, stays]) confirmIdle(it, NOW + HOUR);
       expect([once, stays].map((it) => it.observedActivity())).toEqual(['busy', 'busy']);
       play(stays, ['idle']);
       expect(stays.observedActivity()).toBe('busy');
@@ -473,7 +479,7 @@ describe('the state of a runner: busy, deadline, job', () => {
       const it = runnerState(false, PROBES);
       play(it, ['idle', starts(1)]);
       recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
-      it.confirmIdle(NOW + HOUR);
+      confirmIdle(it, NOW + HOUR);
       expect(it.observedActivity()).toBe('busy');
       expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
     });

@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { RunnerInput, RunnerJobEvent } from '../../../core/contract/index.ts';
 import { parseCarriedState } from '../../../workflows/runner/parseCarriedState.ts';
 import { recordPod } from '../../../workflows/runner/podWaits.ts';
+import { countJobTime, deadlineCancellation } from '../../../workflows/runner/jobDeadline.ts';
+import { applyPodState, onJobEvent } from '../../../workflows/runner/runnerActivity.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
@@ -108,13 +110,13 @@ describe('the cap of one job', () => {
     Date.now = () => at;
     try {
       for (const lasted of minutes) {
-        state.applyPodState('busy');
+        applyPodState(state, 'busy');
         at += lasted * MINUTE;
-        state.countJobTime();
+        countJobTime(state);
         state.replaceRunner();
         state.runner.pod = { ...RUNNING_POD, uid: `u${at}` };
       }
-      state.applyPodState('busy');
+      applyPodState(state, 'busy');
       return ((state.runner.jobDeadline ?? Number.NaN) - at) / MINUTE;
     } finally {
       Date.now = now;
@@ -159,9 +161,9 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     const state = runnerState({ timeouts: { exit: '5m' }, ...input }, RUNNING_POD);
     for (const step of steps)
       if (step === 'ended') state.runner.pod = { ...RUNNING_POD, ended: true };
-      else if (step === 'busy' || step === 'idle') state.applyPodState(step);
+      else if (step === 'busy' || step === 'idle') applyPodState(state, step);
       else
-        state.onJobEvent({
+        onJobEvent(state, {
           ...(step === 'another' ? { ...event('in_progress'), jobId: '8' } : event(step)),
           ...(step === 'completed' ? { conclusion } : {}),
           runnerName: state.runnerName,
@@ -197,7 +199,7 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     ['its job was cancelled', after(['in_progress', 'completed'], {}, 'cancelled'), 'cancelled'],
     ['its job runs', after(['in_progress']), 'run_timeout'],
   ])('at the deadline, %s', (_what, state, by) => {
-    expect(state.deadlineCancellation()).toMatchObject({ mode: 'stop', by });
+    expect(deadlineCancellation(state)).toMatchObject({ mode: 'stop', by });
   });
 
   test('a carried time in the future does not hide a later job', () => {

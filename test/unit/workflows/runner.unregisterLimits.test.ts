@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
+import { applyPodState, onRejectedAsBusy } from '../../../workflows/runner/runnerActivity.ts';
 import type { RunnerState } from '../../../workflows/runner/state.ts';
 import {
   currentFacts,
@@ -40,7 +41,7 @@ afterEach(() => void jest.useRealTimers());
 describe('a removal during a job that may finish', () => {
   const alive = { ended: false } as const;
   const told = (state: RunnerState, busy: boolean): RunnerState => {
-    state.applyPodState(busy ? 'busy' : 'idle');
+    applyPodState(state, busy ? 'busy' : 'idle');
     return state;
   };
 
@@ -64,9 +65,9 @@ describe('a removal during a job that may finish', () => {
 
   test('is limited from the CI server’s first busy response, if the job was not reported before', () => {
     const state = runnerState({ ...INPUT, supervisor: 'none' }, RUNNING_POD);
-    state.onRejectedAsBusy();
+    onRejectedAsBusy(state);
     jest.advanceTimersByTime(HOUR);
-    state.onRejectedAsBusy();
+    onRejectedAsBusy(state);
     expect(state.runner).toMatchObject({ jobDeadline: NOW + 2 * HOUR, hadJob: true, online: true });
     const facts = { ...currentFacts(state), ...initialProgress() };
     expect(waitMs(state, 'busyCheck', facts)).toBe(14 * MINUTE);
