@@ -1,11 +1,5 @@
 /** Builds the pod for a request. Pure. */
-import type {
-  V1Container,
-  V1EnvVar,
-  V1Pod,
-  V1PodSecurityContext,
-  V1PodSpec,
-} from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import {
   isImageOfOtherKind,
@@ -30,7 +24,7 @@ import {
 import { mergeTemplates } from './mergeTemplates.ts';
 import { networkPodParts } from './network.ts';
 import { containerSecurityContext, podSecurityContext } from './podSecurity.ts';
-import { withRegistration } from './registrationContainer.ts';
+import { withRegistration, type RegistrationPodParts } from './registrationContainer.ts';
 import { registrationAnnotations } from './registrationSecret.ts';
 import {
   withJobClaim,
@@ -43,6 +37,7 @@ import {
   attemptEnvironment,
   withSupervisor,
   resolveSupervisorMode,
+  type SupervisorPodParts,
   type SupervisorSettings,
 } from './supervisorInjection.ts';
 import { claimVolumes, withClaimMounts, type JobClaimConfig } from './volumeClaims.ts';
@@ -127,53 +122,15 @@ function buildPod(
     withoutNulls(request.template ?? {}),
   ) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
-  const containers = spec.containers ?? [];
-  const unregistered = runnerContainer(
-    containers.find((container) => container.name === RUNNER_CONTAINER),
-    request,
-    defaults,
-    spec.securityContext,
-  );
-  const network = networkPodParts(request);
+  const unregistered = runnerContainer(spec, request, defaults);
   const registration = withRegistration(unregistered, spec, defaults, fromSecret(secret));
-  const bare = registration.runner;
-  const { mode, fault } = resolveSupervisorMode(
-    request.supervision,
-    defaults.supervisor,
-    bare.command !== undefined,
-  );
-  if (fault !== undefined) throw new ComputeError('invalid', fault);
-  const name = podName(request.identity);
-  const parts =
-    mode === 'none' || request.supervision === undefined
-      ? { annotations: {}, initContainers: [], volumes: [], runner: bare, port: undefined }
-      : withSupervisor(
-          bare,
-          { name, hostNetwork: spec.hostNetwork === true },
-          request.supervision,
-          mode,
-          defaults.supervisor,
-        );
-  const { runner, ...kept } = withStorage(parts, request, defaults, spec);
-  const initContainers = [
-    ...parts.initContainers,
-    ...kept.initContainers,
-    ...(spec.initContainers ?? []).filter((container) => !isRegister(container)),
-    ...registration.initContainers,
-  ];
-  const volumes = [
-    ...(spec.volumes ?? []),
-    ...network.volumes,
-    ...claimVolumes(request.identity, request.volumeClaims ?? []),
-    ...parts.volumes,
-    ...kept.volumes,
-    ...registration.volumes,
-  ];
+  const supervised = supervise(registration.runner, request, defaults, spec);
+  const kept = withStorage(supervised, request, defaults, spec);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name,
+      name: podName(request.identity),
       labels: installationLabels(installation, {
         ...template.metadata?.labels,
         ...request.labels,
@@ -181,11 +138,8 @@ function buildPod(
       }),
       annotations: {
         ...template.metadata?.annotations,
-        ...identityAnnotations(request.identity),
-        ...secret?.annotations,
-        ...jobTimeoutCap(request),
-        ...(request.notifyBusy === true ? { [NOTIFY_ANNOTATION]: NOTIFY_BUSY } : {}),
-        ...parts.annotations,
+        ...requestAnnotations(request, secret),
+        ...supervised.annotations,
         ...kept.annotations,
       },
     },
@@ -199,14 +153,72 @@ function buildPod(
       securityContext: podSecurityContext(spec.securityContext, kept.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
-      containers: [
-        ...kept.containers,
-        { ...runner, name: RUNNER_CONTAINER },
-        ...containers.filter((container) => container.name !== RUNNER_CONTAINER),
-      ],
-      ...(initContainers.length === 0 ? {} : { initContainers }),
-      ...(volumes.length === 0 ? {} : { volumes }),
+      ...containersAndVolumes(request, spec, { registration, supervised, kept }),
     },
+  };
+}
+
+/** Runner container with or without supervisor, and the parts of the pod that it needs. */
+type SupervisedParts = Omit<SupervisorPodParts, 'port'> & { readonly port?: number };
+
+/**
+ * Puts the runner container under the supervisor, if the request and the worker have one.
+ * @throws ComputeError `invalid` if the supervisor cannot be injected
+ */
+function supervise(
+  runner: Partial<V1Container>,
+  { identity, supervision }: PodRequest,
+  { supervisor }: PodDefaults,
+  { hostNetwork }: Partial<V1PodSpec>,
+): SupervisedParts {
+  const { mode, fault } = resolveSupervisorMode(
+    supervision,
+    supervisor,
+    runner.command !== undefined,
+  );
+  if (fault !== undefined) throw new ComputeError('invalid', fault);
+  if (mode === 'none' || supervision === undefined)
+    return { annotations: {}, initContainers: [], volumes: [], runner };
+  const pod = { name: podName(identity), hostNetwork: hostNetwork === true };
+  return withSupervisor(runner, pod, supervision, mode, supervisor);
+}
+
+/** Returns the containers of a pod, and its init containers and volumes if there are any. */
+function containersAndVolumes(
+  request: PodRequest,
+  spec: Partial<V1PodSpec>,
+  {
+    registration,
+    supervised,
+    kept,
+  }: {
+    readonly registration: RegistrationPodParts;
+    readonly supervised: SupervisedParts;
+    readonly kept: StepStoragePodParts;
+  },
+): Pick<V1PodSpec, 'containers' | 'initContainers' | 'volumes'> {
+  const initContainers = [
+    ...supervised.initContainers,
+    ...kept.initContainers,
+    ...(spec.initContainers ?? []).filter((container) => !isRegister(container)),
+    ...registration.initContainers,
+  ];
+  const volumes = [
+    ...(spec.volumes ?? []),
+    ...networkPodParts(request).volumes,
+    ...claimVolumes(request.identity, request.volumeClaims ?? []),
+    ...supervised.volumes,
+    ...kept.volumes,
+    ...registration.volumes,
+  ];
+  return {
+    containers: [
+      ...kept.containers,
+      { ...kept.runner, name: RUNNER_CONTAINER },
+      ...(spec.containers ?? []).filter(({ name }) => name !== RUNNER_CONTAINER),
+    ],
+    ...(initContainers.length === 0 ? {} : { initContainers }),
+    ...(volumes.length === 0 ? {} : { volumes }),
   };
 }
 
@@ -216,7 +228,7 @@ function buildPod(
  * @throws ComputeError `invalid` if the step shares processes with its uploader, or has no job
  */
 function withStorage(
-  { runner, port }: { runner: Partial<V1Container>; port: number | undefined },
+  { runner, port }: SupervisedParts,
   { storage, identity }: PodRequest,
   { store, jobClaim }: PodDefaults,
   { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>,
@@ -253,6 +265,17 @@ const sharesHost = ({ hostNetwork, hostPID, hostIPC }: Partial<V1PodSpec>): bool
   [hostNetwork, hostPID, hostIPC].includes(true);
 
 const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;
+
+/** Returns the annotations about the request and the registration. */
+const requestAnnotations = (
+  request: PodRequest,
+  secret: SecretEnv | undefined,
+): Record<string, string> => ({
+  ...identityAnnotations(request.identity),
+  ...secret?.annotations,
+  ...jobTimeoutCap(request),
+  ...(request.notifyBusy === true ? { [NOTIFY_ANNOTATION]: NOTIFY_BUSY } : {}),
+});
 
 function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> {
   return jobTimeoutCapMs === undefined
@@ -338,11 +361,13 @@ function neededCommand({ supervision }: PodRequest): readonly string[] | undefin
 }
 
 function runnerContainer(
-  fromTemplate: Partial<V1Container> | undefined,
+  { containers = [], securityContext: ofPod }: Partial<V1PodSpec>,
   request: PodRequest,
   defaults: PodDefaults,
-  ofPod: V1PodSecurityContext | undefined,
 ): Partial<V1Container> {
+  const fromTemplate: Partial<V1Container> | undefined = containers.find(
+    ({ name }) => name === RUNNER_CONTAINER,
+  );
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
   if (!image)
     throw new ComputeError(
@@ -355,25 +380,8 @@ function runnerContainer(
   const command =
     request.command ?? fromTemplate?.command ?? byDefault?.command ?? neededCommand(request);
   const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
-  const env = new Map<string, V1EnvVar>();
-  const resumable =
-    request.supervision === undefined && request.volumeClaims === undefined
-      ? {}
-      : attemptEnvironment(request);
-  for (const entry of [
-    ...plain(defaults.env),
-    ...(fromTemplate?.env ?? []),
-    ...plain(request.env),
-    ...plain(resumable),
-  ]) {
-    env.set(entry.name, entry);
-  }
   const network = networkPodParts(request);
-  for (const entry of network.env) {
-    // At the end, because variables to which it refers must be before it.
-    env.delete(entry.name);
-    env.set(entry.name, entry);
-  }
+  const env = runnerVariables(fromTemplate?.env ?? [], request, defaults, network.env);
   const volumeMounts = [
     ...withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []),
     ...network.mounts,
@@ -388,9 +396,37 @@ function runnerContainer(
     ),
     ...(command ? { command: [...command] } : {}),
     ...(args ? { args: [...args] } : {}),
-    ...(env.size > 0 ? { env: [...env.values()] } : {}),
+    ...(env.length > 0 ? { env } : {}),
     ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
   };
+}
+
+/** Returns the variables of the runner container. Later ones replace earlier ones of that name. */
+function runnerVariables(
+  fromTemplate: readonly V1EnvVar[],
+  request: PodRequest,
+  defaults: PodDefaults,
+  ofNetwork: readonly V1EnvVar[],
+): V1EnvVar[] {
+  const env = new Map<string, V1EnvVar>();
+  const resumable =
+    request.supervision === undefined && request.volumeClaims === undefined
+      ? {}
+      : attemptEnvironment(request);
+  for (const entry of [
+    ...plain(defaults.env),
+    ...fromTemplate,
+    ...plain(request.env),
+    ...plain(resumable),
+  ]) {
+    env.set(entry.name, entry);
+  }
+  for (const entry of ofNetwork) {
+    // At the end, because variables to which it refers must be before it.
+    env.delete(entry.name);
+    env.set(entry.name, entry);
+  }
+  return [...env.values()];
 }
 
 function plain(env: Readonly<Record<string, string>> | undefined): V1EnvVar[] {

@@ -71,17 +71,10 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
  * @param previous - earlier view of the same UID, from which unchanged facts keep their time
  */
 export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView {
-  const { metadata, spec, status } = pod;
-  const runner = status?.containerStatuses?.find(
-    (container) => container.name === RUNNER_CONTAINER,
-  );
-  const register = status?.initContainerStatuses?.find(
-    (container) => container.name === REGISTER_CONTAINER,
-  );
-  const uploader = status?.containerStatuses?.find(
-    (container) => container.name === UPLOADER_CONTAINER,
-  );
-  const scheduledCondition = condition(pod, 'PodScheduled');
+  const { metadata, status } = pod;
+  const runner = named(status?.containerStatuses, RUNNER_CONTAINER);
+  const register = named(status?.initContainerStatuses, REGISTER_CONTAINER);
+  const uploader = named(status?.containerStatuses, UPLOADER_CONTAINER);
   const disruption = condition(pod, 'DisruptionTarget');
   const known = previous?.uid === metadata?.uid ? previous : undefined;
   const terminationDeadline = localDeadline(
@@ -91,14 +84,12 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     known?.terminationDeadline,
   );
   const uploadingUntil = uploadEnd(pod, runner, uploader, now, known);
-  const scheduled = scheduledCondition?.status === 'True' || Boolean(spec?.nodeName);
   return omitUndefined({
     name: metadata?.name ?? '',
     uid: metadata?.uid ?? '',
     namespace: metadata?.namespace || undefined,
     workflowId: metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '',
-    scheduled,
-    node: spec?.nodeName || undefined,
+    ...schedulingOf(pod),
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
     // If the registration has its own init container, the runner starts with it: from then on it
     // may be registered.
@@ -121,10 +112,6 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     disruptionReason:
       disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
     reason: status?.reason || undefined,
-    unschedulable:
-      !scheduled && scheduledCondition?.status === 'False'
-        ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled')
-        : undefined,
     ...probesOf(pod, runner, uploadingUntil !== undefined, now, known),
     readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
     reusable:
@@ -132,6 +119,25 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     notifyBusy:
       metadata?.annotations?.[NOTIFY_ANNOTATION] === NOTIFY_BUSY ? (true as const) : undefined,
   });
+}
+
+function named(
+  containers: readonly V1ContainerStatus[] | undefined,
+  name: string,
+): V1ContainerStatus | undefined {
+  return containers?.find((container) => container.name === name);
+}
+
+/** Returns whether the pod has a node, and why the scheduler finds none for it. */
+function schedulingOf(pod: V1Pod): Pick<PodView, 'scheduled' | 'node' | 'unschedulable'> {
+  const found = condition(pod, 'PodScheduled');
+  const node = pod.spec?.nodeName || undefined;
+  const scheduled = found?.status === 'True' || node !== undefined;
+  const unschedulable =
+    !scheduled && found?.status === 'False'
+      ? (found.message ?? found.reason ?? 'not scheduled')
+      : undefined;
+  return { scheduled, ...omitUndefined({ node, unschedulable }) };
 }
 
 function condition(pod: V1Pod, type: string): V1PodCondition | undefined {

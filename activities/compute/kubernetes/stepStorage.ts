@@ -28,7 +28,12 @@ import {
 import { mergeTemplates } from './mergeTemplates.ts';
 import { UPLOAD_TIMEOUT_ANNOTATION } from './metadata.ts';
 import { RESTRICTED_SECURITY_CONTEXT } from './podSecurity.ts';
-import { storeAccess, variables, type ArtifactStoreLocation } from './storeAccess.ts';
+import {
+  storeAccess,
+  variables,
+  type ArtifactStoreLocation,
+  type StoreAccess,
+} from './storeAccess.ts';
 
 /** Location of the artifact store of this installation, and the image of its uploader. */
 export interface ArtifactStoreConfig {
@@ -64,6 +69,14 @@ const MOUNTS = {
   records: { name: 'holdfast-records', mountPath: STEP_PATHS.records },
 } as const;
 const FOLDERS = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
+/** Variables of the supervisor with the files that it records for the uploader. */
+const RECORD_FILES = {
+  HOLDFAST_START_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
+  HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.finished}`,
+  HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.log}`,
+  HOLDFAST_SHARED_DIR: STEP_PATHS.shared,
+  HOLDFAST_SHARED_SNAPSHOTS: STEP_PATHS.records,
+};
 
 /**
  * Group of the files in a job's claim, which may have any value. A new volume belongs to root, and
@@ -99,70 +112,29 @@ export function withStepStorage(
     ofPod,
   }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined },
 ): StepStoragePodParts {
-  const { path, sharedDirSources, timeoutMs } = storage;
+  const { path, timeoutMs } = storage;
   const ofVariables = secretVolumes(runner);
   const secrets = [
     ...secretMounts(runner, volumes),
     ...ofVariables.map(({ name }) => secretMount(name)),
   ];
   const access = storeAccess(settings.place, path, identity.attempt);
-  const own = {
-    image: settings.image,
-    resources: resourcesFor(settings.place),
-    securityContext: rightsOf(runner.securityContext, ofPod),
-  };
-  const uploader: V1Container = {
-    name: UPLOADER_CONTAINER,
-    ...own,
-    command: PROGRAM,
-    env: [
-      ...variables({
-        ...FOLDERS,
-        HOLDFAST_UPLOAD_TO: stepPrefix(path, identity.attempt),
-        HOLDFAST_UPLOAD_SHARED_KEY: sharedDirKey(path, identity.attempt),
-        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
-        ...(secrets.length > 0 ? { HOLDFAST_UPLOAD_SECRETS: SECRETS_PATH } : {}),
-        HOLDFAST_UPLOAD_TIMEOUT: `${timeoutMs}ms`,
-        HOLDFAST_PROBE_PORT: String(port),
-      }),
-      ...access.uploader.env,
-    ],
-    volumeMounts: [
-      ...access.uploader.mounts,
-      ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })),
-      ...secrets,
-    ],
-  };
-  const restore: V1Container = {
-    name: SHARED_DIR_CONTAINER,
-    ...own,
-    command: [...PROGRAM, 'restore'],
-    env: [
-      ...variables({
-        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
-        HOLDFAST_UPLOAD_SHARED_SOURCES: [
-          ...sharedDirKeys(path, identity.attempt - 1),
-          ...sharedDirSources,
-        ].join(' '),
-      }),
-      ...access.restorer.env,
-    ],
-    volumeMounts: [...access.restorer.mounts, MOUNTS.records],
-  };
-  const notes = {
-    HOLDFAST_START_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
-    HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.finished}`,
-    HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.log}`,
-    HOLDFAST_SHARED_DIR: STEP_PATHS.shared,
-    HOLDFAST_SHARED_SNAPSHOTS: STEP_PATHS.records,
+  const step: StoredStep = {
+    storage,
+    attempt: identity.attempt,
+    own: {
+      image: settings.image,
+      resources: resourcesFor(settings.place),
+      securityContext: rightsOf(runner.securityContext, ofPod),
+    },
   };
   return {
     annotations: {
       [UPLOAD_TIMEOUT_ANNOTATION]: formatDuration(timeoutMs),
       'kubectl.kubernetes.io/default-container': RUNNER_CONTAINER,
     },
-    initContainers: [restore],
-    containers: [uploader],
+    initContainers: [restoreContainer(step, access.restorer)],
+    containers: [uploaderContainer(step, access.uploader, { port, secrets })],
     volumes: [
       ...access.volumes,
       ...ofVariables,
@@ -170,9 +142,72 @@ export function withStepStorage(
     ],
     runner: {
       ...runner,
-      env: [...(runner.env ?? []), ...variables({ ...FOLDERS, ...notes })],
+      env: [...(runner.env ?? []), ...variables({ ...FOLDERS, ...RECORD_FILES })],
       volumeMounts: [...(runner.volumeMounts ?? []), ...Object.values(MOUNTS)],
     },
+  };
+}
+
+/** Step whose artifacts are stored, and the fields that its uploader and restorer have in common. */
+interface StoredStep {
+  readonly storage: StorageRequest;
+  readonly attempt: number;
+  readonly own: Pick<V1Container, 'image' | 'resources' | 'securityContext'>;
+}
+
+/**
+ * Returns the container that uploads the artifacts.
+ * @param secrets - mounts of the Secrets whose values are masked in the stored output
+ */
+function uploaderContainer(
+  { storage: { path, timeoutMs }, attempt, own }: StoredStep,
+  access: StoreAccess,
+  { port, secrets }: { readonly port: number; readonly secrets: readonly V1VolumeMount[] },
+): V1Container {
+  return {
+    name: UPLOADER_CONTAINER,
+    ...own,
+    command: PROGRAM,
+    env: [
+      ...variables({
+        ...FOLDERS,
+        HOLDFAST_UPLOAD_TO: stepPrefix(path, attempt),
+        HOLDFAST_UPLOAD_SHARED_KEY: sharedDirKey(path, attempt),
+        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
+        ...(secrets.length > 0 ? { HOLDFAST_UPLOAD_SECRETS: SECRETS_PATH } : {}),
+        HOLDFAST_UPLOAD_TIMEOUT: `${timeoutMs}ms`,
+        HOLDFAST_PROBE_PORT: String(port),
+      }),
+      ...access.env,
+    ],
+    volumeMounts: [
+      ...access.mounts,
+      ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })),
+      ...secrets,
+    ],
+  };
+}
+
+/** Returns the init container that restores the shared directory. */
+function restoreContainer(
+  { storage: { path, sharedDirSources }, attempt, own }: StoredStep,
+  access: StoreAccess,
+): V1Container {
+  return {
+    name: SHARED_DIR_CONTAINER,
+    ...own,
+    command: [...PROGRAM, 'restore'],
+    env: [
+      ...variables({
+        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
+        HOLDFAST_UPLOAD_SHARED_SOURCES: [
+          ...sharedDirKeys(path, attempt - 1),
+          ...sharedDirSources,
+        ].join(' '),
+      }),
+      ...access.env,
+    ],
+    volumeMounts: [...access.mounts, MOUNTS.records],
   };
 }
 
