@@ -2,9 +2,7 @@
  * Access to the objects of one installation for the sweep. Only the metadata of Secrets and claims
  * is read.
  */
-import type { V1ConfigMap, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
-import { z } from 'zod';
-import type { SweepMark } from '../../../core/contract/index.ts';
+import type { V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
@@ -14,7 +12,7 @@ import {
   type OwnedObject,
   type OwnedRegistration,
 } from '../../../core/sweep/ownedObject.ts';
-import type { OwnedObjects } from '../../shared/ownedObjects.ts';
+import type { OwnedDeletion, OwnedObjects } from '../../shared/ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { requestDeletion } from './requestDeletion.ts';
@@ -29,12 +27,12 @@ import {
   SWEEP_MARK_ANNOTATION,
   WORKFLOW_ID_ANNOTATION,
   isOnHold,
-  installationLabels,
   installationSelector,
 } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { parseRegistrationAnnotations } from './registrationSecret.ts';
 import { toPodView } from './podView.ts';
+import { SweepMarks } from './sweepMarks.ts';
 
 const RESOURCES = {
   pod: 'pods',
@@ -46,17 +44,15 @@ const RESOURCES = {
 } as const satisfies Record<OwnedKind, Resource>;
 const isJobs = (kind: OwnedKind): boolean => JOB_OBJECT_KINDS.some((each) => each === kind);
 
-const marks = z.array(
-  z.object({
-    kind: z.enum(['orphaned_registration', 'stuck_runner', 'unresponsive_runner', 'orphaned_step']),
-    key: z.string(),
-    since: z.string(),
-    unpolledSince: z.string().exactOptional(),
-  }),
-);
-
 interface AnyObject {
   readonly metadata?: V1ObjectMeta;
+}
+
+/** Objects of one installation, and the API server that has them. */
+interface Installation {
+  readonly api: ApiServer;
+  readonly objects: ApiObjects;
+  readonly installation: string;
 }
 
 /** Returns access to the objects of one installation, for the sweep. */
@@ -65,142 +61,122 @@ export function createOwnedObjects(
   objects: ApiObjects,
   installation: string,
 ): OwnedObjects {
-  const marksName = `holdfast-sweep-${installation.toLowerCase().replaceAll('_', '-')}`;
-
-  /**
-   * Returns whether the object has the label of this installation. An object of a job must have the
-   * label of a runner pod and no owner instead.
-   */
-  function isOf(
-    kind: OwnedKind,
-    { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject,
-  ): boolean {
-    return isJobs(kind)
-      ? labels[RUNNER_POD_LABEL] !== undefined && ownerReferences.length === 0
-      : labels[INSTALLATION_LABEL] === installation;
-  }
-
-  async function loadMarks(): Promise<SweepMark[]> {
-    const kept = await objects.get<V1ConfigMap>('configmaps', undefined, marksName);
-    const text = kept?.data?.['marks'];
-    return text === undefined ? [] : marks.parse(JSON.parse(text));
-  }
-
+  const here: Installation = { api, objects, installation };
+  const marks = new SweepMarks(api, objects, installation);
   return {
     now: () => api.now(),
-
-    async list(kind, signal) {
-      const found: OwnedObject[] = [];
-      const resource = RESOURCES[kind];
-      const metadataOnly = kind !== 'pod';
-      const onObject = (object: AnyObject): void => {
-        if (isOf(kind, object)) found.push(ownedObject(kind, object));
-      };
-      const options = {
-        resource,
-        labelSelector: isJobs(kind) ? RUNNER_POD_LABEL : installationSelector(installation),
-        metadataOnly,
-        onObject,
-      };
-      try {
-        for (const path of isJobs(kind) ? objects.allOfJobs(resource) : objects.allOf(resource))
-          await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
-            ...options,
-            path,
-            ...omitUndefined({ signal }),
-          });
-      } catch (error) {
-        throw toComputeError(error, `list ${resource}`);
-      }
-      return found;
-    },
-
-    async get({ kind, name, namespace, uid }) {
-      const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, {
-        metadataOnly: kind !== 'pod',
-      });
-      return object === undefined ||
-        !isOf(kind, object) ||
-        (uid !== undefined && object.metadata?.uid !== uid)
-        ? undefined
-        : ownedObject(kind, object);
-    },
-
-    async mark({ kind, name, namespace, uid }, text) {
-      const resource = RESOURCES[kind];
-      const body = { metadata: { uid, annotations: { [SWEEP_MARK_ANNOTATION]: text } } };
-      try {
-        await api.call({
-          verb: 'patch',
-          resource,
-          path: objects.pathOf(resource, namespace, name),
-          body,
-          metadataOnly: kind !== 'pod',
-        });
-      } catch (error) {
-        if (!isNotFound(error, name) && !isUidMismatch(error))
-          throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
-      }
-    },
-
-    async delete({ kind, name, namespace, uid, resourceVersion }, how = {}) {
-      const resource = RESOURCES[kind];
-      const path = objects.pathOf(resource, namespace, name);
-      if (kind === 'pod') return await requestDeletion(api, path, { name, uid, namespace }, how);
-      try {
-        await api.call({
-          verb: 'delete',
-          resource,
-          path,
-          body: {
-            apiVersion: 'v1',
-            kind: 'DeleteOptions',
-            preconditions: { uid, resourceVersion },
-            propagationPolicy: 'Background',
-          },
-        });
-        return 'deleted';
-      } catch (error) {
-        if (isNotFound(error, name) || isUidMismatch(error)) return 'deleted';
-        throw toComputeError(error, `delete ${resource} ${namespace}/${name}`);
-      }
-    },
-
-    loadMarks,
-
-    async saveMarks(kept) {
-      const body = {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: marksName, labels: installationLabels(installation) },
-        data: { marks: JSON.stringify(kept) },
-      };
-      try {
-        await api.call({
-          verb: 'patch',
-          resource: 'configmaps',
-          path: objects.pathOf('configmaps', undefined, marksName),
-          body: { data: body.data },
-        });
-      } catch (error) {
-        if (!isNotFound(error, marksName))
-          throw toComputeError(error, `keep the sweep's marks in configmap ${marksName}`);
-        await create(body);
-      }
-    },
+    list: async (kind, signal) => await listOwned(here, kind, signal),
+    get: async (object) => await getOwned(here, object),
+    mark: async (object, text) => await markOwned(here, object, text),
+    delete: async (object, how = {}) => await deleteOwned(here, object, how),
+    loadMarks: async () => await marks.load(),
+    saveMarks: async (kept) => await marks.save(kept),
   };
+}
 
-  async function create(body: object): Promise<void> {
-    try {
-      await api.call({
-        verb: 'create',
-        resource: 'configmaps',
-        path: objects.pathOf('configmaps', undefined),
-        body,
+/**
+ * Returns whether the object has the label of this installation. An object of a job must have the
+ * label of a runner pod and no owner instead.
+ */
+function isOf(
+  installation: string,
+  kind: OwnedKind,
+  { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject,
+): boolean {
+  return isJobs(kind)
+    ? labels[RUNNER_POD_LABEL] !== undefined && ownerReferences.length === 0
+    : labels[INSTALLATION_LABEL] === installation;
+}
+
+async function listOwned(
+  { api, objects, installation }: Installation,
+  kind: OwnedKind,
+  signal: AbortSignal | undefined,
+): Promise<OwnedObject[]> {
+  const found: OwnedObject[] = [];
+  const resource = RESOURCES[kind];
+  const metadataOnly = kind !== 'pod';
+  const onObject = (object: AnyObject): void => {
+    if (isOf(installation, kind, object)) found.push(ownedObject(kind, object));
+  };
+  const options = {
+    resource,
+    labelSelector: isJobs(kind) ? RUNNER_POD_LABEL : installationSelector(installation),
+    metadataOnly,
+    onObject,
+  };
+  try {
+    for (const path of isJobs(kind) ? objects.allOfJobs(resource) : objects.allOf(resource))
+      await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
+        ...options,
+        path,
+        ...omitUndefined({ signal }),
       });
-    } catch (error) {
-      throw toComputeError(error, `create configmap ${marksName} for the sweep's marks`);
-    }
+  } catch (error) {
+    throw toComputeError(error, `list ${resource}`);
+  }
+  return found;
+}
+
+async function getOwned(
+  { objects, installation }: Installation,
+  { kind, name, namespace, uid }: Parameters<OwnedObjects['get']>[0],
+): Promise<OwnedObject | undefined> {
+  const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, {
+    metadataOnly: kind !== 'pod',
+  });
+  return object === undefined ||
+    !isOf(installation, kind, object) ||
+    (uid !== undefined && object.metadata?.uid !== uid)
+    ? undefined
+    : ownedObject(kind, object);
+}
+
+async function markOwned(
+  { api, objects }: Installation,
+  { kind, name, namespace, uid }: OwnedObject,
+  text: string | null,
+): Promise<void> {
+  const resource = RESOURCES[kind];
+  const body = { metadata: { uid, annotations: { [SWEEP_MARK_ANNOTATION]: text } } };
+  try {
+    await api.call({
+      verb: 'patch',
+      resource,
+      path: objects.pathOf(resource, namespace, name),
+      body,
+      metadataOnly: kind !== 'pod',
+    });
+  } catch (error) {
+    if (!isNotFound(error, name) && !isUidMismatch(error))
+      throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
+  }
+}
+
+async function deleteOwned(
+  { api, objects }: Installation,
+  { kind, name, namespace, uid, resourceVersion }: OwnedObject,
+  how: OwnedDeletion,
+): Promise<'deleted' | 'terminating'> {
+  const resource = RESOURCES[kind];
+  const path = objects.pathOf(resource, namespace, name);
+  if (kind === 'pod') return await requestDeletion(api, path, { name, uid, namespace }, how);
+  try {
+    await api.call({
+      verb: 'delete',
+      resource,
+      path,
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        preconditions: { uid, resourceVersion },
+        propagationPolicy: 'Background',
+      },
+    });
+    return 'deleted';
+  } catch (error) {
+    if (isNotFound(error, name) || isUidMismatch(error)) return 'deleted';
+    throw toComputeError(error, `delete ${resource} ${namespace}/${name}`);
   }
 }
 
