@@ -98,49 +98,9 @@ export interface KubernetesCompute extends Compute {
  * @throws Error if `installation` is not a valid label value
  */
 export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
-  const {
-    installation,
-    logger,
-    kubeConfig,
-    policy = DEFAULT_POD_POLICY,
-    watchTimeoutMs,
-    minBackoffMs,
-  } = options;
-  const defaults = { ...options.podDefaults, userNamespaces: policy.userNamespaces };
-  if (!isLabelValue(installation))
-    throw new Error(
-      `installation: invalid label value "${installation}"; use letters, digits, "-", "_" and "."`,
-    );
-  const api = new ApiServer(kubeConfig, options);
-  const home = namespaceOf(kubeConfig, options.namespace);
-  const { otherNamespaces = [], jobPodNamespaces: jobPods = [] } = options;
-  const others = [...new Set([...otherNamespaces, ...jobPods])].filter((each) => each !== home);
-  const objects = new ApiObjects(api, { default: home, others, jobPods }, installation);
-  const pods = new PodReader(api, objects, {
-    installation,
-    labelSelector: installationSelector(installation),
-    logger,
-    watchTimeoutMs,
-    minBackoffMs,
-  });
-  const claims = new RunnerClaims(objects, installation, policy.claims);
-  const quotas = new QuotaReader(api);
-  const asked = new PendingDeletions();
-  const own = {
-    images: installationImages(defaults),
-    namespaces: [home, ...others],
-    ...installationStore(defaults.store?.place),
-  };
-  // Checks the template too, because Holdfast recognizes its containers by their reserved names.
-  const judge = (pod: V1Pod, request: PodRequest): string[] => [
-    ...podTemplateErrors(request.template ?? {}).map(
-      ({ field, message }) => `pod.${field} ${message}`,
-    ),
-    ...jobPodErrors(pod, objects.hasJobPods(request.namespace)),
-    ...policyViolations(toPolicyInput(pod, request, home, defaults.template), policy, own),
-  ];
+  const parts = createParts(options);
+  const { api, objects, pods, quotas, installation, home, others, defaults } = parts;
   let cluster: string | undefined;
-
   return {
     kind: 'kubernetes',
     ...stepStorage(defaults),
@@ -158,11 +118,109 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       };
     },
 
-    validate: (request, at) => [
-      ...objects.namespaceErrors(request.namespace),
-      ...podErrors(request, defaults, installation, judge, at),
-    ],
+    ...registrationSecrets(parts),
+    ...podCalls(parts),
+    ...claimCalls(parts),
+    ...clusterCalls(parts),
+    ...logCalls(parts),
+    list: async (how) => await pods.list(how),
 
+    async exhaustedQuota({ namespace, like }) {
+      const pod = like && (await objects.get<V1Pod>('pods', like.namespace, like.name));
+      return await quotas.exhausted(namespace ?? home, pod);
+    },
+
+    ownedObjects: createOwnedObjects(api, objects, installation),
+    watch: async (listener) => watchPods(parts, options, listener),
+    close: () => api.close(),
+  };
+}
+
+/** Parts that the calls of the compute have in common. */
+interface ComputeParts {
+  readonly installation: string;
+  readonly logger: Logger;
+  readonly api: ApiServer;
+  readonly objects: ApiObjects;
+  readonly pods: PodReader;
+  readonly claims: RunnerClaims;
+  readonly quotas: QuotaReader;
+  readonly pendingDeletions: PendingDeletions;
+  /** Namespace of pods whose request names none. */
+  readonly home: string;
+  readonly others: readonly string[];
+  readonly defaults: PodDefaults;
+  /** Returns the reasons for which a pod is not allowed. */
+  readonly judge: (pod: V1Pod, request: PodRequest) => string[];
+}
+
+/** @throws Error if `installation` is not a valid label value */
+function createParts(options: KubernetesComputeOptions): ComputeParts {
+  const { installation, logger, kubeConfig, policy = DEFAULT_POD_POLICY } = options;
+  const { otherNamespaces = [], jobPodNamespaces: jobPods = [] } = options;
+  const defaults = { ...options.podDefaults, userNamespaces: policy.userNamespaces };
+  if (!isLabelValue(installation))
+    throw new Error(
+      `installation: invalid label value "${installation}"; use letters, digits, "-", "_" and "."`,
+    );
+  const api = new ApiServer(kubeConfig, options);
+  const home = namespaceOf(kubeConfig, options.namespace);
+  const others = [...new Set([...otherNamespaces, ...jobPods])].filter((each) => each !== home);
+  const objects = new ApiObjects(api, { default: home, others, jobPods }, installation);
+  return {
+    installation,
+    logger,
+    api,
+    objects,
+    pods: new PodReader(api, objects, {
+      installation,
+      labelSelector: installationSelector(installation),
+      logger,
+      watchTimeoutMs: options.watchTimeoutMs,
+      minBackoffMs: options.minBackoffMs,
+    }),
+    claims: new RunnerClaims(objects, installation, policy.claims),
+    quotas: new QuotaReader(api),
+    pendingDeletions: new PendingDeletions(),
+    home,
+    others,
+    defaults,
+    judge: judgeOf(objects, policy, { home, others, defaults }),
+  };
+}
+
+/**
+ * Returns the check of pods. It checks the template too, because Holdfast recognizes its containers
+ * by their reserved names.
+ */
+function judgeOf(
+  objects: ApiObjects,
+  policy: PodPolicy,
+  { home, others, defaults }: Pick<ComputeParts, 'home' | 'others' | 'defaults'>,
+): ComputeParts['judge'] {
+  const own = {
+    images: installationImages(defaults),
+    namespaces: [home, ...others],
+    ...installationStore(defaults.store?.place),
+  };
+  return (pod, request) => [
+    ...podTemplateErrors(request.template ?? {}).map(
+      ({ field, message }) => `pod.${field} ${message}`,
+    ),
+    ...jobPodErrors(pod, objects.hasJobPods(request.namespace)),
+    ...policyViolations(toPolicyInput(pod, request, home, defaults.template), policy, own),
+  ];
+}
+
+/** Calls about the Secrets with registrations. */
+function registrationSecrets({
+  objects,
+  installation,
+}: ComputeParts): Pick<
+  Compute,
+  'readRegistrationSecret' | 'storeRegistrationSecret' | 'deleteRegistrationSecret'
+> {
+  return {
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
       return secret && isOfRunner(secret.metadata ?? {}, installation, identity)
@@ -180,6 +238,19 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     async deleteRegistrationSecret(identity, namespace) {
       await objects.deleteOwn('secrets', namespace, podName(identity), identity);
     },
+  };
+}
+
+/** Calls about one pod. */
+function podCalls(
+  parts: ComputeParts,
+): Pick<Compute, 'validate' | 'createPod' | 'getPod' | 'getCachedPod' | 'deletePod'> {
+  const { objects, pods, claims, defaults, installation, judge } = parts;
+  return {
+    validate: (request, at) => [
+      ...objects.namespaceErrors(request.namespace),
+      ...podErrors(request, defaults, installation, judge, at),
+    ],
 
     async createPod(request, registration) {
       const { identity, namespace, volumeClaims = [], storage } = request;
@@ -201,33 +272,49 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     getPod: async (pod) => await pods.observe(pod),
     getCachedPod: (pod) => pods.lastSeen(pod),
+    deletePod: async (pod, how) => await deletePod(parts, pod, how),
+  };
+}
 
-    async deletePod(pod, how = {}) {
-      const { name, uid, namespace } = pod;
-      const { gracePeriodSeconds, stopReason, reason, unlessStarted, unlessBusy } = how;
-      const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
-        if (resourceVersion === undefined && !(await pods.isOwn(pod))) return 'deleted';
-        logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
-        return await requestDeletion(
-          api,
-          objects.pathOf('pods', namespace, name),
-          pod,
-          how,
-          resourceVersion,
-        );
-      };
-      if (unlessStarted === true || unlessBusy === true)
-        return await deleteUnchanged(async () => await pods.read(pod), ask, how);
-      // Only with a watch, which reports the end of the deletion.
-      const isPlain = gracePeriodSeconds === undefined && stopReason === undefined && pods.watched;
-      return isPlain ? await asked.once(uid, ask) : await ask();
-    },
+async function deletePod(
+  { api, objects, pods, pendingDeletions, logger }: ComputeParts,
+  ...[pod, how = {}]: Parameters<Compute['deletePod']>
+): ReturnType<Compute['deletePod']> {
+  const { name, uid, namespace } = pod;
+  const { gracePeriodSeconds, stopReason, reason, unlessStarted, unlessBusy } = how;
+  const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
+    if (resourceVersion === undefined && !(await pods.isOwn(pod))) return 'deleted';
+    logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
+    return await requestDeletion(
+      api,
+      objects.pathOf('pods', namespace, name),
+      pod,
+      how,
+      resourceVersion,
+    );
+  };
+  if (unlessStarted === true || unlessBusy === true)
+    return await deleteUnchanged(async () => await pods.read(pod), ask, how);
+  // Only with a watch, which reports the end of the deletion.
+  const isPlain = gracePeriodSeconds === undefined && stopReason === undefined && pods.watched;
+  return isPlain ? await pendingDeletions.once(uid, ask) : await ask();
+}
 
+/** Calls about the claims of runners. */
+function claimCalls({
+  claims,
+}: ComputeParts): Pick<Compute, 'deleteClaims' | 'fenceClaims' | 'claimWriters' | 'releaseClaims'> {
+  return {
     deleteClaims: async (...args) => await claims.delete(...args),
     fenceClaims: async (...args) => await claims.fence(...args),
     claimWriters: async (...args) => await claims.writers(...args),
     releaseClaims: async (...args) => await claims.release(...args),
+  };
+}
 
+/** Calls about nodes. */
+function clusterCalls({ api }: ComputeParts): Pick<Compute, 'nodeState'> {
+  return {
     async nodeState(name) {
       try {
         return nodeState(
@@ -242,43 +329,41 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
         throw toComputeError(error, `get node ${name}`);
       }
     },
+  };
+}
 
+/** Calls about the output of runners. */
+function logCalls({ api, objects, pods }: ComputeParts): Pick<Compute, 'tailLog' | 'streamLog'> {
+  return {
     tailLog: async (pod, maxBytes) =>
       (await pods.isOwn(pod)) ? await podLogTail(api, objects, pod, maxBytes) : undefined,
 
     streamLog: async (pod, how) =>
       (await pods.isOwn(pod)) ? await podLogStream(api, objects, pod, how) : undefined,
+  };
+}
 
-    list: async (how) => await pods.list(how),
-
-    async exhaustedQuota({ namespace, like }) {
-      const pod = like && (await objects.get<V1Pod>('pods', like.namespace, like.name));
-      return await quotas.exhausted(namespace ?? home, pod);
-    },
-
-    ownedObjects: createOwnedObjects(api, objects, installation),
-
-    async watch(listener) {
-      const jobPods = new JobPodOwnership(api, objects, {
-        installation,
-        logger,
-        watchTimeoutMs,
-        ...omitUndefined({ onCount: options.onJobPodCount }),
-      });
-      const changed: typeof listener.changed = (pod, previous) => {
-        if (pod.deleted) asked.over(pod.uid);
-        listener.changed(pod, previous);
-      };
-      const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) =>
-        jobPods.addRunner(pod),
-      );
-      return {
-        synced: () => watch.synced(),
-        stop: async () => void (await Promise.all([watch.stop(), jobPods.stop()])),
-      };
-    },
-
-    close: () => api.close(),
+function watchPods(
+  { api, objects, pods, pendingDeletions, installation, logger }: ComputeParts,
+  { watchTimeoutMs, onJobPodCount }: KubernetesComputeOptions,
+  listener: Parameters<Compute['watch']>[0],
+): Awaited<ReturnType<Compute['watch']>> {
+  const jobPods = new JobPodOwnership(api, objects, {
+    installation,
+    logger,
+    watchTimeoutMs,
+    ...omitUndefined({ onCount: onJobPodCount }),
+  });
+  const changed: typeof listener.changed = (pod, previous) => {
+    if (pod.deleted) pendingDeletions.over(pod.uid);
+    listener.changed(pod, previous);
+  };
+  const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) =>
+    jobPods.addRunner(pod),
+  );
+  return {
+    synced: () => watch.synced(),
+    stop: async () => void (await Promise.all([watch.stop(), jobPods.stop()])),
   };
 }
 
