@@ -18,6 +18,7 @@ import {
   POD_FILE,
   readPod,
   stateFolders,
+  type StateDirectories,
 } from './podDirectory.ts';
 import { PodFolderWatch } from './podDirectoryWatch.ts';
 import { processErrors, runnerCommand } from './runnerCommand.ts';
@@ -71,16 +72,8 @@ export interface ProcessComputeOptions {
  * For systemd, set `KillMode=process`.
  */
 export function createProcessCompute(options: ProcessComputeOptions = {}): Compute {
-  const {
-    stateDir = defaultStateDir(),
-    installation = 'holdfast',
-    rescanMs = 2_000,
-    anyCommand = false,
-    logger,
-  } = options;
+  const { stateDir = defaultStateDir(), installation = 'holdfast', logger } = options;
   const folders = stateFolders(stateDir);
-  const registrationFile = (identity: RunnerIdentity): string =>
-    join(folders.registrations, `${podName(identity)}.json`);
   const observe: ObservePods = async (names) =>
     await observePods(folders, names, (pod) =>
       logger?.warn(
@@ -88,9 +81,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         'runner process lost: its wrapper died without recording how the runner ended; removed',
       ),
     );
-
   let cluster: string | undefined;
-
   return {
     kind: 'process',
     podName,
@@ -101,8 +92,24 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         return { compute: 'process', cluster, installation };
       }),
 
-    validate: (request) => processErrors(request, options.command, anyCommand),
+    ...registrationSecrets(folders),
+    ...podCalls(folders, observe, options),
+    ...claimCalls(folders),
+    ...logCalls(folders),
+    ...podLists(folders, observe, options),
+  };
+}
 
+/** Calls about the registrations, which are files. */
+function registrationSecrets(
+  folders: StateDirectories,
+): Pick<
+  Compute,
+  'readRegistrationSecret' | 'storeRegistrationSecret' | 'deleteRegistrationSecret'
+> {
+  const registrationFile = (identity: RunnerIdentity): string =>
+    join(folders.registrations, `${podName(identity)}.json`);
+  return {
     readRegistrationSecret: (identity) =>
       guard('read the registration of', podName(identity), () =>
         readJson<Registration>(registrationFile(identity)),
@@ -122,21 +129,26 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
           if (!hasCode(error, 'ENOENT')) throw error;
         });
       }),
+  };
+}
+
+/** Calls about one pod. */
+function podCalls(
+  folders: StateDirectories,
+  observe: ObservePods,
+  { command, anyCommand = false }: ProcessComputeOptions,
+): Pick<Compute, 'validate' | 'createPod' | 'getPod' | 'deletePod'> {
+  return {
+    validate: (request) => processErrors(request, command, anyCommand),
 
     createPod: (request, registration) =>
       guard('start', podName(request.identity), async () => {
         // Checked again here, because anyone who can write to the Temporal namespace can bypass the
         // admission.
-        const [fault] = processErrors(request, options.command, anyCommand);
+        const [fault] = processErrors(request, command, anyCommand);
         if (fault !== undefined) throw new ComputeError('invalid', fault);
         return toPodView(
-          await startPod(
-            folders,
-            observe,
-            request,
-            runnerCommand(request, options.command),
-            registration,
-          ),
+          await startPod(folders, observe, request, runnerCommand(request, command), registration),
         );
       }),
 
@@ -151,7 +163,14 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       guard('delete', pod.name, async () =>
         (await isOwnPod(folders, pod)) ? await deletePod(folders, observe, pod, how) : 'deleted',
       ),
+  };
+}
 
+/** Calls about claims and the machine. */
+function claimCalls(
+  folders: StateDirectories,
+): Pick<Compute, 'deleteClaims' | 'fenceClaims' | 'claimWriters' | 'releaseClaims' | 'nodeState'> {
+  return {
     deleteClaims: (identity, claims) =>
       guard('delete the claims of', podName(identity), () =>
         removeClaimFolders(folders, identity, claims),
@@ -163,7 +182,12 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     claimWriters: () => Promise.resolve([]),
     releaseClaims: () => Promise.resolve(),
     nodeState: () => Promise.resolve('ready'),
+  };
+}
 
+/** Calls about the output of runners. */
+function logCalls(folders: StateDirectories): Pick<Compute, 'tailLog' | 'streamLog'> {
+  return {
     tailLog: (pod, maxBytes) =>
       guard('read the log of', pod.name, async () =>
         (await isOwnPod(folders, pod))
@@ -180,7 +204,16 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
             })
           : undefined,
       ),
+  };
+}
 
+/** Calls about all pods. */
+function podLists(
+  folders: StateDirectories,
+  observe: ObservePods,
+  { rescanMs = 2_000, logger }: ProcessComputeOptions,
+): Pick<Compute, 'list' | 'watch'> {
+  return {
     list: () =>
       guard('list', folders.pods, async () => {
         await makeStateFolders(folders);
