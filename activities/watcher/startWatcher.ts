@@ -11,7 +11,7 @@ import {
   type PodCondition,
 } from '../../core/domain/podConditions.ts';
 import { deleteCompletedPod } from '../runner/deleteCompletedPod.ts';
-import type { DeferredCompletions } from './deferredCompletions.ts';
+import type { DeferredCompletion, DeferredCompletions } from './deferredCompletions.ts';
 import type { Compute } from '../ports/compute.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { WaitCompleter } from '../ports/waitCompleter.ts';
@@ -71,81 +71,17 @@ const MAX_TOLD_ENDS = 1_000;
 
 /** Starts the single watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const {
-    compute,
-    completer,
-    logger,
-    deferredCompletions,
-    concurrency = 64,
-    againMs = [5_000, 30_000],
-    othersFirstMs = 5_000,
-  } = options;
-  const queue = new RetryQueue(concurrency, (error, what) =>
-    logger.warn({ err: error }, `${what} failed; the re-sync of the wait will find the state`),
+  const { compute, completer, deferredCompletions } = options;
+  const changes = new PodChanges(options);
+  const { queue } = changes;
+  deferredCompletions?.open(
+    (deferred) =>
+      void queue.add(`answer that waited for ${deferred.podName}`, async () => {
+        await completeDeferred(options, deferred);
+      }),
   );
-  const timers = new PodTimers();
-  /**
-   * Times at which workflows were notified of the end of a completed pod (ms since the epoch), by
-   * UID.
-   */
-  const notifiedEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
-  const { tearDownMs = 0, busyMs = 0 } = deferredCompletions?.limits ?? {};
-  const states = new PodStateNotifier(queue, completer, busyMs);
-  const completions = new WaitCompletions(queue, {
-    completer,
-    againMs,
-    othersFirstMs,
-    async offered(completed, pod) {
-      options.onCompletion?.(completed);
-      if (!completed) return;
-      if (isCompletedEphemeral(pod)) notifiedEnds.set(pod.uid, Date.now());
-      await deleteCompletedPod(compute, logger, pod);
-    },
-  });
-  // The tear-down takes this long before the workflow waits for the deletion, and that wait checks
-  // the live state itself.
-  const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean =>
-    condition === 'deleted' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
-
-  const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
-    if (state !== undefined) states.notify(pod, state);
-  };
-  const onTimer = (pod: PodView, seenMs: number): void => {
-    const nowMs = Date.now();
-    for (const condition of POD_CONDITIONS)
-      if (conditionMet(condition, pod, nowMs) && !conditionMet(condition, pod, seenMs))
-        completions.offer(condition, pod);
-    tellState(pod, podStateChange(pod, pod, nowMs));
-  };
-
-  deferredCompletions?.open(({ activity, podName, result }) => {
-    void queue.add(`answer that waited for ${podName}`, async () => {
-      if (!(await completer.completeDeferred(activity, result)))
-        logger.warn(
-          { pod: podName },
-          'a deferred completion found no waiting activity: it had timed out, and is retried',
-        );
-    });
-  });
-
   const watch = await compute.watch({
-    changed(seen, previous) {
-      const nowMs = Date.now();
-      // The end must include the state that was not sent yet.
-      const pod: PodView = seen.ended && states.forget(seen) ? { ...seen, endedBusy: true } : seen;
-      for (const condition of POD_CONDITIONS) {
-        // Checked first: a deferred completion replaces that of the wait.
-        const answered = deferredCompletions?.changed(pod, condition) === true;
-        if (
-          !answered &&
-          isTransition(condition, pod, previous, nowMs) &&
-          !isTooSoon(condition, pod, nowMs)
-        )
-          completions.offer(condition, pod);
-      }
-      timers.set(pod, nowMs, () => onTimer(pod, nowMs));
-      if (!pod.ended) tellState(pod, podStateChange(pod, previous, nowMs));
-    },
+    changed: (seen, previous) => changes.onChanged(seen, previous),
     relisted(pods) {
       void queue.add(
         'search for waits whose pod vanished',
@@ -156,16 +92,109 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   return {
     synced: () => watch.synced(),
     idle: async () => await queue.idle(),
-    jobEventDelivered: (workflowId) => states.dropDelayedBusy(workflowId),
+    jobEventDelivered: (workflowId) => changes.states.dropDelayedBusy(workflowId),
     async stop() {
       await watch.stop();
       deferredCompletions?.close();
-      timers.stop();
-      completions.stop();
-      states.stop();
+      changes.stop();
       await queue.stop();
     },
   };
+}
+
+async function completeDeferred(
+  { completer, logger }: WatcherOptions,
+  { activity, podName, result }: DeferredCompletion,
+): Promise<void> {
+  if (await completer.completeDeferred(activity, result)) return;
+  logger.warn(
+    { pod: podName },
+    'a deferred completion found no waiting activity: it had timed out, and is retried',
+  );
+}
+
+/** Completes the waits whose conditions a change of a pod meets, and notifies runners of states. */
+class PodChanges {
+  readonly queue: RetryQueue;
+  readonly states: PodStateNotifier;
+  readonly #completions: WaitCompletions;
+  readonly #timers = new PodTimers();
+  readonly #deferred: DeferredCompletions | undefined;
+  readonly #tearDownMs: number;
+  /**
+   * Times at which workflows were notified of the end of a completed pod (ms since the epoch), by
+   * UID.
+   */
+  readonly #notifiedEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
+
+  constructor(options: WatcherOptions) {
+    const { compute, completer, logger, deferredCompletions, concurrency = 64 } = options;
+    const { againMs = [5_000, 30_000], othersFirstMs = 5_000 } = options;
+    this.queue = new RetryQueue(concurrency, (error, what) =>
+      logger.warn({ err: error }, `${what} failed; the re-sync of the wait will find the state`),
+    );
+    const { tearDownMs = 0, busyMs = 0 } = deferredCompletions?.limits ?? {};
+    this.#deferred = deferredCompletions;
+    this.#tearDownMs = tearDownMs;
+    this.states = new PodStateNotifier(this.queue, completer, busyMs);
+    this.#completions = new WaitCompletions(this.queue, {
+      completer,
+      againMs,
+      othersFirstMs,
+      offered: async (completed, pod) => {
+        options.onCompletion?.(completed);
+        if (!completed) return;
+        if (isCompletedEphemeral(pod)) this.#notifiedEnds.set(pod.uid, Date.now());
+        await deleteCompletedPod(compute, logger, pod);
+      },
+    });
+  }
+
+  onChanged(seen: PodView, previous: PodView | undefined): void {
+    const nowMs = Date.now();
+    // The end must include the state that was not sent yet.
+    const pod: PodView =
+      seen.ended && this.states.forget(seen) ? { ...seen, endedBusy: true } : seen;
+    for (const condition of POD_CONDITIONS) {
+      // Checked first: a deferred completion replaces that of the wait.
+      const answered = this.#deferred?.changed(pod, condition) === true;
+      if (
+        !answered &&
+        isTransition(condition, pod, previous, nowMs) &&
+        !this.#isTooSoon(condition, pod, nowMs)
+      )
+        this.#completions.offer(condition, pod);
+    }
+    this.#timers.set(pod, nowMs, () => this.#onTimer(pod, nowMs));
+    if (!pod.ended) this.#notifyState(pod, podStateChange(pod, previous, nowMs));
+  }
+
+  #onTimer(pod: PodView, seenMs: number): void {
+    const nowMs = Date.now();
+    for (const condition of POD_CONDITIONS)
+      if (conditionMet(condition, pod, nowMs) && !conditionMet(condition, pod, seenMs))
+        this.#completions.offer(condition, pod);
+    this.#notifyState(pod, podStateChange(pod, pod, nowMs));
+  }
+
+  /**
+   * Whether the workflow does not wait for the deletion yet. The tear-down takes this long before
+   * it does, and that wait checks the live state itself.
+   */
+  #isTooSoon(condition: PodCondition, { uid }: PodView, nowMs: number): boolean {
+    return condition === 'deleted' && nowMs - (this.#notifiedEnds.get(uid) ?? 0) < this.#tearDownMs;
+  }
+
+  #notifyState(pod: PodView, state: 'busy' | 'idle' | undefined): void {
+    if (state !== undefined) this.states.notify(pod, state);
+  }
+
+  /** Stops everything except the queue. */
+  stop(): void {
+    this.#timers.stop();
+    this.#completions.stop();
+    this.states.stop();
+  }
 }
 
 /** Returns whether this change made the condition true. */
