@@ -17,6 +17,8 @@ import type { Credential } from './credentials.ts';
 /** Label of every self-hosted runner. */
 const SELF_HOSTED = 'self-hosted';
 
+type Restrictions = Pick<Credential, 'scopes' | 'groups' | 'labels'>;
+
 /**
  * Returns the same server, restricted to the `scopes`, `groups` and `labels` of the credential. The
  * restrictions are checked at admission, where the user sees the error. They are checked again in
@@ -26,86 +28,165 @@ const SELF_HOSTED = 'self-hosted';
 export function restrictCiServer(
   server: CiServer,
   name: string,
-  { scopes, groups, labels }: Pick<Credential, 'scopes' | 'groups' | 'labels'>,
+  restrictions: Restrictions,
 ): CiServer {
+  const { scopes, groups, labels } = restrictions;
   if (scopes === undefined && groups === undefined && labels === undefined) return server;
-  const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
-
-  const accessError: NonNullable<CiServer['accessError']> = (scope, group, runner = {}) => {
-    const refused = server.accessError?.(scope, group, runner);
-    if (refused !== undefined) return refused;
-    if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
-      return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
-    }
-    const id = group && knownGroupId(group);
-    return (id === undefined ? undefined : refusesGroup(id)) ?? refusesRunner(runner);
-  };
-  const refusesRunner = ({
-    labels: asked = [],
-    mode,
-  }: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>): string | undefined => {
-    // A registration token is valid for the whole scope, regardless of the requested group, and the
-    // command of the runner can read it.
-    if (groups !== undefined && mode === 'token')
-      return `credential "${name}" is for some runner groups only, which the registration token of a static runner is not bound to: use ephemeral runners, or a credential without groups`;
-    const foreign = asked.find((label) => !isAllowedLabel(label));
-    return foreign === undefined
-      ? undefined
-      : `credential "${name}" is not for the label "${foreign}": the worker's config has it for ${labels?.join(', ')}`;
-  };
-  const isAllowedLabel = (label: string): boolean =>
-    labels === undefined ||
-    label.toLowerCase() === SELF_HOSTED ||
-    isLocationLabel(label) ||
-    labels.some((pattern) => matchesPattern(pattern.toLowerCase(), label.toLowerCase()));
-  /**
-   * Returns the ID of a group, or `undefined` for a group that is given by name, whose ID only the
-   * server knows.
-   */
-  const knownGroupId = (group: RunnerGroupRef): string | undefined => {
-    if (group === 'default') return server.traits.groups?.defaultId;
-    return 'id' in group ? group.id : undefined;
-  };
-  const refusesGroup = (id: string, groupName?: string): string | undefined => {
-    if (groups?.includes(id) !== false) return undefined;
-    return `credential "${name}" is not for runner group ${groupName === undefined ? id : `"${groupName}" (${id})`}: the worker's config has it for ${groups.join(', ')}`;
-  };
-  const refuse = (reason: string | undefined): void => {
-    if (reason !== undefined) throw new CiServerError('rejected', reason);
-  };
-  const check = (scope: Scope): void => refuse(accessError(scope));
-  /** Replaces the group by its ID, because a name may be given to another group. */
-  const withGroupId = async (
-    request: RegisterRequest,
-    signal?: AbortSignal,
-  ): Promise<RegisterRequest> => {
-    const { scope, group } = request;
-    check(scope);
-    refuse(refusesRunner(request));
-    if (groups === undefined) return request;
-    const groupName = group !== 'default' && 'name' in group ? group.name : undefined;
-    const id =
-      groupName === undefined
-        ? knownGroupId(group)
-        : await server.runnerGroupId?.(scope, groupName, signal);
-    if (id === undefined)
-      throw new CiServerError(
-        'rejected',
-        `credential "${name}" is for some runner groups only, and this CI server has none: remove groups`,
-      );
-    refuse(refusesGroup(id, groupName));
-    return { ...request, group: { id } };
-  };
-
+  const restricted = new CredentialCheck(server, name, restrictions);
+  const check = (scope: Scope): void => restricted.check(scope);
   return {
     kind: server.kind,
     traits: server.traits,
-    accessError,
+    accessError: (scope, group, runner) => restricted.accessError(scope, group, runner),
     ...(server.isReachable && { isReachable: () => server.isReachable?.() !== false }),
     ...(server.redeliverFailed && {
       redeliverFailed: async (limits, signal) =>
         (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, postponed: 0 },
     }),
+    ...restrictOptionalCalls(server, check),
+    ...(server.scaleSets && {
+      scaleSets: restrictScaleSets(
+        server.scaleSets,
+        check,
+        async (request, signal) => await restricted.scaleSetWithGroupId(request, signal),
+      ),
+    }),
+    ...(server.reruns && { reruns: restrictReruns(server.reruns, check) }),
+    register: async (request, signal) =>
+      await server.register(await restricted.withGroupId(request, signal), signal),
+    async findRunner(scope, runner, signal) {
+      check(scope);
+      return await server.findRunner(scope, runner, signal);
+    },
+    async listRunners(scope, signal) {
+      check(scope);
+      return await server.listRunners(scope, signal);
+    },
+    async removeRegistration(scope, runnerId, signal) {
+      check(scope);
+      return await server.removeRegistration(scope, runnerId, signal);
+    },
+  };
+}
+
+/** Checks requests against the restrictions of a credential. */
+class CredentialCheck {
+  readonly #server: CiServer;
+  readonly #name: string;
+  readonly #restrictions: Restrictions;
+  readonly #covered: ReadonlySet<string> | undefined;
+
+  constructor(server: CiServer, name: string, restrictions: Restrictions) {
+    const { scopes } = restrictions;
+    this.#server = server;
+    this.#name = name;
+    this.#restrictions = restrictions;
+    this.#covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
+  }
+
+  /** Returns why the credential may not be used like this, if so. */
+  accessError(
+    ...[scope, group, runner = {}]: Parameters<NonNullable<CiServer['accessError']>>
+  ): string | undefined {
+    const refused = this.#server.accessError?.(scope, group, runner);
+    if (refused !== undefined) return refused;
+    const covered = this.#covered;
+    if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
+      return `credential "${this.#name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${this.#restrictions.scopes?.join(', ')}`;
+    }
+    const id = group && this.#knownGroupId(group);
+    return (id === undefined ? undefined : this.#refusesGroup(id)) ?? this.#refusesRunner(runner);
+  }
+
+  /** @throws CiServerError `rejected` if the credential may not be used for the scope */
+  check(scope: Scope): void {
+    refuse(this.accessError(scope));
+  }
+
+  /** Replaces the group by its ID, because a name may be given to another group. */
+  async withGroupId(request: RegisterRequest, signal?: AbortSignal): Promise<RegisterRequest> {
+    const { scope, group } = request;
+    this.check(scope);
+    refuse(this.#refusesRunner(request));
+    if (this.#restrictions.groups === undefined) return request;
+    const groupName = group !== 'default' && 'name' in group ? group.name : undefined;
+    const id =
+      groupName === undefined
+        ? this.#knownGroupId(group)
+        : await this.#server.runnerGroupId?.(scope, groupName, signal);
+    if (id === undefined)
+      throw new CiServerError(
+        'rejected',
+        `credential "${this.#name}" is for some runner groups only, and this CI server has none: remove groups`,
+      );
+    refuse(this.#refusesGroup(id, groupName));
+    return { ...request, group: { id } };
+  }
+
+  /** Does the same for a scale set. */
+  async scaleSetWithGroupId(
+    request: ScaleSetRequest,
+    signal?: AbortSignal,
+  ): Promise<ScaleSetRequest> {
+    // A server that supports one label gives jobs the name of the scale set as label.
+    const labels = [...request.labels, request.name];
+    const { group } = await this.withGroupId(
+      { ...request, labels, ephemeral: true, mode: 'jit' },
+      signal,
+    );
+    return { ...request, group };
+  }
+
+  #refusesRunner({
+    labels: asked = [],
+    mode,
+  }: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>): string | undefined {
+    // A registration token is valid for the whole scope, regardless of the requested group, and the
+    // command of the runner can read it.
+    if (this.#restrictions.groups !== undefined && mode === 'token')
+      return `credential "${this.#name}" is for some runner groups only, which the registration token of a static runner is not bound to: use ephemeral runners, or a credential without groups`;
+    const foreign = asked.find((label) => !this.#isAllowedLabel(label));
+    return foreign === undefined
+      ? undefined
+      : `credential "${this.#name}" is not for the label "${foreign}": the worker's config has it for ${this.#restrictions.labels?.join(', ')}`;
+  }
+
+  #isAllowedLabel(label: string): boolean {
+    const { labels } = this.#restrictions;
+    return (
+      labels === undefined ||
+      label.toLowerCase() === SELF_HOSTED ||
+      isLocationLabel(label) ||
+      labels.some((pattern) => matchesPattern(pattern.toLowerCase(), label.toLowerCase()))
+    );
+  }
+
+  /**
+   * Returns the ID of a group, or `undefined` for a group that is given by name, whose ID only the
+   * server knows.
+   */
+  #knownGroupId(group: RunnerGroupRef): string | undefined {
+    if (group === 'default') return this.#server.traits.groups?.defaultId;
+    return 'id' in group ? group.id : undefined;
+  }
+
+  #refusesGroup(id: string, groupName?: string): string | undefined {
+    const { groups } = this.#restrictions;
+    if (groups?.includes(id) !== false) return undefined;
+    return `credential "${this.#name}" is not for runner group ${groupName === undefined ? id : `"${groupName}" (${id})`}: the worker's config has it for ${groups.join(', ')}`;
+  }
+}
+
+function refuse(reason: string | undefined): void {
+  if (reason !== undefined) throw new CiServerError('rejected', reason);
+}
+
+/** Restricts the calls for one scope that a server may support. */
+function restrictOptionalCalls(
+  server: CiServer,
+  check: (scope: Scope) => void,
+): Pick<CiServer, 'publicGroups' | 'disable' | 'listQueuedJobs' | 'versionDeadline' | 'getJob'> {
+  return {
     ...(server.publicGroups && {
       async publicGroups(scope, signal) {
         check(scope);
@@ -141,33 +222,6 @@ export function restrictCiServer(
         return await server.getJob?.(scope, job, signal);
       },
     }),
-    ...(server.scaleSets && {
-      scaleSets: restrictScaleSets(server.scaleSets, check, async (request, signal) => {
-        // A server that supports one label gives jobs the name of the scale set as label.
-        const labels = [...request.labels, request.name];
-        const { group } = await withGroupId(
-          { ...request, labels, ephemeral: true, mode: 'jit' },
-          signal,
-        );
-        return { ...request, group };
-      }),
-    }),
-    ...(server.reruns && { reruns: restrictReruns(server.reruns, check) }),
-    async register(request, signal) {
-      return await server.register(await withGroupId(request, signal), signal);
-    },
-    async findRunner(scope, runner, signal) {
-      check(scope);
-      return await server.findRunner(scope, runner, signal);
-    },
-    async listRunners(scope, signal) {
-      check(scope);
-      return await server.listRunners(scope, signal);
-    },
-    async removeRegistration(scope, runnerId, signal) {
-      check(scope);
-      return await server.removeRegistration(scope, runnerId, signal);
-    },
   };
 }
 
