@@ -52,39 +52,11 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   const { flags, command } = split(argv);
   if (flags['help'] === true) return undefined;
   const problems: string[] = [];
-  const text = (name: SettingName): string | undefined => {
-    const setting: Setting = SETTINGS.find(({ flag }) => flag === name) ?? fail(name);
-    const given = flags[name] ?? env[setting.env];
-    return typeof given === 'string' && given !== '' ? given : setting.default;
-  };
-  const read = <T>(name: SettingName, parse: (value: string) => T): T | undefined => {
-    const value = text(name);
-    if (value === undefined) return undefined;
-    try {
-      return parse(value);
-    } catch (error) {
-      problems.push(
-        `--${name} (${SETTINGS.find(({ flag }) => flag === name)?.env}): ${(error as Error).message}`,
-      );
-      return undefined;
-    }
-  };
-
+  const reader = settingsReader(flags, env, problems);
+  const { text, read } = reader;
   if (command[0] === undefined || command[0] === '')
     problems.push('nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]');
-  const timeoutMs = read('timeout', parseDuration);
-  const signalTimeoutMs = read('signal-timeout', parseDuration) ?? 0;
-  const cleanupCommand = read('cleanup-command', parseCommand);
-  const plan: StopPolicy = {
-    ...(timeoutMs ? { timeoutMs } : {}),
-    signalTimeoutMs,
-    cleanupTimeoutMs: read('cleanup-timeout', parseDuration) ?? 0,
-    drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
-    onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
-    stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
-    signalTarget: read('signal-target', oneOf<SignalTarget>('group', 'process')) ?? 'group',
-    cleanup: cleanupCommand !== undefined,
-  };
+  const { plan, cleanupCommand } = stopPolicyOf(reader);
   const [sharedDir, snapshots] = [text('shared-dir'), text('shared-snapshots')];
   if ((sharedDir === undefined) !== (snapshots === undefined))
     problems.push('--shared-dir and --shared-snapshots: each needs the other');
@@ -114,6 +86,60 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   };
   if (problems.length > 0) throw new UsageError(problems);
   return options;
+}
+
+/** Access to the settings of one start of the supervisor. */
+interface SettingsReader {
+  /** Returns the value of a setting, or its default. */
+  readonly text: (name: SettingName) => string | undefined;
+  /** Returns the parsed value. An invalid value is `undefined` and one of the problems. */
+  readonly read: <T>(name: SettingName, parse: (value: string) => T) => T | undefined;
+}
+
+/** @param problems - receives a problem for each invalid value that is read */
+function settingsReader(
+  flags: Readonly<Record<string, string | boolean | undefined>>,
+  env: NodeJS.ProcessEnv,
+  problems: string[],
+): SettingsReader {
+  const settingOf = (name: SettingName): Setting =>
+    SETTINGS.find(({ flag }) => flag === name) ?? fail(name);
+  const text = (name: SettingName): string | undefined => {
+    const setting = settingOf(name);
+    const given = flags[name] ?? env[setting.env];
+    return typeof given === 'string' && given !== '' ? given : setting.default;
+  };
+  const read = <T>(name: SettingName, parse: (value: string) => T): T | undefined => {
+    const value = text(name);
+    if (value === undefined) return undefined;
+    try {
+      return parse(value);
+    } catch (error) {
+      problems.push(`--${name} (${settingOf(name).env}): ${(error as Error).message}`);
+      return undefined;
+    }
+  };
+  return { text, read };
+}
+
+function stopPolicyOf({ read }: SettingsReader): {
+  readonly plan: StopPolicy;
+  readonly cleanupCommand: readonly string[] | undefined;
+} {
+  const timeoutMs = read('timeout', parseDuration);
+  const signalTimeoutMs = read('signal-timeout', parseDuration) ?? 0;
+  const cleanupCommand = read('cleanup-command', parseCommand);
+  const plan: StopPolicy = {
+    ...(timeoutMs ? { timeoutMs } : {}),
+    signalTimeoutMs,
+    cleanupTimeoutMs: read('cleanup-timeout', parseDuration) ?? 0,
+    drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
+    onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
+    stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
+    signalTarget: read('signal-target', oneOf<SignalTarget>('group', 'process')) ?? 'group',
+    cleanup: cleanupCommand !== undefined,
+  };
+  return { plan, cleanupCommand };
 }
 
 /**
