@@ -66,6 +66,10 @@ process.exitCode = await main(program.parse().opts<DemoOptions>());
 
 async function main(options: DemoOptions): Promise<number> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  if (options.gitea === true && options.kubernetes === true) {
+    say('demo: --gitea plays on local processes: leave out --kubernetes');
+    return 2;
+  }
   const stopped = new AbortController();
   const stop = (signal: NodeJS.Signals): void => {
     if (stopped.signal.aborted) process.exit(130);
@@ -74,48 +78,19 @@ async function main(options: DemoOptions): Promise<number> {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
 
-  if (options.gitea === true && options.kubernetes === true) {
-    say('demo: --gitea plays on local processes: leave out --kubernetes');
-    return 2;
-  }
   const stateDir = resolve(options.stateDir);
   const labDir = join(stateDir, 'lab');
   let stage: DemoEnvironment | undefined;
   try {
-    const ownNode = options.kubernetes === true && process.env['KUBECONFIG'] === undefined;
-    const lab = await up({
-      stateDir: labDir,
-      temporal: true,
-      kubernetes: ownNode,
-      gitea: options.gitea === true,
-      ...(ownNode ? { nodes: 'kubelet' as const } : {}),
-      progress: say,
-    });
-    const { address = '', uiUrl = '' } = lab.temporal ?? {};
-    const taskQueue = `demo-${randomBytes(3).toString('hex')}`;
+    const lab = await startLab(options, labDir, say);
     stage = await DemoEnvironment.set({
       stateDir,
       target: await targetOf(options, lab, stateDir),
       gitea: options.gitea === true ? lab.gitea : undefined,
-      temporalAddress: address,
-      taskQueue,
+      temporalAddress: lab.temporal?.address ?? '',
+      taskQueue: `demo-${randomBytes(3).toString('hex')}`,
     });
-    say(`Temporal UI: ${uiUrl}`);
-    say('starting the worker …');
-    await stage.startWorker();
-    const played = await playAll(stage, options, stopped.signal).catch(async (error: unknown) => {
-      await abandon(stage as DemoEnvironment, say);
-      if (!stopped.signal.aborted) throw error;
-    });
-    if (played === undefined) return 130;
-    const wrong = await report(stage, played, uiUrl, options);
-    if (options.exit !== true && options.json !== true) {
-      say(
-        `\nEverything stays up for a look: ${uiUrl}/namespaces/default/workflows  (Ctrl-C ends it)`,
-      );
-      if (!stopped.signal.aborted) await once(stopped.signal, 'abort');
-    }
-    return wrong === 0 ? 0 : 1;
+    return await playOn(stage, lab.temporal?.uiUrl ?? '', options, stopped.signal, say);
   } catch (error) {
     say(`demo: ${errorMessage(error)}`);
     return 1;
@@ -123,6 +98,48 @@ async function main(options: DemoOptions): Promise<number> {
     await stage?.close();
     await down({ stateDir: labDir });
   }
+}
+
+async function startLab(
+  options: DemoOptions,
+  stateDir: string,
+  say: (line: string) => void,
+): Promise<LabState> {
+  const ownNode = options.kubernetes === true && process.env['KUBECONFIG'] === undefined;
+  return await up({
+    stateDir,
+    temporal: true,
+    kubernetes: ownNode,
+    gitea: options.gitea === true,
+    ...(ownNode ? { nodes: 'kubelet' as const } : {}),
+    progress: say,
+  });
+}
+
+/** Plays all scenarios. @returns the exit status */
+async function playOn(
+  stage: DemoEnvironment,
+  uiUrl: string,
+  options: DemoOptions,
+  stopped: AbortSignal,
+  say: (line: string) => void,
+): Promise<number> {
+  say(`Temporal UI: ${uiUrl}`);
+  say('starting the worker …');
+  await stage.startWorker();
+  const played = await playAll(stage, options, stopped).catch(async (error: unknown) => {
+    await abandon(stage, say);
+    if (!stopped.aborted) throw error;
+  });
+  if (played === undefined) return 130;
+  const wrong = await report(stage, played, uiUrl, options);
+  if (options.exit !== true && options.json !== true) {
+    say(
+      `\nEverything stays up for a look: ${uiUrl}/namespaces/default/workflows  (Ctrl-C ends it)`,
+    );
+    if (!stopped.aborted) await once(stopped, 'abort');
+  }
+  return wrong === 0 ? 0 : 1;
 }
 
 async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): Promise<Target> {
