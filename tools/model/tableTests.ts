@@ -13,6 +13,8 @@ const TESTS: Readonly<Record<keyof Tables, readonly string[]>> = {
     'test/unit/workflows/runner.verdict.test.ts',
     'test/unit/workflows/runner.verdict.messages.test.ts',
     'test/unit/workflows/runner.jobEvents.test.ts',
+    'test/unit/workflows/runner.jobLoss.test.ts',
+    'test/unit/workflows/runner.lostJob.test.ts',
     'test/unit/viewOfPod.exit.test.ts',
   ],
   cancellation: ['test/unit/core/cancellation.test.ts'],
