@@ -1,6 +1,11 @@
 /** Connection to Temporal for one command. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  type ConnectionOptions,
+} from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -14,6 +19,7 @@ import {
   CREDENTIALS_CHECK_MS,
   credentialsChange,
 } from '../../worker/temporal/temporalCredentials.ts';
+import { safeRetries } from '../../worker/temporal/safeRetries.ts';
 import type { Tracing } from '../../worker/tracing/startTracing.ts';
 import { CliError } from './exit.ts';
 import { isUndelivered, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
@@ -140,7 +146,10 @@ async function connect(
   tracing: Tracing | undefined,
 ): Promise<Client> {
   try {
-    const connection = await Connection.connect(settings.options);
+    const connection = await Connection.connect({
+      ...settings.options,
+      interceptors: [safeRetries(defaultGrpcRetryOptions())],
+    });
     return new Client({
       connection,
       namespace: settings.namespace,

@@ -26,8 +26,8 @@ export const KNOWN_VIOLATIONS: readonly KnownViolation[] = [
   },
   {
     message: /^the verdict errored\/deleted_externally is wrong: it was lost while idle$/,
-    setup: /^ephemeral, no supervisor$/,
-    why: 'As above, for a runner that vanished: its registration is gone, as after a job (row 6 of jobLoss.ts).',
+    setup: /^ephemeral/,
+    why: 'As above, for a runner that vanished, with the supervisor if its pod was deleted before its first probe: its registration is gone, as after a job (row 6 of jobLoss.ts).',
   },
   {
     message:

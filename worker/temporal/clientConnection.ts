@@ -1,5 +1,6 @@
-import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import { Connection, defaultGrpcRetryOptions } from '@temporalio/client';
 import type { Connect } from './connect.ts';
+import { safeRetries } from './safeRetries.ts';
 
 /**
  * Maximum delay between two attempts of a call, and between two attempts to connect (ms). gRPC
@@ -18,7 +19,7 @@ export const connectClient: Connect<Connection> = async (options) => {
     maxAttempts: MAX_ATTEMPTS,
   });
   let connected = false;
-  const retries = makeGrpcRetryInterceptor({
+  const retries = safeRetries({
     delayFunction: (attempt, status) => Math.min(MAX_PAUSE_MS, delayFunction(attempt, status)),
     // The first call fails without a retry, because the caller retries it.
     retryableDecider: (attempt, status) => connected && retryableDecider(attempt, status),
