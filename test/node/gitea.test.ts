@@ -61,17 +61,21 @@ await describeWithLab(
     const heldJob = async (run: ClusterRun): Promise<{ job: GiteaJobState; pod: string }> => {
       const job = await gitea.queueJob(REPOSITORY, [label], HELD_JOB);
       const { pod = '' } = await run.reaches('busy', ({ phase }) => phase === 'Busy');
+      // Gitea's event may precede the runner's start of the job.
+      await logged(pod, / repo is /);
       return { job, pod };
     };
 
-    const toldToStop = async (pod: string): Promise<void> => {
+    const logged = async (pod: string, message: RegExp): Promise<void> => {
       const { core, name: namespace } = world.namespace;
-      await until('the runner to be told to stop', async () =>
-        (await core.readNamespacedPodLog({ namespace, name: pod, container: 'runner' })).includes(
-          'shutdown initiated',
+      await until(`the runner to log ${message.source}`, async () =>
+        message.test(
+          await core.readNamespacedPodLog({ namespace, name: pod, container: 'runner' }),
         ),
       );
     };
+    const toldToStop = async (pod: string): Promise<void> =>
+      await logged(pod, /shutdown initiated/);
 
     test('idle, busy, ended with its job', async () => {
       const run = await start();
