@@ -26,6 +26,12 @@ const ANOTHER_JOB_MS = 60_000;
  */
 const IDLE_IN_DOUBT_MS = 60_000;
 
+/**
+ * Minimum time by which a job of an ephemeral runner started before the end of its known job, to be
+ * the same job (ms). Clocks and probes differ by a few seconds only.
+ */
+const SAME_JOB_MS = 10_000;
+
 /** State of a runner workflow whose current runner is idle or busy. */
 interface ActiveRunner extends TimedRunner {
   /** Name of the current runner at the CI server. */
@@ -133,7 +139,9 @@ export function applyPodState(
   forMs = 0,
 ): void {
   const { runner } = state;
-  if (podState === 'busy' && runner.podBusy === false) takeAnotherJob(state);
+  // The pod's report of a short job may arrive after the CI server's event of its end.
+  const isEndedJob = Date.now() - forMs < (runner.jobEndedAt ?? 0) - SAME_JOB_MS;
+  if (podState === 'busy' && runner.podBusy === false && !isEndedJob) takeAnotherJob(state);
   runner.podBusy = podState === 'busy';
   if (podState === 'busy') setBusy(state, forMs);
   else setIdle(state);

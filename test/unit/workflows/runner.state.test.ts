@@ -152,7 +152,7 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     jobId: '7',
     runnerName: 'runner-1',
   });
-  type Step = 'in_progress' | 'completed' | 'another' | 'busy' | 'idle' | 'ended';
+  type Step = 'in_progress' | 'completed' | 'another' | 'busy' | 'busyForLong' | 'idle' | 'ended';
   const after = (
     steps: Step[],
     input: Partial<RunnerInput> = {},
@@ -162,6 +162,7 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     for (const step of steps)
       if (step === 'ended') state.runner.pod = { ...RUNNING_POD, ended: true };
       else if (step === 'busy' || step === 'idle') applyPodState(state, step);
+      else if (step === 'busyForLong') applyPodState(state, 'busy', 20_000);
       else
         onJobEvent(state, {
           ...(step === 'another' ? { ...event('in_progress'), jobId: '8' } : event(step)),
@@ -179,6 +180,7 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     ['only the end of some job is known, and its pod reports a job', ['busy', 'completed'], false],
     ['... and the pod then reports none', ['busy', 'completed', 'idle'], true],
     ['a job starts after all', ['idle', 'completed', 'busy'], false],
+    ['... which is the ended one, reported late', ['idle', 'completed', 'busyForLong'], true],
     ['... by its event', ['completed', 'another'], false],
     ['... and has ended', ['idle', 'completed', 'busy', 'idle'], true],
     ['it has ended', ['busy', 'in_progress', 'ended', 'completed'], false],
