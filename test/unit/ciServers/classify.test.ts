@@ -248,6 +248,15 @@ const rows: Row[] = [
     { kind: 'rate_limited', retryAfterMs: 120_000 },
   ],
   [
+    'an empty retry-after counts as none',
+    {
+      status: 403,
+      headers: { 'retry-after': '' },
+      body: { message: 'You have exceeded a secondary rate limit.' },
+    },
+    { kind: 'rate_limited', retryAfterMs: undefined },
+  ],
+  [
     'secondary limit, content creation',
     {
       call: 'jit',

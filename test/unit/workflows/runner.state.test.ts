@@ -211,6 +211,16 @@ describe('the time in which an ephemeral runner has to exit after its job', () =
     expect(runner?.jobs.latestEventAt).toBeLessThanOrEqual(Date.now() + 2 * 60_000);
   });
 
+  test.each<[what: string, failure: unknown, isKept: boolean]>([
+    ['with a cause', { message: 'no node', cause: 'unschedulable' }, true],
+    ['without a cause', { message: 'no node' }, true],
+    ['whose cause is no text', { message: 'no node', cause: 7 }, false],
+    ['without a message', { cause: 'unschedulable' }, false],
+  ])('a carried failure %s', (_what, failure, isKept) => {
+    const carried = { ...runnerState({}, RUNNING_POD).toCarriedState(), failure };
+    expect(parseCarriedState(carried, Date.now())?.failure).toEqual(isKept ? failure : undefined);
+  });
+
   test('it is carried over', () => {
     const { runner } = after(['in_progress', 'completed']);
     const state = runnerState({}, RUNNING_POD);

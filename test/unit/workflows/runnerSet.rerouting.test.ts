@@ -382,6 +382,8 @@ describe('an event of a rerouted job', () => {
     a.jobReports.onJobEvents([event('queued', 1, { reroutedBy: 'set-c' })], NOW);
     fleet.rerouteJobs('set-a');
     expect(a.jobs.rerouted()).toEqual({ here: [], to: ['set-b'] });
+    a.jobs.reclaim(new Set(['set-d']), NOW);
+    expect(a.jobs.rerouted()).toEqual({ here: [], to: ['set-b'] });
     a.jobs.reclaim(new Set(['set-b']), NOW);
     expect(a.jobs.rerouted()).toEqual({ here: ['1/1'], to: [] });
   });
