@@ -6,6 +6,7 @@ import { hasCode } from '../../activities/compute/process/atomicFile.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import type { Compute } from '../../activities/ports/compute.ts';
 import { errorMessage } from '../../core/domain/errorMessage.ts';
+import { LineSplitter } from '../../core/domain/lineSplitter.ts';
 import { parseLocation, type Location } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodView } from '../../core/domain/pod.ts';
@@ -228,13 +229,8 @@ async function openCompute(
 
 /** Splits a log into lines. The last one may have no newline. */
 export async function* linesOf(log: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of log) {
-    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-  rest += decoder.decode();
+  const splitter = new LineSplitter();
+  for await (const chunk of log) yield* splitter.push(chunk);
+  const rest = splitter.end();
   if (rest !== '') yield rest;
 }

@@ -11,6 +11,7 @@
  * newline is read again, because the stream may have ended within it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { LineSplitter } from '../../../core/domain/lineSplitter.ts';
 
 /** Stream of a container's log, whose lines begin with timestamps. `undefined`: there is no log. */
 type LogStream = AsyncIterable<Uint8Array> | undefined;
@@ -70,16 +71,13 @@ class LogPosition {
    * @param isLast - whether a last line without a newline is complete
    */
   async *newLines(stream: AsyncIterable<Uint8Array>, isLast: boolean): AsyncGenerator<Uint8Array> {
-    const decoder = new TextDecoder();
-    let rest = '';
+    const splitter = new LineSplitter();
     let same = 0;
     const isNew = (time: string): boolean =>
       time > this.time || (time === this.time && ++same > this.#count);
-    for await (const chunk of stream) {
-      const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) yield* this.#take(`${line}\n`, isNew);
-    }
+    for await (const chunk of stream)
+      for (const line of splitter.push(chunk)) yield* this.#take(`${line}\n`, isNew);
+    const rest = splitter.end();
     if (isLast && rest !== '') yield* this.#take(rest, isNew);
   }
 

@@ -1,5 +1,5 @@
 /** Sends one watch request for objects of a kind, from a resource version on. */
-import { StringDecoder } from 'node:string_decoder';
+import { LineSplitter } from '../../../core/domain/lineSplitter.ts';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 
@@ -60,14 +60,9 @@ export async function openWatch<T>(
 }
 
 async function* eventsOf<T>(stream: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent<T>> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.write(chunk)).split('\n');
-    // The last line is complete only after its newline.
-    rest = lines.pop() ?? '';
-    for (const line of lines) yield parse<T>(line);
-  }
+  const splitter = new LineSplitter();
+  // Text after the last newline is an incomplete event.
+  for await (const chunk of stream) for (const line of splitter.push(chunk)) yield parse<T>(line);
 }
 
 function parse<T>(line: string): WatchEvent<T> {
