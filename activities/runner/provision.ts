@@ -6,7 +6,7 @@ import { applicationFailure } from '../shared/failures.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { jobOfStep } from './storagePath.ts';
 import { markOwned, ownershipError } from '../shared/registrationOwnership.ts';
-import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
+import { isWorkflowCancelled } from '../shared/cancellationReason.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { forWorkflow } from './pods.ts';
 import { rejection } from '../shared/rejections.ts';

@@ -16,8 +16,7 @@ import { CiServerError } from '../ports/ciServerError.ts';
 import { UnknownCredentialError } from '../ports/ciServer.ts';
 import type { ActivityPorts, ScaleSetActivity } from '../ports/activityPorts.ts';
 import type { ScaleSetSession } from '../ports/scaleSets.ts';
-import { isAttemptReplaced } from '../shared/isAttemptReplaced.ts';
-import { isWorkflowCancelled } from '../shared/isWorkflowCancelled.ts';
+import { isAttemptReplaced, isWorkflowCancelled } from '../shared/cancellationReason.ts';
 import { CapacityWatch } from './capacityWatch.ts';
 import {
   checkListener,
