@@ -33,6 +33,9 @@ function start(args: readonly string[], env: Record<string, string> = {}): Super
   return supervised;
 }
 
+/** Options of a runner that drains at SIGTERM. */
+const DRAINS = ['--on-term', 'drain', '--drain-timeout', '1h'];
+
 async function runner(options: readonly string[] = [], env: Record<string, string> = {}) {
   const supervised = start(
     [
@@ -196,12 +199,7 @@ describe('online and busy', () => {
   });
 
   test('an idle runner is stopped without a drain', async () => {
-    const { tell, becomes, supervised } = await runner([
-      '--on-term',
-      'drain',
-      '--drain-timeout',
-      '1h',
-    ]);
+    const { tell, becomes, supervised } = await runner(DRAINS);
     tell(LISTENING);
     await becomes(IDLE);
     supervised.signal('SIGTERM');
@@ -234,12 +232,7 @@ describe('online and busy', () => {
   });
 
   test('a busy runner is drained, and stopped after its job has ended and was reported', async () => {
-    const { tell, becomes, supervised } = await runner([
-      '--on-term',
-      'drain',
-      '--drain-timeout',
-      '1h',
-    ]);
+    const { tell, becomes, supervised } = await runner(DRAINS);
     tell(LISTENING);
     tell(STARTED);
     await becomes(BUSY);
@@ -252,12 +245,7 @@ describe('online and busy', () => {
   });
 
   test('a runner whose job has just ended is drained until the job was reported', async () => {
-    const { tell, becomes, supervised } = await runner([
-      '--on-term',
-      'drain',
-      '--drain-timeout',
-      '1h',
-    ]);
+    const { tell, becomes, supervised } = await runner(DRAINS);
     tell(LISTENING);
     tell(STARTED);
     await becomes(BUSY);

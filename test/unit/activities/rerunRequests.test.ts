@@ -115,7 +115,7 @@ describe('a rerun', () => {
     reruns.evidence.set('1', 'lost');
   });
   const RERUN = { kind: 'rerun', attempt: 2 };
-  /** Somebody else has the job run again. */
+  /** Another client reruns the job. */
   const runAgain = (): void =>
     reruns.end('1', 'failure', { latestAttempt: 2, rerunAttempt: 2, runEnded: false });
 
